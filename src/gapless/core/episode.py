@@ -1,0 +1,40 @@
+"""Episodes: what worlds produce and everything else reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gapless.core.signal import TimeSeries
+
+Source = Literal["real", "twin", "sim"]
+Outcome = Literal["success", "failure"]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One run, real or simulated, of commands and measurements over time.
+
+    Attributes:
+        name: The log's file name without ending, or what the run was called.
+        source: `real` (a robot), `twin` (a stand-in for a robot) or `sim` (the model).
+        commands: What was asked of the actuators, in model units; may have no columns.
+        measurements: What was read, in model units.
+        outcome: Whether the task succeeded; None where nobody said.
+        failed_in: The phase in which it failed; None where unknown or not failed.
+        conditions: Circumstances such as `{"object": "mug", "light": "dim"}`.
+        recorded_at: ISO 8601 time; None where unknown.
+    """
+
+    name: str
+    source: Source
+    commands: TimeSeries
+    measurements: TimeSeries
+    outcome: Outcome | None = None
+    failed_in: str | None = None
+    conditions: Mapping[str, str] = field(default_factory=dict[str, str])
+    recorded_at: str | None = None
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last measurement [s]."""
+        return self.measurements.duration_s

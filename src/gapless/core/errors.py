@@ -1,0 +1,35 @@
+"""The errors that gapless raises on purpose, all children of one root."""
+
+import difflib
+from collections.abc import Iterable
+
+
+class GaplessError(Exception):
+    """Root of every error that gapless raises on purpose."""
+
+
+class InputError(GaplessError):
+    """What the user gave cannot be used; the message says what to write instead (exit status 2)."""
+
+
+class ProjectError(InputError):
+    """`gapless.yaml`, or a file that it names, is wrong."""
+
+
+class LogError(InputError):
+    """A log cannot be read as an episode."""
+
+
+class CatalogueError(InputError):
+    """The project's catalogue cannot be read or written."""
+
+
+def nearest(asked: str, available: Iterable[str], limit: int = 8) -> str:
+    """Returns the available names as one readable list, those most like `asked` first."""
+    names = sorted(set(available))
+    if not names:
+        return "none exist"
+    likeness = {name: difflib.SequenceMatcher(None, asked.lower(), name.lower()).ratio() for name in names}
+    names.sort(key=lambda name: -likeness[name])
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more

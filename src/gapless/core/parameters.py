@@ -1,0 +1,93 @@
+"""Parameters: the numbers that a model may have wrong. One row of them is one possible world."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.errors import InputError, nearest
+from gapless.core.signal import Array
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A number that the model may have wrong.
+
+    Attributes:
+        target: Path of what it sets, such as `joint/elbow/damping`.
+        dimension: The dimension of the gap it belongs to.
+        unit: SI unit of its values, `1` for a factor.
+        nominal: Value that leaves the model as it was written.
+        low: Smallest value considered.
+        high: Largest value considered.
+    """
+
+    target: str
+    dimension: Dimension
+    unit: str
+    nominal: float
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        """Refuses bounds that leave no room."""
+        if not self.low < self.high:
+            raise InputError(f"{self.target}: low {self.low:g} must be below high {self.high:g}")
+
+
+@dataclass(frozen=True)
+class ParameterSpace:
+    """Parameters in a fixed order: the columns of every row of parameters."""
+
+    parameters: tuple[Parameter, ...]
+
+    def __post_init__(self) -> None:
+        """Refuses a target that stands twice."""
+        seen: set[str] = set()
+        for parameter in self.parameters:
+            if parameter.target in seen:
+                raise InputError(f"parameter {parameter.target} is listed twice: keep one")
+            seen.add(parameter.target)
+
+    def __len__(self) -> int:
+        return len(self.parameters)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets, in column order."""
+        return tuple(parameter.target for parameter in self.parameters)
+
+    @property
+    def nominal(self) -> Array:
+        """The row that leaves the model as it was written, (num_parameters,)."""
+        return np.array([parameter.nominal for parameter in self.parameters], dtype=np.float64)
+
+    @property
+    def low(self) -> Array:
+        """Lower bounds, (num_parameters,)."""
+        return np.array([parameter.low for parameter in self.parameters], dtype=np.float64)
+
+    @property
+    def high(self) -> Array:
+        """Upper bounds, (num_parameters,)."""
+        return np.array([parameter.high for parameter in self.parameters], dtype=np.float64)
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions that have a parameter here, in order of first appearance."""
+        return tuple(dict.fromkeys(parameter.dimension for parameter in self.parameters))
+
+    def index(self, target: str) -> int:
+        """Returns the column of a target.
+
+        Raises:
+            InputError: If there is none; the message lists what exists.
+        """
+        try:
+            return self.targets.index(target)
+        except ValueError:
+            raise InputError(f"no parameter {target}; there are: {nearest(target, self.targets)}") from None
+
+    def of(self, *dimensions: Dimension) -> "ParameterSpace":
+        """Returns the part of the space that belongs to these dimensions."""
+        return ParameterSpace(tuple(p for p in self.parameters if p.dimension in dimensions))

@@ -1,0 +1,142 @@
+"""What a world, a task, a policy and a guard must offer. Everything is batched: axis 0 is num_worlds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.episode import Source
+from gapless.core.signal import Array
+
+
+@dataclass(frozen=True)
+class Start:
+    """How a run begins.
+
+    Attributes:
+        positions: Joint name -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz].
+        goal: (num_worlds, goal_size) what the task asks for in this run; the task alone knows its meaning.
+    """
+
+    positions: Mapping[str, Array]
+    goal: Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a world shows after one control interval.
+
+    Attributes:
+        measured: (num_worlds, num_measurements), in model units.
+        applied_command: (num_worlds, num_commands), what was really sent after limits, in model units.
+    """
+
+    measured: Array
+    applied_command: Array
+
+
+class World(Protocol):
+    """What produces episodes: a simulation, a twin, a robot (num_worlds = 1)."""
+
+    source: Source
+    num_worlds: int
+    rate_hz: float
+    command_names: tuple[str, ...]
+    measurement_names: tuple[str, ...]
+
+    def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
+        """Begins anew from `start` and returns measurements, (num_worlds, num_measurements).
+
+        Args:
+            start: One row per world to reset.
+            rng: Source of whatever is random in this world.
+            ids: Indices of the worlds to reset; None for all.
+        """
+        ...
+
+    def step(self, requested_command: Array) -> Step:
+        """Advances one control interval under (num_worlds, num_commands) commands in model units."""
+        ...
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What a task is shown: nothing that a robot would not show.
+
+    Attributes:
+        measured: Column name -> (num_worlds,), in model units.
+        command: (num_worlds, num_commands), the last command that was sent.
+        goal: (num_worlds, goal_size).
+        time_s: (num_worlds,) time since the run began [s].
+    """
+
+    measured: Mapping[str, Array]
+    command: Array
+    goal: Array
+    time_s: Array
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a task says of one moment.
+
+    Attributes:
+        reward: (num_worlds,).
+        success: (num_worlds,) bool: the run has succeeded if it ends here.
+        failed: (num_worlds,) bool: the run is lost and ends here.
+        phase: (num_worlds,) index into the task's phases.
+    """
+
+    reward: Array
+    success: Array
+    failed: Array
+    phase: Array
+
+
+class Task(Protocol):
+    """What the robot shall do. Written by the owner of a project, in `task.py`."""
+
+    duration_s: float
+    observation_size: int
+    action_size: int
+    phases: tuple[str, ...]
+
+    def start(self, rng: np.random.Generator, num_worlds: int) -> Start:
+        """Draws how runs begin."""
+        ...
+
+    def first_command(self, start: Start) -> Array:
+        """Returns the command in force when a run begins, (num_worlds, num_commands)."""
+        ...
+
+    def observe(self, moment: Moment) -> Array:
+        """Returns what the policy sees, (num_worlds, observation_size), about unit size."""
+        ...
+
+    def command(self, action: Array, moment: Moment) -> Array:
+        """Turns actions in [-1, 1] into commands in model units, (num_worlds, num_commands)."""
+        ...
+
+    def judge(self, moment: Moment, action: Array) -> Judgement:
+        """Rewards and judges the moment after an action."""
+        ...
+
+
+class Policy(Protocol):
+    """What chooses actions. Explicit memory: the last `history` observations and actions."""
+
+    history: int
+
+    def act(self, observation: Array) -> Array:
+        """Returns actions in [-1, 1], (num_worlds, action_size), for stacked observations."""
+        ...
+
+
+class Guard(Protocol):
+    """What stands between a policy and a robot."""
+
+    def filter(self, requested_command: Array, measured: Array) -> Array:
+        """Returns the command that may be sent, (num_worlds, num_commands)."""
+        ...

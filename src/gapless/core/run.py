@@ -1,0 +1,163 @@
+"""Runs a policy on a task in any world: the same loop for simulation, twin and robot."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.episode import Episode
+from gapless.core.protocols import Guard, Judgement, Moment, Policy, Task, World
+from gapless.core.signal import Array, TimeSeries
+
+
+class Memory:
+    """The last observations and actions of each world, as one flat observation for the policy."""
+
+    def __init__(self, num_worlds: int, history: int, observation_size: int, action_size: int) -> None:
+        """Makes room for `history` observations, and the actions between them."""
+        self._frames = np.zeros((num_worlds, history, observation_size + action_size))
+        self._observation_size = observation_size
+
+    @staticmethod
+    def size(history: int, observation_size: int, action_size: int) -> int:
+        """Returns the length of the stacked observation."""
+        return history * (observation_size + action_size)
+
+    def begin(self, observation: Array, ids: Array | slice = slice(None)) -> None:
+        """Fills the memory of some worlds with their first observation and no action."""
+        size = self._observation_size
+        self._frames[ids, :, :size] = observation[:, None, :]
+        self._frames[ids, :, size:] = 0.0
+
+    def push(self, observation: Array, action: Array) -> None:
+        """Adds what was seen after an action."""
+        self._frames[:, :-1] = self._frames[:, 1:]
+        self._frames[:, -1] = np.concatenate([observation, action], axis=1)
+
+    def stacked(self) -> Array:
+        """Returns what the policy sees, (num_worlds, history * (observation_size + action_size))."""
+        return self._frames.reshape(len(self._frames), -1).copy()
+
+
+def moment(world: World, measured: Array, command: Array, goal: Array, time_s: Array) -> Moment:
+    """Returns what a task is shown of a world's measurements."""
+    return Moment(
+        {name: measured[:, k] for k, name in enumerate(world.measurement_names)}, command, goal, time_s
+    )
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Finished runs: one episode each, and whether each succeeded, (num_runs,) bool."""
+
+    episodes: tuple[Episode, ...]
+    success: Array
+
+
+def run_policy(
+    world: World,
+    task: Task,
+    policy: Policy,
+    rng: np.random.Generator,
+    num_runs: int,
+    *,
+    units: tuple[tuple[str, ...], tuple[str, ...]],
+    guard: Guard | None = None,
+    exploration: float = 0.0,
+    name: str = "run",
+    on_runs: Callable[[int], None] | None = None,
+) -> Runs:
+    """Runs a policy until `num_runs` runs are finished and returns them as episodes.
+
+    Args:
+        world: Where to run; its worlds run side by side.
+        task: What to do.
+        policy: What chooses actions.
+        rng: Source of the starts and of the world's randomness.
+        num_runs: How many runs.
+        units: Units of the commands and of the measurements.
+        guard: What commands must pass before they are sent.
+        exploration: Size of a slow random walk added to the actions, so that more of the robot shows [1].
+        name: Names of the episodes are this and a number.
+        on_runs: Called with the number of runs finished so far.
+    """
+    episodes: list[Episode] = []
+    success: list[bool] = []
+    while len(episodes) < num_runs:
+        batch = _run_batch(world, task, policy, rng, guard, exploration)
+        for episode, won in batch.episodes(name, len(episodes), units, task, world):
+            if len(episodes) < num_runs:
+                episodes.append(episode)
+                success.append(won)
+        if on_runs is not None:
+            on_runs(len(episodes))
+    return Runs(tuple(episodes), np.array(success))
+
+
+@dataclass(frozen=True)
+class _Batch:
+    measured: Array  # (num_steps + 1, num_worlds, num_measurements)
+    commands: Array  # (num_steps, num_worlds, num_commands)
+    success: Array  # (num_worlds,)
+    phase: Array  # (num_worlds,)
+    length: Array  # (num_worlds,)
+
+    def episodes(
+        self, name: str, first: int, units: tuple[tuple[str, ...], tuple[str, ...]], task: Task, world: World
+    ) -> list[tuple[Episode, bool]]:
+        found: list[tuple[Episode, bool]] = []
+        for k in range(world.num_worlds):
+            count = int(self.length[k])
+            times_s = np.arange(count) / world.rate_hz
+            won = bool(self.success[k])
+            episode = Episode(
+                name=f"{name}{first + k:03d}",
+                source=world.source,
+                commands=TimeSeries(times_s, self.commands[:count, k], world.command_names, units[0]),
+                measurements=TimeSeries(times_s, self.measured[:count, k], world.measurement_names, units[1]),
+                outcome="success" if won else "failure",
+                failed_in=None if won else task.phases[int(self.phase[k])],
+            )
+            found.append((episode, won))
+        return found
+
+
+def _run_batch(
+    world: World, task: Task, policy: Policy, rng: np.random.Generator, guard: Guard | None, exploration: float
+) -> _Batch:
+    num_worlds = world.num_worlds
+    num_steps = round(task.duration_s * world.rate_hz)
+    start = task.start(rng, num_worlds)
+    command = task.first_command(start)
+    measured = world.reset(start, rng)
+    now = moment(world, measured, command, start.goal, np.zeros(num_worlds))
+    memory = Memory(num_worlds, policy.history, task.observation_size, task.action_size)
+    memory.begin(task.observe(now))
+    all_measured, all_commands = [measured], list[Array]()
+    length = np.full(num_worlds, num_steps)
+    alive = np.ones(num_worlds, dtype=bool)
+    walk = np.zeros((num_worlds, task.action_size))
+    final_success = np.zeros(num_worlds, dtype=bool)
+    final_phase = np.zeros(num_worlds, dtype=np.intp)
+    for k in range(num_steps):
+        walk += -0.1 * walk + 0.45 * exploration * rng.standard_normal(walk.shape)
+        action = np.clip(policy.act(memory.stacked()) + walk, -1.0, 1.0)
+        wanted = task.command(action, now)
+        if guard is not None:
+            wanted = guard.filter(wanted, measured)
+        step = world.step(wanted)
+        measured, command = step.measured, step.applied_command
+        now = moment(world, measured, command, start.goal, np.full(num_worlds, (k + 1) / world.rate_hz))
+        judged: Judgement = task.judge(now, action)
+        memory.push(task.observe(now), action)
+        all_measured.append(measured)
+        all_commands.append(command)
+        final_success[alive] = judged.success[alive] & ~judged.failed[alive]
+        final_phase[alive] = judged.phase[alive]
+        length[alive & judged.failed] = k + 1
+        alive &= ~judged.failed
+        if not alive.any():
+            break
+    commands = np.stack(all_commands)
+    length = np.minimum(length, len(commands))
+    return _Batch(np.stack(all_measured), commands, final_success, final_phase, length)

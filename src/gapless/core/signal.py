@@ -1,0 +1,53 @@
+"""Time series with units."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TimeSeries:
+    """Named signals over common times.
+
+    Attributes:
+        times_s: (num_samples,) [s], strictly increasing.
+        values: (num_samples, num_columns), each column in its unit; NaN where nothing was recorded.
+        names: One name per column.
+        units: One unit per column, `1` where dimensionless.
+    """
+
+    times_s: Array
+    values: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuses shapes that do not belong together and time that does not move forward."""
+        if self.times_s.ndim != 1 or self.values.shape != (len(self.times_s), len(self.names)):
+            raise ValueError(
+                f"values have shape {self.values.shape}, expected ({len(self.times_s)}, {len(self.names)})"
+            )
+        if len(self.units) != len(self.names):
+            raise ValueError(f"{len(self.units)} units for {len(self.names)} columns")
+        if np.any(np.diff(self.times_s) <= 0):
+            raise ValueError("time stamps must increase")
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last sample [s]."""
+        return float(self.times_s[-1] - self.times_s[0]) if len(self.times_s) else 0.0
+
+    def column(self, name: str) -> Array:
+        """Returns one column, (num_samples,)."""
+        return self.values[:, self.names.index(name)]
+
+    def equals(self, other: "TimeSeries") -> bool:
+        """Tells whether both hold the same numbers, names and units (NaN equals NaN)."""
+        same: Any = np.array_equal(self.times_s, other.times_s) and np.array_equal(
+            self.values, other.values, equal_nan=True
+        )
+        return bool(same) and self.names == other.names and self.units == other.units
