@@ -1,0 +1,231 @@
+"""The catalogue of one project, in its folder `.gapless/`."""
+
+import contextlib
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gapless.core.episode import Episode, Outcome, Source
+from gapless.core.errors import CatalogueError, nearest
+from gapless.core.provenance import Provenance, content_id, episode_content
+from gapless.data import rows
+from gapless.data.contents import check_names, content_bytes, write_content
+from gapless.data.questions import Questions
+from gapless.data.rows import ArtefactRow, EpisodeRow
+from gapless.data.samples import read_samples, samples_path, write_samples
+from gapless.data.shelf import Shelf, unknown
+from gapless.data.tables import Table
+
+FOLDER = ".gapless"
+UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
+LEFTOVER_AGE_S = 7 * 24 * 3600.0
+
+
+class Catalogue:
+    """Every episode and artefact of a project, each with its id and provenance.
+
+    Something exists only if its row is committed, and its samples or files are in place before that. Hence a
+    killed process leaves nothing half done. Any number of processes may read and write; readers never wait.
+    Start further processes by spawning: Delta's threads do not survive a fork.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Looks at the catalogue in a folder that `open` has prepared."""
+        self._directory = directory
+        self._temporary = directory / "temporary"
+        tables, samples, contents = directory / "tables", directory / "samples", directory / "artefacts"
+        episodes = Table(tables / "episodes", rows.EPISODES_SCHEMA, ("source",))
+        artefacts = Table(tables / "artefacts", rows.ARTEFACTS_SCHEMA)
+        self._episodes = Shelf("episodes", "episode", directory, episodes, partial(samples_path, samples))
+        self._artefacts = Shelf("artefacts", "artefact", directory, artefacts, contents.joinpath)
+
+    @classmethod
+    def open(cls, project_directory: Path) -> "Catalogue":
+        """Returns the catalogue of a project, made if there is none.
+
+        An existing catalogue in a folder that cannot be written to opens for reading.
+
+        Raises:
+            CatalogueError: If it can neither be made nor read.
+        """
+        directory = Path(project_directory).absolute() / FOLDER
+        bad = sorted(set(UNUSABLE_CHARACTERS) & set(str(directory)))
+        if bad:
+            raise CatalogueError(
+                f"no catalogue can lie in a path with {' '.join(bad)}: rename the folder: {directory}"
+            )
+        catalogue = cls(directory)
+        try:
+            for folder in (directory, catalogue._temporary, directory / "tables"):
+                folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise CatalogueError(f"no catalogue can be made here ({error.strerror}): {directory}") from error
+        catalogue._episodes.table.create()
+        catalogue._artefacts.table.create()
+        return catalogue
+
+    def add_episode(self, episode: Episode, provenance: Provenance) -> str:
+        """Adds an episode and returns its id; one that is there already is left as it is."""
+        return self.add_episodes([(episode, provenance)])[0]
+
+    def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
+        """Adds episodes in one commit, all or none, and returns their ids in the order given.
+
+        Raises:
+            CatalogueError: If one cannot be stored, or the catalogue cannot be written.
+        """
+        added_at = rows.now_text()
+        ids: list[str] = []
+        stored: dict[str, dict[str, Any]] = {}
+        episodes: dict[str, Episode] = {}
+        for episode, provenance in items:
+            rows.check_provenance(provenance)
+            id = content_id(episode_content(episode), provenance)
+            ids.append(id)
+            episodes[id] = episode
+            stored[id] = rows.stored_episode(id, episode, provenance, added_at)
+
+        def write(id: str) -> None:
+            path, episode = self._episodes.place(id), episodes[id]
+            write_samples(path, self._temporary, episode.commands, episode.measurements)
+
+        self._episodes.add(stored, write)
+        return tuple(ids)
+
+    def episode(self, id: str) -> Episode:
+        """Returns an episode exactly as it was added.
+
+        Raises:
+            CatalogueError: If there is none with this id, or its samples cannot be read.
+        """
+        row = rows.episode_row(self._episodes.row(id))
+        path = self._episodes.place(id)
+        try:
+            commands, measurements = read_samples(path)
+        except (OSError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())
+            raise CatalogueError(f"the samples of episode {id} cannot be read ({reason}): {path}") from error
+        return Episode(
+            name=row.name,
+            source=row.source,
+            commands=commands,
+            measurements=measurements,
+            outcome=row.outcome,
+            failed_in=row.failed_in,
+            conditions=row.conditions,
+            recorded_at=row.recorded_at,
+        )
+
+    def episodes(
+        self, *, source: Source | None = None, outcome: Outcome | None = None
+    ) -> tuple[EpisodeRow, ...]:
+        """Returns what is known of the episodes, newest last, without opening their samples.
+
+        Args:
+            source: Only these; None for all.
+            outcome: Only these; None for all.
+        """
+        sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
+        found = self._episodes.questions().rows(f"{sql} ORDER BY added_at, name, id", (source, outcome))
+        return tuple(rows.episode_row(stored) for stored in found)
+
+    def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
+        """Adds an artefact and returns its id; one that is there already is left as it is.
+
+        Args:
+            kind: Such as `fit`, `policy` or `report`.
+            content: File name -> bytes.
+            provenance: What it was made from.
+
+        Raises:
+            CatalogueError: If it cannot be stored, or the catalogue cannot be written.
+        """
+        rows.check_provenance(provenance)
+        check_names(kind, content)
+        id = content_id(content_bytes(kind, content), provenance)
+        row = rows.stored_artefact(id, kind, tuple(sorted(content)), provenance, rows.now_text())
+
+        def write(id: str) -> None:
+            write_content(self._artefacts.place(id), self._temporary, content)
+
+        self._artefacts.add({id: row}, write)
+        return id
+
+    def artefact(self, id: str) -> ArtefactRow:
+        """Returns what is known of an artefact.
+
+        Raises:
+            CatalogueError: If there is none with this id.
+        """
+        return rows.artefact_row(self._artefacts.row(id))
+
+    def artefact_path(self, id: str, name: str) -> Path:
+        """Returns where a file of an artefact lies.
+
+        Raises:
+            CatalogueError: If there is no such artefact, or it has no such file.
+        """
+        files = self.artefact(id).files
+        if name not in files:
+            raise CatalogueError(f"artefact {id} has no file {name!r}; it has: {nearest(name, files)}")
+        return self._artefacts.place(id) / name
+
+    def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
+        """Returns what is known of the artefacts, of one kind or (None) of all, newest last."""
+        sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY created_at, id"
+        return tuple(rows.artefact_row(stored) for stored in self._artefacts.questions().rows(sql, (kind,)))
+
+    def lineage(self, id: str) -> tuple[str, ...]:
+        """Returns the ids of all ancestors of an episode or artefact, nearest first.
+
+        Parents that were never added here are listed too.
+
+        Raises:
+            CatalogueError: If there is nothing with this id.
+        """
+        questions = self._questions()
+        everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"
+        if not questions.rows(f"SELECT id FROM {everything} WHERE id = $1", (id,)):
+            raise unknown("episode or artefact", everything, id, questions)
+        found = questions.rows(
+            f"WITH RECURSIVE entries AS {everything}, up(id, depth) AS ("
+            "SELECT unnest(parents), 1 FROM entries WHERE id = $1 UNION "
+            "SELECT unnest(entries.parents), depth + 1 FROM entries JOIN up ON entries.id = up.id) "
+            "SELECT id FROM up GROUP BY id ORDER BY min(depth), id",
+            (id,),
+        )
+        return tuple(row["id"] for row in found)
+
+    def query(self, sql: str) -> pa.Table:
+        """Returns the rows that an SQL question asks for, over the views below. Nothing can be changed.
+
+        `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
+        (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
+        (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+
+        Raises:
+            InputError: If the question is not one statement that reads, or DuckDB refuses it.
+        """
+        return self._questions().answer(sql)
+
+    def compact(self) -> None:
+        """Joins the tables' small files; adding does so by itself now and then. Loses nothing."""
+        self._episodes.table.compact()
+        self._artefacts.table.compact()
+        _remove_leftovers(self._temporary)
+
+    def _questions(self) -> Questions:
+        return Questions(self._directory, self._episodes.table.files(), self._artefacts.table.files())
+
+
+def _remove_leftovers(temporary: Path) -> None:
+    """Removes what killed processes left unfinished a week ago or earlier."""
+    for path in temporary.iterdir():
+        with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
+            if time.time() - path.stat().st_mtime > LEFTOVER_AGE_S:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()

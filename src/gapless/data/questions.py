@@ -1,0 +1,123 @@
+"""Questions to the catalogue in SQL, answered by DuckDB without a way to change anything."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from gapless.core.errors import CatalogueError, InputError
+from gapless.data.rows import ARTEFACTS_SCHEMA, EPISODES_SCHEMA
+
+SAMPLES_COLUMNS = "NULL::VARCHAR AS episode, NULL::VARCHAR AS signal, NULL::VARCHAR AS name"
+SAMPLES_COLUMNS += ", NULL::VARCHAR AS unit, NULL::DOUBLE AS time_s, NULL::DOUBLE AS value"
+SQL_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int64": "BIGINT"}
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The views `episodes`, `artefacts` and `samples` of one moment of the catalogue.
+
+    DuckDB opens nothing but Parquet files below `directory`, its settings are locked, and only statements
+    that read are passed to it.
+
+    Attributes:
+        directory: The catalogue's folder.
+        episodes: Parquet files of the episodes table.
+        artefacts: Parquet files of the artefacts table.
+    """
+
+    directory: Path
+    episodes: tuple[Path, ...] = ()
+    artefacts: tuple[Path, ...] = ()
+
+    def answer(self, sql: str) -> pa.Table:
+        """Returns the rows that a user's question asks for.
+
+        Raises:
+            InputError: If it is not one statement that reads, or DuckDB refuses it.
+        """
+        try:
+            statements = duckdb.extract_statements(sql)
+            reads = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+            if len(statements) != 1 or statements[0].type not in reads:
+                raise InputError("a query is one SELECT statement: the catalogue is only read, never changed")
+            with self._connect(with_samples="samples" in sql.lower()) as connection:
+                return connection.sql(statements[0]).to_arrow_table()
+        except duckdb.Error as error:
+            raise InputError(
+                f"cannot answer this query: {_one_line(error)}; the views are episodes, artefacts and samples"
+            ) from error
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Returns the rows that a question of the catalogue's own asks for.
+
+        Raises:
+            CatalogueError: If the files of the catalogue cannot be read.
+        """
+        try:
+            with self._connect(with_samples=False) as connection:
+                return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
+        except duckdb.Error as error:
+            raise CatalogueError(
+                f"the catalogue cannot be read ({_one_line(error)}): {self.directory}"
+            ) from error
+
+    def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect(":memory:")
+        source = "regexp_extract(filename, 'source=([a-z]+)/[^/]*$', 1)"
+        _view(connection, "episodes", EPISODES_SCHEMA, self.episodes, {"source": source})
+        _view(connection, "artefacts", ARTEFACTS_SCHEMA, self.artefacts, {})
+        if with_samples:
+            self._view_samples(connection)
+        connection.execute(f"SET allowed_directories = [{_quoted(self.directory)}]")
+        connection.execute(f"SET temp_directory = {_quoted(self.directory / 'temporary')}")
+        connection.execute("SET python_enable_replacements = false")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+        return connection
+
+    def _view_samples(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Shows the samples of episodes whose row is there; file names tell which are needed at all."""
+        if not self.episodes:
+            connection.execute(f"CREATE VIEW samples AS SELECT {SAMPLES_COLUMNS} LIMIT 0")
+            return
+        pattern = _quoted(self.directory / "samples" / "*" / "*.parquet")
+        connection.execute(
+            "CREATE VIEW samples AS SELECT parse_filename(filename, true) AS episode, signal, name, unit, "
+            f"time_s, value FROM read_parquet({pattern}, filename = true, hive_partitioning = false) "
+            "WHERE name IS NOT NULL AND parse_filename(filename, true) IN (SELECT id FROM episodes)"
+        )
+
+
+def _view(
+    connection: duckdb.DuckDBPyConnection,
+    name: str,
+    schema: pa.Schema,
+    files: tuple[Path, ...],
+    computed: dict[str, str],
+) -> None:
+    if files:
+        columns = [f"{computed[c]} AS {c}" if c in computed else c for c in schema.names]
+        paths = ", ".join(_quoted(file) for file in files)
+        rest = f"FROM read_parquet([{paths}], filename = true, hive_partitioning = false)"
+    else:
+        columns = [f"NULL::{_sql_type(field.type)} AS {field.name}" for field in schema]
+        rest = "LIMIT 0"
+    connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} {rest}")
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    return SQL_TYPES[str(kind)]
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n\nLINE")[0].split())

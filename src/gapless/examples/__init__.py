@@ -1,0 +1,1 @@
+"""The bundled example projects: `balance` and `push`."""

@@ -1,0 +1,1 @@
+"""Which parameter values make the model match the logs."""

@@ -1,0 +1,169 @@
+"""From a solution to what people read: intervals, combinations, errors, verdict."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import FitErrors, FittedParameter, Trace, Verdict
+from gapless.core.signal import Array
+from gapless.identify.problem import Problem
+from gapless.identify.solve import Solution
+from gapless.sim.evidence import Evidence
+from gapless.sim.windows import Windows
+
+LEVEL = 0.95
+DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
+AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
+
+
+def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
+    """Returns each parameter with its interval, clipped to its bounds."""
+    half = solution.half_width(LEVEL)
+    found: list[FittedParameter] = []
+    for k, parameter in enumerate(space.parameters):
+        width = parameter.high - parameter.low
+        value = parameter.low + solution.unit[k] * width
+        identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
+        beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
+        physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
+        found.append(
+            FittedParameter(
+                parameter.target,
+                parameter.dimension,
+                parameter.unit,
+                parameter.nominal,
+                float(value),
+                float(max(parameter.low, value - half[k] * width)),
+                float(min(parameter.high, value + half[k] * width)),
+                LEVEL,
+                identifiable,
+                bool(beyond and not physical),
+            )
+        )
+    return tuple(found)
+
+
+def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tuple[str, ...]:
+    """Returns the directions that are determined although the parameters in them are not, one by one.
+
+    Eigenvectors of the information about the undetermined parameters (the determined ones marginalised) whose
+    standard deviation is below `DETERMINED`, in units of each parameter's range.
+    """
+    loose = [k for k in range(len(space)) if np.sqrt(solution.covariance[k, k]) >= DETERMINED]
+    if len(loose) < 2:
+        return ()
+    covariance = solution.covariance[np.ix_(loose, loose)]
+    values, vectors = np.linalg.eigh(covariance)
+    found: list[str] = []
+    for variance, vector in zip(values, vectors.T, strict=True):
+        heavy = [k for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
+        if np.sqrt(max(variance, 0.0)) < DETERMINED and len(heavy) > 1:
+            sign = np.sign(vector[heavy[0]])
+            terms = []
+            for k in heavy:
+                parameter = space.parameters[loose[k]]
+                factor = sign * vector[k] / (parameter.high - parameter.low)
+                terms.append(f"{factor:+.3g}*{parameter.target}")
+            found.append("only " + " ".join(terms).lstrip("+") + " is determined")
+    return tuple(found[:most])
+
+
+def fit_errors(problem: Problem, names: Sequence[str], row: Array, rng: np.random.Generator) -> FitErrors:
+    """Returns the errors of a problem's windows before and after a fit."""
+    if not len(problem.windows):
+        return FitErrors(tuple(names), {}, None, None, None)
+    error = problem.errors(np.stack([problem.base, row]))
+    rms = np.sqrt(np.nanmean(error**2, axis=(1, 2)))
+    columns = problem.predictor.blueprint.project.measurement_names
+    noise = problem.windows.noise
+    floor = np.sqrt(noise**2 + start_spread(problem, row, rng) ** 2)
+    weighted = np.sqrt(np.nanmean((error / noise) ** 2, axis=(1, 2, 3)))
+    return FitErrors(
+        tuple(names),
+        {name: {"before": float(rms[0, k]), "after": float(rms[1, k])} for k, name in enumerate(columns)},
+        float(weighted[0]),
+        float(weighted[1]),
+        float(np.sqrt(np.nanmean((error[1] / floor) ** 2))),
+    )
+
+
+def start_spread(problem: Problem, row: Array, rng: np.random.Generator, num_draws: int = 6) -> Array:
+    """Returns the error of predictions that comes from noise in the start state alone.
+
+    Shape (num_windows, num_steps, num_measurements). The value and the slope of each start are shaken by the noise
+    of the readings (the slope of a parabola through three samples has noise sqrt(1/2) * sigma * rate).
+    """
+    windows, noise = problem.windows, problem.windows.noise
+    rate_hz = problem.predictor.blueprint.project.rate_hz
+    plain = problem.predictor.predict(windows, row[None])[0, :, 1:]
+    squares = np.zeros_like(plain)
+    for _ in range(num_draws):
+        start = windows.start + noise * rng.standard_normal(windows.start.shape)
+        slope = windows.slope + noise * rate_hz * np.sqrt(0.5) * rng.standard_normal(windows.slope.shape)
+        shaken = _with_start(windows, start, slope)
+        squares += (problem.predictor.predict(shaken, row[None])[0, :, 1:] - plain) ** 2
+    return np.sqrt(squares / num_draws)
+
+
+def _with_start(windows: Windows, start: Array, slope: Array) -> Windows:
+    parts = (windows.commands, windows.history, windows.measured)
+    return Windows(*parts, start, slope, windows.track, windows.first_row, windows.noise)
+
+
+def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors) -> tuple[Verdict, list[str]]:
+    """Returns the verdict on a fit, with its reasons."""
+    judged = held_out if held_out.after is not None else train
+    reasons: list[str] = []
+    determined = [p for p in parameters if p.identifiable]
+    if not determined:
+        return "refused", ["these logs determine none of the parameters: record a motion that moves more"]
+    poor = False
+    if judged.before is not None and judged.after is not None:
+        change = judged.after / judged.before
+        where = "held-out" if judged is held_out else "fitted"
+        reasons.append(f"{where} error is {change:.2f} of the model's as written")
+        if change > 1.0:
+            poor = True
+            reasons.append("the fit predicts new motions worse than the model as written")
+    if judged.residual_to_noise is not None and judged.residual_to_noise > 3.0:
+        poor = True
+        reasons.append(
+            f"what is left is {judged.residual_to_noise:.1f} times what noise explains: the model lacks something"
+        )
+    bound = [p.target for p in parameters if p.at_bound and p.identifiable]
+    if bound:
+        poor = True
+        reasons.append(f"at a bound: {', '.join(bound)}: widen its range, or something else is wrong")
+    loose = [p.target for p in parameters if not p.identifiable]
+    if loose:
+        reasons.append(f"cannot be told from these logs: {', '.join(loose)}")
+    if held_out.after is None:
+        poor = True
+        reasons.append("nothing was held out: record at least two logs")
+    return ("poor" if poor else "good"), reasons
+
+
+def traces(evidence: Evidence, problem: Problem, rows: dict[str, Array], most_samples: int = 240) -> tuple[Trace, ...]:
+    """Returns windows of one episode, measured and predicted, one trace per column."""
+    windows = problem.windows
+    if not len(windows):
+        return ()
+    chosen = windows.pick(windows.track == windows.track[0])
+    per_window = windows.num_steps + 1
+    chosen = chosen.pick(np.arange(min(len(chosen), max(1, most_samples // per_window))))
+    predicted = {label: problem.predictor.predict(chosen, row[None])[0] for label, row in rows.items()}
+    times_s = (chosen.first_row[:, None] + np.arange(per_window)) / evidence.project.rate_hz
+    found: list[Trace] = []
+    for k, item in enumerate(evidence.project.measurements):
+        curves = {label: _with_breaks(values[:, :, k]) for label, values in predicted.items()}
+        name = evidence.episodes[int(windows.track[0])].name
+        measured = _with_breaks(chosen.measured[:, :, k])
+        found.append(Trace(name, item.column, item.unit, _with_breaks(times_s), measured, curves))
+    return tuple(found)
+
+
+def _with_breaks(values: Array) -> tuple[float, ...]:
+    """Returns windows one after the other, a NaN between them so that lines break there."""
+    broken = np.concatenate([values, np.full((len(values), 1), np.nan)], axis=1)
+    return tuple(float(value) for value in broken.ravel())

@@ -1,0 +1,73 @@
+"""The least-squares problem: windows, weights, and residuals of many rows at once."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+from gapless.sim.predict import Predictor
+from gapless.sim.tracks import difference
+from gapless.sim.windows import Windows
+
+HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
+PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
+MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Residuals of rows of free parameters, the others held at `base`.
+
+    Attributes:
+        predictor: Predicts windows under rows of its whole space.
+        windows: What is to be predicted.
+        free: Columns of the predictor's space that may move.
+        base: (num_parameters,) the row that the others keep.
+        sigma: (num_measurements,) weight of each column is 1 / sigma.
+    """
+
+    predictor: Predictor
+    windows: Windows
+    free: tuple[int, ...]
+    base: Array
+    sigma: Array
+
+    @property
+    def space(self) -> ParameterSpace:
+        """The free parameters."""
+        return ParameterSpace(tuple(self.predictor.space.parameters[k] for k in self.free))
+
+    def rows(self, unit: Array) -> Array:
+        """Returns whole rows for free parameters in [0, 1], (num_rows, num_free)."""
+        low, high = self.space.low, self.space.high
+        rows = np.tile(self.base, (len(unit), 1))
+        rows[:, list(self.free)] = low + np.clip(unit, 0.0, 1.0) * (high - low)
+        return rows
+
+    def unit(self, row: Array) -> Array:
+        """Returns the free parameters of a whole row in [0, 1]."""
+        return (row[list(self.free)] - self.space.low) / (self.space.high - self.space.low)
+
+    def errors(self, rows: Array) -> Array:
+        """Returns prediction errors, (num_rows, num_windows, num_steps, num_measurements); NaN where unknown."""
+        predicted = self.predictor.predict(self.windows, rows)
+        return difference(self.predictor.blueprint.project, predicted, self.windows.measured[None])[:, :, 1:]
+
+    def residuals(self, unit: Array) -> Array:
+        """Returns robust weighted residuals, (num_rows, num_windows, num_per_window); unknown ones are 0."""
+        weighted = self.errors(self.rows(unit)) / self.sigma
+        weighted = np.nan_to_num(np.clip(weighted, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        return robust(weighted).reshape(len(unit), len(self.windows), -1)
+
+    def reweighted(self, row: Array) -> "Problem":
+        """Returns the problem with each column weighted by its noise and its present error together."""
+        error = self.errors(row[None])[0]
+        typical = 1.4826 * np.nanmedian(np.abs(error), axis=(0, 1))
+        return replace(self, sigma=np.sqrt(self.windows.noise**2 + typical**2))
+
+
+def robust(residual: Array) -> Array:
+    """Returns r' with r'^2 / 2 = pseudo-Huber loss of r: quadratic near 0, linear far away."""
+    ratio = residual / HUBER
+    return np.sign(residual) * HUBER * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))

@@ -1,0 +1,144 @@
+"""The verb `identify`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import gapless
+from gapless.core.parameters import ParameterSpace
+from gapless.core.provenance import Provenance
+from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_json
+from gapless.core.signal import Array
+from gapless.identify.outcome import combinations, fit_errors, fitted_parameters, traces, verdict
+from gapless.identify.problem import Problem
+from gapless.identify.solve import Progress, Solution, best_start, solve
+from gapless.sim.corrected import corrected_xml
+from gapless.sim.evidence import Evidence, gather
+from gapless.sim.predict import Predictor
+from gapless.sim.windows import Windows, cut
+
+WINDOW_S = 0.3
+MAX_WINDOWS = 160
+MIN_WINDOWS = 8
+
+
+def identify(
+    directory: str | Path,
+    hold_out: Sequence[str] = (),
+    *,
+    window_s: float = WINDOW_S,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> IdentifyResult:
+    """Fits the model's parameters to the logs on short windows and says what cannot be told.
+
+    Args:
+        directory: The project folder.
+        hold_out: Names of logs to judge on instead of fitting; by default every fourth.
+        window_s: Length of the prediction windows [s].
+        seed: Seed of the starts tried and the windows chosen.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If the project or its logs cannot be used.
+    """
+    evidence = gather(directory)
+    fitted, held = evidence.split(hold_out)
+    rng = np.random.default_rng(seed)
+    train = make_problem(evidence, evidence.space, fitted, window_s, rng)
+    refusal = why_refuse(evidence, train)
+    if refusal:
+        return refused(evidence, window_s, seed, refusal)
+    solution = fit(train, rng, progress)
+    parameters = fitted_parameters(evidence.space, solution)
+    judged = make_problem(evidence, evidence.space, held, window_s, rng) if held else replace(train, windows=train.windows.pick(np.zeros(0, np.intp)))
+    train_errors = fit_errors(train, _names(evidence, fitted), solution.row, rng)
+    held_errors = fit_errors(judged, _names(evidence, held), solution.row, rng)
+    word, reasons = verdict(parameters, train_errors, held_errors)
+    shown = judged if len(judged.windows) else train
+    result = IdentifyResult(
+        inputs=evidence.ids,
+        parameters=parameters,
+        combinations=combinations(evidence.space, solution),
+        train=train_errors,
+        held_out=held_errors,
+        verdict=word,
+        reasons=tuple(reasons),
+        model=None,
+        window_s=window_s,
+        seed=seed,
+        traces=traces(evidence, shown, {"model": evidence.space.nominal, "fitted": solution.row}),
+    )
+    return _kept(evidence, result, solution.row) if word != "refused" else result
+
+
+def make_problem(
+    evidence: Evidence, space: ParameterSpace, episodes: Sequence[int], window_s: float, rng: np.random.Generator
+) -> Problem:
+    """Returns the problem of fitting a part of the evidence's space to some of its episodes."""
+    windows = limited(cut(evidence.project, [evidence.tracks[k] for k in episodes], window_s), rng)
+    windows = replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
+    free = tuple(evidence.space.index(target) for target in space.targets)
+    predictor = Predictor(evidence.blueprint, evidence.space)
+    problem = Problem(predictor, windows, free, evidence.space.nominal, windows.noise)
+    return problem.reweighted(evidence.space.nominal) if len(windows) else problem
+
+
+def limited(windows: Windows, rng: np.random.Generator, most: int = MAX_WINDOWS) -> Windows:
+    """Returns at most `most` of the windows, drawn at random but kept in order."""
+    if len(windows) <= most:
+        return windows
+    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False)))
+
+
+def fit(problem: Problem, rng: np.random.Generator, progress: Progress | None = None) -> Solution:
+    """Solves a problem twice: with weights from the model as written, then with weights from that fit."""
+    solution = solve(problem, best_start(problem, rng), max_iterations=12, progress=progress)
+    return solve(problem.reweighted(solution.row), solution.row, max_iterations=12, progress=progress)
+
+
+def why_refuse(evidence: Evidence, problem: Problem) -> str | None:
+    """Returns why these logs cannot be fitted at all, or None."""
+    if len(problem.windows) < MIN_WINDOWS:
+        needed_s = MIN_WINDOWS * problem.windows.num_steps / evidence.project.rate_hz
+        return (
+            f"only {len(problem.windows)} windows of usable data: record at least {needed_s:.1f} s "
+            "in which every mapped column is present"
+        )
+    if not len(evidence.space):
+        return "no parameter to fit: list some under `parameters` in gapless.yaml"
+    moves = problem.windows.measured.reshape(-1, problem.windows.measured.shape[-1])
+    still = np.nanstd(moves, axis=0) < 3 * problem.windows.noise
+    if still.all():
+        return "nothing moves in these logs by more than the noise: record a motion"
+    return None
+
+
+def refused(evidence: Evidence, window_s: float, seed: int, reason: str) -> IdentifyResult:
+    """Returns a refusal: every parameter stays nominal and undetermined."""
+    parameters = tuple(
+        FittedParameter(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, 0.95, False, False)
+        for p in evidence.space.parameters
+    )
+    nothing = FitErrors((), {}, None, None, None)
+    return IdentifyResult(
+        evidence.ids, parameters, (), nothing, nothing, "refused", (reason,), None, window_s, seed
+    )
+
+
+def _names(evidence: Evidence, episodes: Sequence[int]) -> list[str]:
+    return [evidence.episodes[k].name for k in episodes]
+
+
+def _kept(evidence: Evidence, result: IdentifyResult, row: Array) -> IdentifyResult:
+    """Enters the fit and its corrected model in the catalogue; returns the result with the model's path."""
+    config = {"window_s": result.window_s, "held_out": list(result.held_out.episodes)}
+    provenance = Provenance("identify", gapless.__version__, result.inputs, config, result.seed)
+    folder = evidence.project.directory / ".gapless" / "artefacts" / "0"
+    xml = corrected_xml(evidence.blueprint, evidence.space, row, folder)
+    content = {"model.xml": xml.encode(), "fit.json": json.dumps(to_json(result)).encode()}
+    identity = evidence.catalogue.add_artefact("fit", content, provenance)
+    return replace(result, model=str(evidence.catalogue.artefact_path(identity, "model.xml").resolve()))

@@ -1,0 +1,1 @@
+"""Policies: learned in the batched simulation, run anywhere."""

@@ -1,0 +1,114 @@
+"""The batched simulation as a vector environment of Stable-Baselines3."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from stable_baselines3.common.vec_env import VecEnv
+
+from gapless.core.distribution import Distribution
+from gapless.core.protocols import Start, Task
+from gapless.core.run import Memory, moment
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.simulation import Simulation
+
+
+class BatchedEnv(VecEnv):
+    """One environment per world; each run draws a fresh row of parameters."""
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        task: Task,
+        distribution: Distribution,
+        num_worlds: int,
+        history: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Makes the worlds; see `train` for the arguments."""
+        self.task = task
+        self.distribution = distribution
+        self.world = Simulation(blueprint, num_worlds, distribution.space)
+        self.finished: list[bool] = []
+        self._rng = rng
+        self._num_steps = round(task.duration_s * self.world.rate_hz)
+        self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
+        self._elapsed = np.zeros(num_worlds, dtype=np.intp)
+        self._action = np.zeros((num_worlds, task.action_size))
+        noise = [item.noise or 0.0 for item in blueprint.project.measurements]
+        self._noise = np.array(noise)
+        size = Memory.size(history, task.observation_size, task.action_size)
+        observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
+        super().__init__(num_worlds, observations, actions)
+
+    def reset(self) -> np.ndarray:
+        """Begins every run, at staggered ages so that they do not end together."""
+        everyone = np.arange(self.num_envs)
+        self._start = self.task.start(self._rng, self.num_envs)
+        self._command = self.task.first_command(self._start)
+        self._goal = self._start.goal.copy()
+        self._begin(everyone, self._start)
+        self._elapsed = self._rng.integers(0, self._num_steps // 2, self.num_envs)
+        return self._memory.stacked().astype(np.float32)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Takes the actions of the next step."""
+        self._action = np.clip(np.asarray(actions, dtype=np.float64), -1.0, 1.0)
+
+    def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Advances every world by one control interval."""
+        step = self.world.step(self.task.command(self._action, self._now))
+        self._command = step.applied_command
+        self._elapsed += 1
+        self._look(step.measured)
+        judged = self.task.judge(self._now, self._action)
+        self._memory.push(self.task.observe(self._now), self._action)
+        timeout = self._elapsed >= self._num_steps
+        done = timeout | judged.failed.astype(bool)
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if done.any():
+            last = self._memory.stacked().astype(np.float32)
+            for k in np.flatnonzero(done):
+                infos[k] = {"terminal_observation": last[k], "TimeLimit.truncated": bool(not judged.failed[k])}
+                self.finished.append(bool(judged.success[k] and not judged.failed[k]))
+            self._restart(np.flatnonzero(done))
+        return self._memory.stacked().astype(np.float32), judged.reward.astype(np.float32), done, infos
+
+    def _restart(self, ids: np.ndarray) -> None:
+        start = self.task.start(self._rng, len(ids))
+        self._command = self._command.copy()
+        self._command[ids] = self.task.first_command(start)
+        self._goal[ids] = start.goal
+        self._elapsed[ids] = 0
+        self._begin(ids, start)
+
+    def _begin(self, ids: np.ndarray, start: Start) -> None:
+        self.world.set_parameters(self.distribution.sample(self._rng, len(ids)), ids)
+        self._look(self.world.reset(start, self._rng, ids))
+        self._memory.begin(self.task.observe(self._now)[ids], ids)
+
+    def _look(self, measured: np.ndarray) -> None:
+        """Shows the task what sensors would show: measurements with their stated noise."""
+        measured = measured + self._noise * self._rng.standard_normal(measured.shape)
+        time_s = self._elapsed / self.world.rate_hz
+        self._now = moment(self.world, measured, self._command, self._goal, time_s)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """Returns an attribute once per environment."""
+        return [getattr(self, attr_name, None)] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Sets an attribute for all environments."""
+        setattr(self, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Any = None, **kwargs: Any) -> list[Any]:
+        """Calls a method once and repeats its answer for each environment."""
+        return [getattr(self, method_name)(*args, **kwargs)] * self.num_envs
+
+    def env_is_wrapped(self, wrapper_class: type, indices: Any = None) -> list[bool]:
+        """Tells that no environment is wrapped."""
+        return [False] * self.num_envs

@@ -1,0 +1,1 @@
+"""A project folder: its `gapless.yaml`, its model, its logs and its owner's code."""

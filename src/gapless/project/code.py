@@ -1,0 +1,157 @@
+"""Loading the owner's Python code: the task, and what stands for reality."""
+
+import hashlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+from gapless.core.errors import ProjectError, nearest
+from gapless.core.protocols import Task, World
+from gapless.project.document import FILE_NAME, project_error
+from gapless.project.records import Project
+
+
+def load_task(project: Project) -> Task:
+    """Imports the owner's task and makes one, without arguments.
+
+    Raises:
+        ProjectError: One line, if the project names no task, or it cannot be loaded or lacks a part.
+    """
+    path, name = _place(project, "task", project.task)
+    with _importable(path.parent):
+        make = _load(path, name)
+        task = _call(make, {}, path, name)
+    _check_parts(task, Task, path, name)
+    return cast(Task, task)
+
+
+def load_reality(project: Project, seed: int, num_worlds: int) -> World:
+    """Imports what stands for reality and makes it.
+
+    Args:
+        project: The project.
+        seed: Passed on if the owner's function has an argument of this name.
+        num_worlds: Passed on if the owner's function has an argument of this name.
+
+    Raises:
+        ProjectError: One line, if the project names no reality, or it cannot be loaded or lacks a part.
+    """
+    path, name = _place(project, "reality", project.reality)
+    with _importable(path.parent):
+        make = _load(path, name)
+        accepted = _accepted(make, {"seed": seed, "num_worlds": num_worlds})
+        world = _call(make, accepted, path, name)
+    _check_parts(world, World, path, name)
+    return cast(World, world)
+
+
+def _place(project: Project, key: str, value: str | None) -> tuple[Path, str]:
+    yaml_path = project.directory / FILE_NAME
+    if value is None:
+        example = {"task": "task.py:Push", "reality": "twin.py:make"}[key]
+        raise project_error(f"the project names no {key}: write {key}: {example}", yaml_path)
+    file, _, name = value.rpartition(":")
+    path = project.directory / file
+    if not path.is_file():
+        there = nearest(path.name, (p.name for p in path.parent.glob("*.py")))
+        raise project_error(f"{key}: {value}: no file {file}; there are: {there}", yaml_path)
+    return path, name
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Lets the owner's files import each other, and forgets them afterwards.
+
+    Two projects may both have a `twin.py`; so modules found in this folder leave `sys.modules` again.
+    """
+    entry, wrote_bytecode, before = str(folder.resolve()), sys.dont_write_bytecode, set(sys.modules)
+    sys.path.insert(0, entry)
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = wrote_bytecode
+        sys.path.remove(entry)
+        for name in set(sys.modules) - before:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file and Path(file).is_relative_to(entry) and not name.startswith("gapless_owner_"):
+                del sys.modules[name]
+
+
+def _load(path: Path, name: str) -> Callable[..., object]:
+    module_name = f"gapless_owner_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path.resolve())
+    if spec is None or spec.loader is None:
+        raise project_error("not a Python file", path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        sys.modules.pop(module_name, None)
+        raise _code_error("importing it", error, path) from error
+    found = getattr(module, name, None)
+    if callable(found):
+        return cast(Callable[..., object], found)
+    public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
+    kind = "is not a class or function" if found is not None else "does not exist"
+    raise project_error(f"{path.name}:{name} {kind}; there are: {nearest(name, public)}", path)
+
+
+def _accepted(make: Callable[..., object], offered: dict[str, int]) -> dict[str, int]:
+    try:
+        parameters = inspect.signature(make).parameters
+    except (TypeError, ValueError):
+        return {}
+    if any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters.values()):
+        return offered
+    return {key: value for key, value in offered.items() if key in parameters}
+
+
+def _call(make: Callable[..., object], arguments: dict[str, int], path: Path, name: str) -> object:
+    try:
+        inspect.signature(make).bind(**arguments)
+    except TypeError as error:
+        given = " and ".join(arguments) or "no arguments"
+        text = f"{name} cannot be called with {given}: {error}; give its other arguments default values"
+        raise project_error(text, path) from None
+    except ValueError:
+        pass  # builtins without a signature: the call itself will tell
+    try:
+        return make(**arguments)
+    except (Exception, SystemExit) as error:
+        raise _code_error(f"calling {name}", error, path) from error
+
+
+def _check_parts(thing: object, protocol: type, path: Path, name: str) -> None:
+    methods = [key for key, value in vars(protocol).items() if callable(value) and not key.startswith("_")]
+    missing = [key for key in protocol.__annotations__ if not hasattr(thing, key)]
+    missing += [f"{key}()" for key in methods if not callable(getattr(thing, key, None))]
+    if missing:
+        kind = protocol.__name__
+        text = f"{name} made a {type(thing).__name__} without {', '.join(missing)}, which every {kind} has"
+        raise project_error(f"{text}; see gapless.core.protocols.{kind}", path)
+
+
+def _code_error(doing: str, error: BaseException, path: Path) -> ProjectError:
+    """Says in one line where in the owner's folder an exception came from."""
+    place = f"{path}:1"
+    folder = str(path.parent.resolve())
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename.startswith(folder):
+            place = f"{frame.filename}:{frame.lineno}"
+    if isinstance(error, SyntaxError) and error.filename:
+        place, message = f"{error.filename}:{error.lineno}", error.msg
+    else:
+        message = " ".join(str(error).split())
+    return project_error(f"{path.name}: {doing} raised {type(error).__name__}: {_short(message)}", place)
+
+
+def _short(message: Any, limit: int = 300) -> str:
+    text = str(message)
+    return text if len(text) <= limit else text[:limit] + "..."

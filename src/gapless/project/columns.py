@@ -1,0 +1,195 @@
+"""The columns of a log file, whatever its format."""
+
+import csv
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gapless.core.errors import LogError, nearest
+from gapless.core.signal import Array
+
+SUFFIXES = (".csv", ".parquet", ".npz")
+MAX_CSV_BYTES = 10**9  # a CSV is read whole; 1 GB of text takes about 3 GB of memory
+_MISSING = ("", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A")
+
+
+def log_error(text: str, path: Path) -> LogError:
+    """Returns an error whose message is one line, with the path in brackets at its end."""
+    return LogError(" ".join(f"{text} ({path})".splitlines()))
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Returns the names of a log's columns, in the file's order.
+
+    Raises:
+        LogError: If the file is missing, empty, too large or not what its ending says.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}'", path)
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise log_error(f"cannot be read: {error.strerror}", path) from None
+    if size == 0:
+        raise log_error("the file is empty: delete it or record again", path)
+    if suffix == ".csv":
+        return _csv_names(path, size)
+    if suffix == ".parquet":
+        return tuple(_parquet(path).schema_arrow.names)
+    with _npz(path) as arrays:
+        return tuple(arrays.files)
+
+
+def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
+    """Reads some columns of a log as numbers of equal length, NaN where nothing was recorded.
+
+    Raises:
+        LogError: If one is missing or holds anything but numbers; the message says where.
+    """
+    there = column_names(path)
+    for name in wanted:
+        if name not in there:
+            raise log_error(_absent(name, there), path)
+        if there.count(name) > 1:
+            raise log_error(f"column {name} stands {there.count(name)} times: keep one", path)
+    read = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}[path.suffix.lower()]
+    return read(path, list(dict.fromkeys(wanted)))
+
+
+def _absent(name: str, there: Sequence[str]) -> str:
+    if len(there) == 1 and (";" in there[0] or "\t" in there[0]):
+        return "the columns are not separated by commas: save it with commas, and points in numbers"
+    listed = nearest(name, there)
+    if name == "time_s":
+        return f"no column time_s, the time in seconds; there are: {listed}; rename the time column"
+    return f"no column {name}, which gapless.yaml maps; there are: {listed}; correct gapless.yaml or the log"
+
+
+def _csv_names(path: Path, size: int) -> tuple[str, ...]:
+    if size > MAX_CSV_BYTES:
+        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
+        raise log_error(
+            f"{text}: split it, or save it as Parquet, of which only needed columns are read", path
+        )
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next((row for row in csv.reader(file) if row), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise log_error("not a text file in UTF-8: is it really CSV?", path) from None
+    if header is None:
+        raise log_error("the file has no header: its first line must name the columns", path)
+    return tuple(header)
+
+
+def _read_csv(path: Path, wanted: list[str]) -> dict[str, Array]:
+    convert = pyarrow.csv.ConvertOptions(
+        include_columns=wanted, column_types=dict.fromkeys(wanted, pa.float64()), null_values=list(_MISSING)
+    )
+    try:
+        table = pyarrow.csv.read_csv(path, convert_options=convert)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        _explain_csv(path, wanted, error)
+    return {name: _doubles(table.column(name)) for name in wanted}
+
+
+def _explain_csv(path: Path, wanted: list[str], error: Exception) -> NoReturn:
+    """Finds the first cell that is no number; pyarrow tells the value, not the row."""
+    reason = f"not readable as CSV: {' '.join(str(error).split())[:200]}"
+    try:
+        found = _first_bad_cell(path, wanted)
+    except csv.Error as csv_error:
+        found = f"not readable as CSV: {csv_error}"
+    raise log_error(found or reason, path) from None
+
+
+def _first_bad_cell(path: Path, wanted: list[str]) -> str | None:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        rows = (row for row in csv.reader(file) if row)
+        header = next(rows)
+        places = [header.index(name) for name in wanted]
+        for number, row in enumerate(rows, start=1):
+            if len(row) != len(header):
+                return f"row {number} has {len(row)} of {len(header)} fields: correct or delete that line"
+            for place in places:
+                if not _is_number(row[place]):
+                    text = f"column {header[place]} row {number}: '{row[place][:40]}' is not a number"
+                    return f"{text}: correct it or leave the cell empty"
+    return None
+
+
+def _is_number(cell: str) -> bool:
+    if cell.strip() in _MISSING:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _parquet(path: Path) -> Any:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise log_error(f"not readable as Parquet, perhaps cut off: {reason}", path) from None
+
+
+def _read_parquet(path: Path, wanted: list[str]) -> dict[str, Array]:
+    file = _parquet(path)
+    for name in wanted:
+        kind = file.schema_arrow.field(name).type
+        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            raise log_error(f"column {name} holds {kind}, not numbers: save it as numbers", path)
+    try:
+        table = file.read(columns=wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise log_error(f"damaged Parquet: {' '.join(str(error).split())[:160]}", path) from None
+    return {name: _doubles(table.column(name)) for name in wanted}
+
+
+def _doubles(column: Any) -> Array:
+    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+@contextmanager
+def _npz(path: Path) -> Iterator[Any]:
+    with path.open("rb") as file:
+        try:
+            arrays: Any = np.load(file, allow_pickle=False)
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+            raise log_error("not readable as npz, perhaps cut off: write it with numpy.savez", path) from None
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise log_error("one array without a name: write it with numpy.savez(FILE, time_s=...)", path)
+        yield arrays
+
+
+def _read_npz(path: Path, wanted: list[str]) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    with _npz(path) as arrays:
+        for name in wanted:
+            try:
+                values = arrays[name]
+            except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
+                raise log_error(
+                    f"array {name} is damaged or holds objects: save plain numbers", path
+                ) from None
+            if values.ndim != 1 or values.dtype.kind not in "fiub":
+                text = f"array {name} is {values.dtype} of shape {values.shape}, not one row of numbers"
+                raise log_error(text, path)
+            found[name] = values.astype(np.float64)
+    first = wanted[0]
+    for name, values in found.items():
+        if len(values) != len(found[first]):
+            text = f"columns of different length: {first} has {len(found[first])}, {name} has {len(values)}"
+            raise log_error(f"{text}: save them with one value per time stamp", path)
+    return found

@@ -1,0 +1,156 @@
+"""What can be seen in logs without simulating: for `check`."""
+
+import re
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from gapless.core.errors import InputError
+from gapless.core.results import Note
+from gapless.core.signal import Array
+from gapless.project.logs import Log, log_paths, read_log
+from gapless.project.model import is_hinge, joint_range, load_model
+from gapless.project.records import CommandMap, MeasurementMap, Project
+
+_GAP_INTERVALS = 3.0  # a longer pause than this many median intervals is a gap
+_RATE_TOLERANCE = 0.05
+_JITTER_SHARE = 0.05  # of the median interval
+_SATURATED_SHARE = 0.05  # of the samples
+_DEGREES_LIMIT_RAD = 6 * np.pi  # three turns
+_UNIT_RATIOS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
+
+
+def inspect_logs(project: Project) -> tuple[Note, ...]:
+    """Returns what is wrong or odd in a project's logs; the same finding in many logs is one note.
+
+    A log that cannot be read is a note of level `fault`; nothing is raised for it.
+    """
+    try:
+        paths = log_paths(project)
+        model = load_model(project.model_path)
+    except (InputError, OSError) as error:
+        return (Note("fault", str(project.logs_path), str(error)),)
+    notes: list[Note] = []
+    for path in paths:
+        notes += _inspect_one(project, path, model)
+    return _merged(notes)
+
+
+def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[Note]:
+    try:
+        log = read_log(project, path)
+    except (InputError, OSError) as error:
+        return [Note("fault", path.name, str(error))]
+    notes = [*log.notes, *_time_notes(log, project.rate_hz)]
+    for command in project.commands:
+        notes += _command_notes(log, command)
+    for measurement in project.measurements:
+        notes += _measurement_notes(log, measurement, model)
+    return notes
+
+
+def _time_notes(log: Log, rate_hz: float) -> list[Note]:
+    intervals_s = np.diff(log.episode.measurements.times_s)
+    median_s = float(np.median(intervals_s))
+    where = f"{log.path.name}: time_s"
+    notes: list[Note] = []
+    gaps = intervals_s > _GAP_INTERVALS * median_s
+    if gaps.any():
+        start_s = float(log.episode.measurements.times_s[int(np.argmax(intervals_s))])
+        text = f"{int(gaps.sum())} gap(s) longer than {_GAP_INTERVALS:g} intervals, the longest "
+        text += f"{float(intervals_s.max()):.4g} s at {start_s:.4g} s after the start; were samples lost?"
+        notes.append(Note("warning", where, text))
+    near = intervals_s[np.abs(intervals_s / median_s - 1) < 0.5]  # lost samples are no jitter
+    jitter = float(np.std(near) / median_s) if len(near) else 0.0
+    if jitter > _JITTER_SHARE:
+        text = f"intervals scatter by {100 * jitter:.0f} % of their median; logs are resampled to rate_hz"
+        notes.append(Note("info", where, text))
+    found_hz = 1 / median_s
+    if abs(found_hz / rate_hz - 1) > _RATE_TOLERANCE:
+        text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}: correct one"
+        notes.append(Note("warning", where, text + _unit_hint(found_hz / rate_hz)))
+    return notes
+
+
+def _unit_hint(ratio: float) -> str:
+    for factor, unit in _UNIT_RATIOS.items():
+        if abs(ratio / factor - 1) < 0.5:
+            return f"; time_s looks like {unit}, it must be seconds"
+    return ""
+
+
+def _command_notes(log: Log, command: CommandMap) -> list[Note]:
+    where = f"{log.path.name}: {command.column}"
+    values = _finite(log.episode.commands.column(command.column))
+    if len(values) and values.min() == values.max():
+        text = f"the command is constant at {values[0]:.4g}: nothing can be identified from it"
+        return [Note("warning", where, text)]
+    if len(np.unique(values)) == 2:
+        text = f"the command takes two values only, {values.min():.4g} and {values.max():.4g}"
+        return [Note("info", where, text)]
+    return _saturation_notes(where, values)
+
+
+def _measurement_notes(log: Log, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
+    where = f"{log.path.name}: {item.column}"
+    values = _finite(log.episode.measurements.column(item.column))
+    if len(values) == 0:
+        return [Note("warning", where, "no value at all: is it recorded under another name?")]
+    if values.min() == values.max():
+        text = f"constant at {values[0]:.4g} {item.unit}: did nothing move, or is the sensor dead?"
+        return [Note("warning", where, text)]
+    return _saturation_notes(where, values) + _range_notes(where, values, item, model)
+
+
+def _saturation_notes(where: str, values: Array) -> list[Note]:
+    notes: list[Note] = []
+    for side, bound in (("smallest", values.min()), ("largest", values.max())) if len(values) else ():
+        share = float(np.mean(values == bound))
+        if share > _SATURATED_SHARE:
+            text = f"{100 * share:.0f} % of the samples are exactly the {side} value, {bound:.4g}"
+            notes.append(Note("warning", where, f"{text}: saturated, or at rest there"))
+    return notes
+
+
+def _range_notes(where: str, values: Array, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
+    if item.element != "joint" or item.quantity != "position":
+        return []
+    hinge, limits = is_hinge(model, item.name), joint_range(model, item.name)
+    hint = (
+        "if the column is in degrees write scale: 0.01745" if hinge else "if it is in mm write scale: 0.001"
+    )
+    hint = hint if item.scale == 1 else f"is scale: {item.scale:.4g} right?"
+    low, high = float(values.min()), float(values.max())
+    if limits is not None:
+        slack = (limits[1] - limits[0]) / 2
+        if low < limits[0] - slack or high > limits[1] + slack:
+            text = (
+                f"values from {low:.4g} to {high:.4g} {item.unit} are far outside joint {item.name}'s range"
+            )
+            return [Note("warning", where, f"{text}, {limits[0]:.4g} to {limits[1]:.4g}; {hint}")]
+    if hinge and max(-low, high) > _DEGREES_LIMIT_RAD:
+        text = f"reaches {max(-low, high):.4g} rad, more than three turns; {hint}"
+        return [Note("warning", where, f"{text}; a wheel may well turn so far")]
+    return []
+
+
+def _finite(values: Array) -> Array:
+    return values[np.isfinite(values)]
+
+
+def _merged(notes: list[Note]) -> tuple[Note, ...]:
+    """Joins notes that differ only in their log and numbers, faults first."""
+    groups: dict[tuple[str, str, str], list[Note]] = {}
+    for note in notes:
+        column = note.where.partition(": ")[2]
+        key = note.where if note.level == "fault" else column
+        groups.setdefault((note.level, key, re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", note.text)), []).append(
+            note
+        )
+    merged: list[Note] = []
+    for same in groups.values():
+        more = f" (and {len(same) - 1} more logs)" if len(same) > 1 else ""
+        merged.append(Note(same[0].level, same[0].where, same[0].text + more))
+    order = {"fault": 0, "warning": 1, "info": 2}
+    return tuple(sorted(merged, key=lambda note: order[note.level]))

@@ -1,0 +1,131 @@
+"""Logs: one file each, read as one episode in model units."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.episode import Episode
+from gapless.core.errors import nearest
+from gapless.core.results import Note
+from gapless.core.signal import Array, TimeSeries
+from gapless.project.columns import SUFFIXES, log_error, read_columns
+from gapless.project.records import CommandMap, MeasurementMap, Project
+from gapless.project.sidecar import read_sidecar
+
+
+@dataclass(frozen=True)
+class Log:
+    """One log as read.
+
+    Attributes:
+        path: The file.
+        episode: Its content, in model units; time begins at 0.
+        notes: What was left out or is missing, and how often.
+    """
+
+    path: Path
+    episode: Episode
+    notes: tuple[Note, ...]
+
+
+def log_paths(project: Project) -> tuple[Path, ...]:
+    """Returns the project's log files, sorted by name; hidden files are left out.
+
+    Raises:
+        LogError: If the folder is missing or has no logs, or two logs share a name.
+    """
+    folder = project.logs_path
+    if not folder.is_dir():
+        raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    found = [path for path in files if path.suffix.lower() in SUFFIXES]
+    if not found:
+        there = nearest("log.csv", (path.name for path in folder.iterdir()))
+        raise log_error(f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}", folder)
+    by_name: dict[str, Path] = {}
+    for path in found:
+        if path.stem in by_name:
+            other = by_name[path.stem].name
+            raise log_error(f"{other} and {path.name} have one name: rename one, or delete the copy", folder)
+        by_name[path.stem] = path
+    return tuple(found)
+
+
+def read_logs(project: Project) -> tuple[Log, ...]:
+    """Reads all logs of a project, sorted by name.
+
+    Raises:
+        LogError: One line about the first log that cannot be read.
+    """
+    return tuple(read_log(project, path) for path in log_paths(project))
+
+
+def read_log(project: Project, path: Path) -> Log:
+    """Reads one log: the mapped columns in model units (scale * column + offset), and its sidecar.
+
+    Rows with a repeated or no time stamp are left out with a note; other missing values stay NaN.
+
+    Raises:
+        LogError: One line, if it has no such columns, no numbers, or time that runs backwards.
+    """
+    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
+    notes: list[Note] = []
+    times_s, keep = _times(columns["time_s"], path, notes)
+    about = read_sidecar(path, notes)
+    episode = Episode(
+        name=path.stem,
+        commands=_series(project.commands, columns, times_s, keep, path, notes),
+        measurements=_series(project.measurements, columns, times_s, keep, path, notes),
+        **about,
+    )
+    return Log(path, episode, tuple(notes))
+
+
+def _times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Array]:
+    """Returns increasing times from 0 [s], and the rows they belong to."""
+    if len(raw_s) == 0:
+        raise log_error("a header but no rows: delete it or record again", path)
+    rows = np.flatnonzero(np.isfinite(raw_s))
+    if len(rows) == 0:
+        raise log_error("column time_s holds no numbers at all: record the time in seconds", path)
+    if len(rows) < len(raw_s):
+        text = f"{len(raw_s) - len(rows)} of {len(raw_s)} rows have no time stamp and were left out"
+        notes.append(Note("warning", f"{path.name}: time_s", text))
+    times_s = raw_s[rows] - raw_s[rows[0]]
+    steps_s = np.diff(times_s)
+    if np.any(steps_s < 0):
+        at = int(np.argmax(steps_s < 0))
+        before, after = float(raw_s[rows[at]]), float(raw_s[rows[at + 1]])
+        text = f"time_s goes backwards in row {rows[at + 1] + 1}: {before!r} is followed by {after!r}"
+        raise log_error(f"{text}; sort the rows, or split the file there", path)
+    new = np.concatenate([[True], steps_s > 0])
+    if not new.all():
+        text = f"{int((~new).sum())} of {len(raw_s)} time stamps are repeated; the first row of each was kept"
+        notes.append(Note("warning", f"{path.name}: time_s", text))
+    if new.sum() < 2:
+        raise log_error("only one time stamp: an episode needs at least two", path)
+    return times_s[new], rows[new]
+
+
+def _series(
+    maps: tuple[CommandMap, ...] | tuple[MeasurementMap, ...],
+    columns: Mapping[str, Array],
+    times_s: Array,
+    keep: Array,
+    path: Path,
+    notes: list[Note],
+) -> TimeSeries:
+    values = np.empty((len(times_s), len(maps)))
+    for place, item in enumerate(maps):
+        raw = columns[item.column][keep]
+        infinite = np.isinf(raw)
+        values[:, place] = np.where(infinite, np.nan, item.scale * raw + item.offset)
+        where = f"{path.name}: {item.column}"
+        if infinite.any():
+            text = f"{int(infinite.sum())} of {len(raw)} values are infinite and count as missing"
+            notes.append(Note("warning", where, text))
+        if missing := int(np.isnan(raw).sum()):
+            notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
+    return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))

@@ -1,0 +1,96 @@
+"""The values that may stand in `gapless.yaml`, each with its own complaint."""
+
+import math
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from gapless.core.dimensions import DIMENSIONS, Dimension
+from gapless.core.errors import nearest
+
+TARGET_KINDS = ("joint", "actuator", "body", "geom", "world", "measurement")
+_CODE = re.compile(r"[^:]+\.py:[A-Za-z_]\w*")
+
+
+def shown(value: Any) -> str:
+    """Returns a value as the owner wrote it, short."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return f"'{value[:60]}'"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _number(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{shown(value)} is not a number: write one such as 0.5") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{shown(value)} is not finite: write a number such as 0.5")
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{shown(value)} is not a name: write text")
+    return value.strip()
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, str) or not value.strip().isdecimal():
+        raise ValueError(f"{shown(value)} is not a whole number: write 0, 1, 2, ...")
+    return int(value)
+
+
+def _scale(value: Any) -> float:
+    if (number := _number(value)) == 0:
+        raise ValueError("scale 0 makes every value the same: write the factor from column to model units")
+    return number
+
+
+def _noise(value: Any) -> float:
+    if (number := _number(value)) < 0:
+        raise ValueError(f"noise {number:g} is negative: it is a standard deviation, write {-number:g}")
+    return number
+
+
+def _rate(value: Any) -> float:
+    if (number := _number(value)) <= 0:
+        raise ValueError(f"{number:g} is not positive: write the control rate in Hz, such as 100")
+    return number
+
+
+def _code(value: Any) -> str:
+    if not isinstance(value, str) or not _CODE.fullmatch(value):
+        raise ValueError(f"{shown(value)} does not name code: write FILE.py:NAME, such as task.py:Push")
+    return value
+
+
+def _dimension(value: Any) -> Any:
+    if value not in DIMENSIONS:
+        raise ValueError(f"no dimension {shown(value)}; there are: {nearest(str(value), DIMENSIONS, 9)}")
+    return value
+
+
+def _target(value: Any) -> str:
+    form = "write kind/NAME/field, such as joint/elbow/damping"
+    parts = _text(value).split("/")
+    if parts[0] not in TARGET_KINDS:
+        kinds = nearest(parts[0], TARGET_KINDS)
+        raise ValueError(f"target {value} begins with {parts[0] or 'nothing'}; there are: {kinds}; {form}")
+    if len(parts) < (2 if parts[0] == "world" else 3) or any(not p or p != p.strip() for p in parts):
+        raise ValueError(f"target {value} is malformed: {form}")
+    return "/".join(parts)
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_whole)]
+Text = Annotated[str, BeforeValidator(_text)]
+Scale = Annotated[float, BeforeValidator(_scale)]
+Noise = Annotated[float, BeforeValidator(_noise)]
+Rate = Annotated[float, BeforeValidator(_rate)]
+Code = Annotated[str, BeforeValidator(_code)]
+Target = Annotated[str, BeforeValidator(_target)]
+DimensionName = Annotated[Dimension, BeforeValidator(_dimension)]

@@ -1,0 +1,133 @@
+"""Assembles the page: one HTML file with everything inside it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gapless.core.results import Result
+from gapless.report import numbers as n
+from gapless.report import plots, sections, svg
+from gapless.report.headline import Badge, check_words, headline
+from gapless.report.next_steps import missing, next_steps
+from gapless.report.parts import Parts, collect
+
+_HERE = Path(__file__).parent
+_VERDICTS = {"good": "good", "poor": "open", "refused": "bad"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where one part of the page comes from."""
+
+    name: str
+    inputs: tuple[str, ...]
+    seed: int | None
+
+
+def render_page(title: str, results: Mapping[str, Result], *, code_version: str, made_at: str) -> str:
+    """Returns the results as one self-contained HTML page: no scripts, no fonts, nothing from a network.
+
+    Args:
+        title: Name of the project; any text.
+        results: Verb -> its record, any subset of check, measure, identify, diagnose, randomize, train,
+            evaluate and loop, and `measure_fitted` for the measure with the fit. Where a loop is given, its
+            parts are shown. What is missing is left out, and the page names the verb that would fill it;
+            names that have no place on the page are listed in its footer.
+        code_version: Version of gapless that made the results.
+        made_at: When the page was made, as it is to be printed.
+
+    Raises:
+        InputError: If a name holds the record of another verb.
+    """
+    parts = collect(results)
+    about = {"title": title, "code_version": code_version, "made_at": made_at}
+    return svg.legal(_environment().get_template("page.html").render(**about, **_context(parts)))
+
+
+def _context(parts: Parts) -> dict[str, Any]:
+    return {
+        "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
+        "parts": parts,
+        "headline": headline(parts),
+        "steps": next_steps(parts),
+        "missing": missing(parts),
+        "sources": _sources(parts),
+        **_causes(parts),
+        **_fit(parts),
+        **_predictions(parts),
+        **_training(parts),
+    }
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {"swatch": plots.swatch, "marker": plots.marker}
+    environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.listed, "short": n.short_id}
+    environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text}
+    environment.filters |= {"check_words": check_words}
+    return environment
+
+
+def _causes(parts: Parts) -> dict[str, Any]:
+    if parts.diagnose is None:
+        return {"causes": (), "other_causes": (), "ambiguities": ()}
+    return {
+        "causes": sections.cause_rows(parts.diagnose),
+        "other_causes": sections.other_rows(parts.diagnose),
+        "ambiguities": sections.ambiguities(parts.diagnose),
+    }
+
+
+def _fit(parts: Parts) -> dict[str, Any]:
+    if parts.identify is None:
+        return {"parameters": (), "level": "", "verdict": None}
+    verdict = parts.identify.verdict
+    return {
+        "parameters": sections.parameter_rows(parts.identify),
+        "level": sections.levels(parts.identify),
+        "verdict": Badge(_VERDICTS.get(verdict, "open"), f"Verdict: {verdict}"),
+    }
+
+
+def _predictions(parts: Parts) -> dict[str, Any]:
+    found = sections.traces(parts)
+    chosen = sections.one_per_column(found)
+    labels = dict.fromkeys(label for trace in chosen for label in trace.predicted)
+    return {
+        "traces": [(trace, plots.trace_plot(trace)) for trace in chosen],
+        "num_more_traces": len(found) - len(chosen),
+        "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
+        "error_groups": sections.error_groups(parts),
+        "errors": sections.error_rows(parts),
+    }
+
+
+def _training(parts: Parts) -> dict[str, Any]:
+    policies = sections.policies(parts)
+    curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
+    return {
+        "ranges": sections.range_rows(parts),
+        "policies": policies,
+        "curve": plots.curve_plot(curves) if curves else None,
+    }
+
+
+def _sources(parts: Parts) -> tuple[Source, ...]:
+    names = {"first": "train, first", "train": "train, last" if parts.loop else "train"}
+    names["measure_fitted"] = "measure, fitted"
+    return tuple(
+        Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
+        for name, record in parts.shown().items()
+    )

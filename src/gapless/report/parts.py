@@ -1,0 +1,93 @@
+"""Sorts the records that were given into the parts that the page shows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from gapless.core.errors import InputError
+from gapless.core.results import (
+    CheckResult,
+    DiagnoseResult,
+    EvaluateResult,
+    IdentifyResult,
+    LoopResult,
+    MeasureResult,
+    RandomizeResult,
+    Result,
+    TrainResult,
+)
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the page can show; None for what was not given.
+
+    Attributes:
+        check: Whether the project is sound.
+        measure: The gap in signals with the model as written.
+        measure_fitted: The gap in signals with the fit.
+        identify: The fit.
+        diagnose: The causes.
+        randomize: The training ranges.
+        first: The first policy of a loop.
+        train: The last policy of a loop, or the only one.
+        evaluate: Success of a policy, beside that of the loop.
+        loop: The whole loop.
+        not_shown: Names of results that have no place on the page.
+    """
+
+    check: CheckResult | None
+    measure: MeasureResult | None
+    measure_fitted: MeasureResult | None
+    identify: IdentifyResult | None
+    diagnose: DiagnoseResult | None
+    randomize: RandomizeResult | None
+    first: TrainResult | None
+    train: TrainResult | None
+    evaluate: EvaluateResult | None
+    loop: LoopResult | None
+    not_shown: tuple[str, ...]
+
+    def shown(self) -> dict[str, Result]:
+        """Returns the records on the page by name, in the order of the page."""
+        found = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "not_shown"}
+        return {name: record for name, record in found.items() if record is not None}
+
+
+def collect(results: Mapping[str, Result]) -> Parts:
+    """Returns the parts of the page; where a loop was given, its parts come before single ones.
+
+    Raises:
+        InputError: If a name holds the record of another verb.
+    """
+    loop = _get(results, "loop", LoopResult)
+
+    def part(name: str, record_type: type[R]) -> R | None:
+        of_loop = getattr(loop, name, None)
+        return of_loop if isinstance(of_loop, record_type) else _get(results, name, record_type)
+
+    train = _get(results, "train", TrainResult)
+    shown = {item.name for item in fields(Parts)} - {"first", "not_shown"}
+    return Parts(
+        check=_get(results, "check", CheckResult),
+        measure=part("measure", MeasureResult),
+        measure_fitted=part("measure_fitted", MeasureResult),
+        identify=part("identify", IdentifyResult),
+        diagnose=part("diagnose", DiagnoseResult),
+        randomize=part("randomize", RandomizeResult),
+        first=loop.first if loop else None,
+        train=loop.last if loop else train,
+        evaluate=_get(results, "evaluate", EvaluateResult),
+        loop=loop,
+        not_shown=tuple(name for name in results if name not in shown),
+    )
+
+
+def _get(results: Mapping[str, Result], name: str, record_type: type[R]) -> R | None:
+    record = results.get(name)
+    if record is None or isinstance(record, record_type):
+        return record
+    found = type(record).__name__
+    raise InputError(f"the report asked for {record_type.__name__} under '{name}', found {found}")

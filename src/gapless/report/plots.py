@@ -1,0 +1,223 @@
+"""The pictures of the page, each from records to one SVG drawing."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from gapless.core.distribution import Range
+from gapless.core.interval import Interval
+from gapless.core.results import FittedParameter, Trace
+from gapless.report import numbers as n
+from gapless.report import svg
+
+GLYPH_WIDTH, GLYPH_HEIGHT = 150.0, 22.0
+MOST_POINTS = 600
+LABELS = {"model": "model as written", "fitted": "fitted model"}
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def success_bar(label: str, interval: Interval, kind: str, target: float | None = None) -> Markup:
+    """Returns a success rate as a bar with its interval as whiskers.
+
+    Args:
+        label: Whose success it is, for readers who do not see the bar.
+        interval: The rate.
+        kind: CSS class of the colour: `model`, `measured` or `fitted`.
+        target: Success asked for, drawn as a dashed line.
+    """
+    height, middle = 46.0, 23.0
+    parts = [svg.line(svg.share_x(share), 0, svg.share_x(share), height, "grid") for share in _SHARES]
+    if n.known(interval.value):
+        parts.append(_bar(interval.value, middle - 11, 22, f"bar {kind}"))
+    if interval.n > 0 and n.known(interval.low) and n.known(interval.high):
+        parts.append(_whisker(interval.low, interval.high, middle, 6))
+    if target is not None and n.known(target):
+        parts.append(svg.line(svg.share_x(target), 0, svg.share_x(target), height, "target"))
+    return svg.fluid(height, f"{label}: {n.success(interval)}, {n.plural(interval.n, 'trial')}", *parts)
+
+
+def percent_axis(target: float | None = None) -> Markup:
+    """Returns the axis under success bars, with the target where there is one."""
+    parts: list[Markup] = []
+    for share in _SHARES:
+        anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
+        parts.append(svg.text(n.percent(share), svg.share_x(share), 12, anchor))
+    label = "Axis from 0 to 100 % success"
+    if target is not None and n.known(target):
+        anchor = "end" if target > 0.8 else "start" if target < 0.2 else "middle"
+        parts.append(svg.text(f"target {n.percent(target)}", svg.share_x(target), 28, anchor, "strong"))
+        label += f", target {n.percent(target)}"
+    return svg.fluid(32, label, *parts)
+
+
+def probability_bar(label: str, probability: float, kind: str = "cause") -> Markup:
+    """Returns a probability as a bar on the track from 0 to 1."""
+    parts = [svg.element("rect", x=0, y=6, width="100%", height=10, rx=2, class_="track")]
+    if n.known(probability):
+        parts.append(_bar(probability, 6, 10, f"bar {kind}"))
+    return svg.fluid(GLYPH_HEIGHT, f"{label}: probability {n.probability(probability)}", *parts)
+
+
+def share_glyph(label: str, share: float, low: float, high: float) -> Markup:
+    """Returns a share of the gap as a dot with its interval on the line from 0 to 1."""
+    middle = GLYPH_HEIGHT / 2
+    parts = [svg.line("0%", middle, "100%", middle, "grid")]
+    if n.known(low) and n.known(high):
+        parts.append(_whisker(low, high, middle, 4))
+    if n.known(share):
+        parts.append(svg.element("circle", cx=svg.share_x(share), cy=middle, r=4.5, class_="dot cause"))
+    return svg.fluid(GLYPH_HEIGHT, f"{label}: share {n.percent_span(share, low, high)}", *parts)
+
+
+def interval_glyph(parameter: FittedParameter) -> Markup:
+    """Returns the fitted value (dot) and its interval beside the value as written (diamond).
+
+    The line is dashed where the logs do not determine the value, and ends in an arrow where it is unbounded.
+    """
+    p = parameter
+    scale = svg.scale_over((p.nominal, p.value, p.low, p.high), 8, GLYPH_WIDTH - 8, margin=0.04)
+    fitted = f"fitted {n.number(p.value)} {n.span(p.low, p.high)}"
+    label = f"{p.target}: as written {n.number(p.nominal)}, {fitted}"
+    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
+    parts += _interval(scale, p.low, p.high, "whisker" if p.identifiable else "whisker loose")
+    parts += _marks(scale, p.value, p.nominal)
+    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+
+
+def range_glyph(item: Range, nominal: float | None) -> Markup:
+    """Returns a training range as a band with its centre (dot), beside the value as written (diamond).
+
+    A normal range is darker within one standard deviation of its centre.
+    """
+    ends = [item.low, item.high, item.mean, *([nominal] if nominal is not None else [])]
+    scale = svg.scale_over(ends, 8, GLYPH_WIDTH - 8, margin=0.04)
+    label = f"{item.target}: {item.kind} {n.span(item.low, item.high)}, as written {n.number(nominal)}"
+    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
+    if item.kind != "fixed":
+        parts += _band(scale, item.low, item.high, "band")
+    if item.kind == "normal" and all(map(n.known, (item.low, item.high, item.mean, item.std))):
+        inner = (max(item.low, item.mean - item.std), min(item.high, item.mean + item.std))
+        parts += _band(scale, *inner, "band inner")
+    parts += _marks(scale, item.mean, nominal)
+    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+
+
+def trace_plot(trace: Trace) -> Markup:
+    """Returns one column over time: measured as a broad grey line, predictions as thin lines over it."""
+    width, height, top, bottom = 300.0, 190.0, 10.0, 150.0
+    series = [trace.measured, *trace.predicted.values()]
+    y = svg.scale_over((v for values in series for v in values), bottom, top)
+    marks = svg.ticks(y.low, y.high)
+    labels = svg.tick_labels(marks)
+    left = max(30.0, svg.label_room(labels))
+    x = svg.scale_over(trace.times_s, left, width - 8, margin=0)
+    times = svg.ticks(x.low, x.high)
+    parts = [
+        svg.axis_left(y, marks, labels, left, width - 8),
+        svg.axis_bottom(x, times, svg.tick_labels(times), bottom, "time [s]"),
+        _curve(x, y, trace.times_s, trace.measured, "line measured"),
+    ]
+    for label, values in trace.predicted.items():
+        parts.append(_curve(x, y, trace.times_s, values, f"line {line_class(label)}"))
+    names = n.listed(["measured", *(LABELS.get(label, label) for label in trace.predicted)])
+    return svg.drawing(width, height, f"{trace.column} over time: {names}", *parts, class_="plot")
+
+
+def curve_plot(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Markup:
+    """Returns success while training against control steps, one line per label (`first`, `last`)."""
+    width, height, top, bottom, left = 460.0, 230.0, 10.0, 190.0, 44.0
+    steps = [float(step) for curve in curves.values() for step, _ in curve]
+    x = svg.scale_over([0.0, *steps], left, width - 16, margin=0)
+    y = svg.Scale(0.0, 1.0, bottom, top)
+    marks = svg.ticks(x.low, x.high)
+    parts = [
+        svg.axis_left(y, _SHARES, [n.percent(share) for share in _SHARES], left, width - 16),
+        svg.axis_bottom(x, marks, [n.compact(mark) for mark in marks], bottom, "control steps"),
+    ]
+    for label, curve in curves.items():
+        kind = "model" if label == "first" else "fitted"
+        parts.append(_curve(x, y, *_columns(curve), f"line {kind}"))
+    names = n.listed(f"{label} policy" for label in curves)
+    return svg.drawing(width, height, f"Success while training: {names}", *parts, class_="plot")
+
+
+def line_class(label: str) -> str:
+    """Returns the CSS class of a prediction: `model`, `fitted`, or `other` for any other label."""
+    return label if label in LABELS else "other"
+
+
+def swatch(kind: str) -> Markup:
+    """Returns the sample of a line for a legend."""
+    return svg.element("svg", svg.line(1, 6, 27, 6, f"line {kind}"), width=28, height=12, aria_hidden="true")
+
+
+def marker(kind: str) -> Markup:
+    """Returns the sample of a marker for a legend: `model` is the diamond, `fitted` the dot."""
+    scale = svg.Scale(0.0, 1.0, 0.0, 14.0)
+    parts = _marks(scale, 0.5 if kind == "fitted" else math.nan, 0.5 if kind == "model" else None)
+    return svg.element("svg", *parts, width=14, height=22, aria_hidden="true")
+
+
+def _columns(curve: Sequence[tuple[int, float]]) -> tuple[list[float], list[float]]:
+    return [float(step) for step, _ in curve], [rate for _, rate in curve]
+
+
+def _bar(share: float, y: float, height: float, class_: str) -> Markup:
+    return svg.element("rect", x=0, y=y, width=svg.share_x(share), height=height, rx=2, class_=class_)
+
+
+def _whisker(low: float, high: float, middle: float, half: float) -> Markup:
+    ends = (svg.share_x(low), svg.share_x(high))
+    caps = [svg.line(end, middle - half, end, middle + half, "whisker") for end in ends]
+    return Markup("").join([svg.line(ends[0], middle, ends[1], middle, "whisker"), *caps])
+
+
+def _interval(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:
+    if n.number(low) == n.DASH or n.number(high) == n.DASH:
+        return []
+    left = scale(low) if math.isfinite(low) else 2.0
+    right = scale(high) if math.isfinite(high) else GLYPH_WIDTH - 2
+    parts = [svg.line(left, 11, right, 11, class_)]
+    for value, place, inward in ((low, left, 5), (high, right, -5)):
+        ends = ((place, 6), (place, 16)) if math.isfinite(value) else ((place + inward, 6), (place, 11))
+        points = ends if math.isfinite(value) else (*ends, (place + inward, 16))
+        parts.append(svg.path(points, "whisker"))
+    return parts
+
+
+def _band(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:
+    if not (n.known(low) and n.known(high)):
+        return []
+    width = max(1.0, scale(high) - scale(low))
+    return [svg.element("rect", x=scale(low), y=5, width=width, height=12, rx=2, class_=class_)]
+
+
+def _marks(scale: svg.Scale, value: float, nominal: float | None) -> list[Markup]:
+    parts: list[Markup] = []
+    if nominal is not None and math.isfinite(nominal):
+        x = scale(nominal)
+        corners = f"{x - 5:.2f},11 {x:.2f},6 {x + 5:.2f},11 {x:.2f},16"
+        parts.append(svg.element("polygon", points=corners, class_="diamond"))
+    if n.known(value):
+        parts.append(svg.element("circle", cx=scale(value), cy=11, r=4, class_="dot fitted"))
+    return parts
+
+
+def _curve(
+    x: svg.Scale, y: svg.Scale, times_s: Sequence[float], values: Sequence[float], class_: str
+) -> Markup:
+    """Draws a series; long ones by the least and greatest of each stretch, so that no spike is lost."""
+    times = np.asarray(times_s, dtype=np.float64)
+    data = np.where(np.isfinite(times), np.asarray(values, dtype=np.float64), np.nan)
+    keep = np.arange(len(data))
+    if len(data) > MOST_POINTS:
+        chosen: set[int] = {0, len(data) - 1}
+        for part in np.array_split(keep, MOST_POINTS // 3):
+            gaps = part[~np.isfinite(data[part])]
+            least = np.where(np.isfinite(data[part]), data[part], np.inf).argmin()
+            greatest = np.where(np.isfinite(data[part]), data[part], -np.inf).argmax()
+            chosen |= {int(part[least]), int(part[greatest]), *gaps.tolist()}
+        keep = np.array(sorted(chosen))
+    return svg.path(((x(times[i]), y(data[i])) for i in keep.tolist()), class_)

@@ -1,0 +1,1 @@
+"""The simulation: MuJoCo on `mujoco.batch`, one row of parameters per world."""

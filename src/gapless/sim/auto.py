@@ -1,0 +1,162 @@
+"""Proposes what could be wrong in a model and could be seen in its logs, with bounds in physical units."""
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.project.records import Project
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.targets import Target, has_one_axis, is_object, is_position_servo, resolve
+from gapless.sim.tracks import Track
+
+
+def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
+    """Returns the parameters of a project: its owner's list, or what `auto` proposes.
+
+    Args:
+        blueprint: The compiled project.
+        tracks: Its episodes; bounds follow from the commands and speeds in them.
+
+    Raises:
+        InputError: If a listed target names nothing.
+    """
+    project, model = blueprint.project, blueprint.model
+    scales = _Scales(project, model, tracks)
+    if project.parameters == "auto":
+        return ParameterSpace(tuple(_parameter(t, project, model, scales) for t in _propose(project, model)))
+    found: list[Parameter] = []
+    for entry in project.parameters:
+        target = resolve(entry.target, project, model)
+        low, high = default_bounds(target, project, model, scales)
+        low = entry.low if entry.low is not None else low
+        high = entry.high if entry.high is not None else high
+        found.append(Parameter(target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high))
+    return ParameterSpace(tuple(found))
+
+
+def _parameter(path: str, project: Project, model: mujoco.MjModel, scales: "_Scales") -> Parameter:
+    target = resolve(path, project, model)
+    low, high = default_bounds(target, project, model, scales)
+    return Parameter(path, target.dimension, target.unit, target.nominal, low, high)
+
+
+class _Scales:
+    """How large efforts and speeds are in these logs, per joint."""
+
+    def __init__(self, project: Project, model: mujoco.MjModel, tracks: Sequence[Track]) -> None:
+        self.effort = np.full(model.njnt, 1.0)
+        self.speed = np.full(model.njnt, 1.0)
+        for column, item in enumerate(project.measurements):
+            if item.element == "joint" and item.quantity in ("position", "velocity") and tracks:
+                source = "slope" if item.quantity == "position" else "smooth"
+                speeds = np.concatenate([getattr(track, source)[:, column] for track in tracks])
+                self.speed[model.joint(item.name).id] = max(float(np.sqrt(np.mean(speeds**2))), 1e-3)
+        for column, item in enumerate(project.commands):
+            actuator = model.actuator(item.actuator).id
+            joint = int(model.actuator_trnid[actuator, 0])
+            commands = np.concatenate([track.commands[:, column] for track in tracks]) if tracks else np.ones(1)
+            size = float(np.std(commands)) if is_position_servo(model, actuator) else float(np.max(np.abs(commands)))
+            gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
+            effort = abs(float(model.actuator_gainprm[actuator, 0])) * max(size, 1e-6) * gear
+            if model.actuator_forcelimited[actuator]:
+                effort = min(effort, float(model.actuator_forcerange[actuator, 1]) * gear)
+            self.effort[joint] = effort
+
+
+def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
+    driven = [model.actuator(item.actuator) for item in project.commands]
+    servos = [a.name for a in driven if is_position_servo(model, a.id)]
+    paths: list[str] = []
+    for joint in _moving_joints(project, model):
+        paths += [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
+    paths += [f"actuator/{a.name}/kp" if a.name in servos else f"actuator/{a.name}/gain" for a in driven]
+    if driven:
+        paths.append("actuator/*/delay")
+    for body in range(1, model.nbody):
+        if not is_object(model, body) or not model.body(body).name:
+            continue
+        if driven:
+            paths.append(f"body/{model.body(body).name}/mass")
+        geoms = [g for g in range(model.ngeom) if model.geom_bodyid[g] == body and model.geom(g).name]
+        colliding = [g for g in geoms if model.geom_contype[g] or model.geom_conaffinity[g]]
+        paths += [f"geom/{model.geom(g).name}/friction" for g in colliding[:1]]
+    paths += _biases(project, model, servos, bool(driven))
+    if np.linalg.norm(model.opt.gravity) > 0:
+        paths += ["world/tilt/x", "world/tilt/y"]
+    return paths
+
+
+def _moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
+    names = [item.name for item in project.measurements if item.element == "joint"]
+    names += [model.joint(int(model.actuator(item.actuator).trnid[0])).name for item in project.commands]
+    return [name for name in dict.fromkeys(names) if has_one_axis(model, model.joint(name).id)]
+
+
+def _biases(project: Project, model: mujoco.MjModel, servos: list[str], driven: bool) -> list[str]:
+    """Returns bias targets that can show: where a servo, gravity or a contact refers to the true position."""
+    held = {model.joint(int(model.actuator(name).trnid[0])).name for name in servos}
+    paths: list[str] = []
+    for item in project.measurements:
+        joint_seen = item.element == "joint" and item.quantity == "position"
+        if joint_seen and (item.name in held or model.jnt_type[model.joint(item.name).id] == mujoco.mjtJoint.mjJNT_HINGE):
+            paths.append(f"measurement/{item.column}/bias")
+        if item.element == "body" and item.quantity in ("x", "y") and driven:
+            paths.append(f"measurement/{item.column}/bias")
+    return paths
+
+
+def default_bounds(
+    target: Target, project: Project, model: mujoco.MjModel, scales: "_Scales"
+) -> tuple[float, float]:
+    """Returns bounds in the target's unit that hold whatever a careful builder could have got wrong."""
+    kind, _, rest = target.path.partition("/")
+    name, _, field = rest.partition("/")
+    nominal = target.nominal
+    if kind == "world":
+        return (0.9 * nominal, 1.1 * nominal) if rest == "gravity" else (-0.1, 0.1)
+    if kind == "joint" and name != "*":
+        return _joint_bounds(field, nominal, model.joint(name).id, model, scales)
+    if kind == "measurement":
+        return _measurement_bounds(field, name, project)
+    if field.startswith("com/"):
+        return nominal - 0.05, nominal + 0.05
+    factors = {
+        "gain": (0.3, 2.0),
+        "kp": (0.25, 2.5),
+        "kd": (0.0, 4.0),
+        "limit": (0.1, 2.0),
+        "mass": (0.3, 3.0),
+        "inertia": (0.3, 3.0),
+        "friction": (0.1, 3.0),
+        "stiffness": (0.05, 20.0),
+    }
+    if field == "delay":
+        return 0.0, 0.15
+    low, high = factors.get(field, (0.8, 1.25) if field.startswith("size/") else (0.2, 5.0))
+    base = nominal if nominal > 0 else 1.0
+    return low * base, high * base
+
+
+def _joint_bounds(
+    field: str, nominal: float, joint: int, model: mujoco.MjModel, scales: "_Scales"
+) -> tuple[float, float]:
+    hinge = model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
+    effort, speed = float(scales.effort[joint]), float(scales.speed[joint])
+    if field == "offset":
+        return (-0.3, 0.3) if hinge else (-0.05, 0.05)
+    if field == "backlash":
+        return (0.0, 0.15) if hinge else (0.0, 0.02)
+    ceiling = {"damping": effort / speed, "frictionloss": 0.5 * effort, "armature": effort / speed, "stiffness": effort}
+    return 0.0, max(5 * nominal, ceiling[field])
+
+
+def _measurement_bounds(field: str, column: str, project: Project) -> tuple[float, float]:
+    if field == "scale":
+        return 0.8, 1.25
+    if field == "delay":
+        return 0.0, 0.1
+    unit = next((item.unit for item in project.measurements if item.column == column), "1")
+    size = {"rad": 0.2, "m": 0.03, "rad/s": 0.5, "m/s": 0.2}.get(unit, 1.0)
+    return -size, size

@@ -1,0 +1,86 @@
+"""A project compiled for simulation: what does not depend on the number of worlds."""
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+
+from gapless.core.errors import ProjectError
+from gapless.core.parameters import ParameterSpace
+from gapless.project.model import load_spec
+from gapless.project.records import Project
+from gapless.sim.reading import Reader
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """A project compiled for simulation.
+
+    Attributes:
+        project: The project.
+        model: The compiled model; its time step divides the control interval.
+        num_substeps: Physics steps per control interval.
+        reader: Turns engine state into the project's measurements.
+        actuator_ids: Actuator of each command, (num_commands,).
+    """
+
+    project: Project
+    model: mujoco.MjModel
+    num_substeps: int
+    reader: Reader
+    actuator_ids: tuple[int, ...]
+
+    @property
+    def interval_s(self) -> float:
+        """Length of a control interval [s]."""
+        return 1.0 / self.project.rate_hz
+
+    def command_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Returns the smallest and largest command that the model accepts, (num_commands,) each."""
+        ids = list(self.actuator_ids)
+        limited = self.model.actuator_ctrllimited[ids].astype(bool)
+        low = np.where(limited, self.model.actuator_ctrlrange[ids, 0], -np.inf)
+        high = np.where(limited, self.model.actuator_ctrlrange[ids, 1], np.inf)
+        return low, high
+
+
+def compile_project(project: Project, *, max_timestep_s: float | None = None) -> Blueprint:
+    """Returns the project's model made ready to step.
+
+    The time step is the largest that divides the control interval and exceeds neither the model's own nor
+    `max_timestep_s`.
+
+    Raises:
+        ProjectError: If the model does not compile.
+    """
+    spec = editable_spec(project)
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        raise ProjectError(f"the model does not compile: {str(error).splitlines()[0]}: {project.model_path}") from None
+    limit_s = min(model.opt.timestep, max_timestep_s or model.opt.timestep)
+    num_substeps = max(1, int(np.ceil(1.0 / (project.rate_hz * limit_s) - 1e-6)))
+    model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)
+    actuator_ids = tuple(model.actuator(item.actuator).id for item in project.commands)
+    return Blueprint(project, model, num_substeps, Reader.of(project, model), actuator_ids)
+
+
+def editable_spec(project: Project) -> mujoco.MjSpec:
+    """Returns the project's model such that centres and inertias of its bodies may be moved per world."""
+    spec = load_spec(project.model_path)
+    for body in spec.bodies[1:]:
+        body.simple = False
+    return spec
+
+
+def finer(blueprint: Blueprint, factor: int) -> Blueprint:
+    """Returns the same project with a time step `factor` times smaller."""
+    return compile_project(blueprint.project, max_timestep_s=blueprint.model.opt.timestep / factor)
+
+
+EMPTY_SPACE = ParameterSpace(())
+
+
+def with_model(blueprint: Blueprint, model: mujoco.MjModel) -> Blueprint:
+    """Returns the blueprint with another model of the same layout, such as a twin's."""
+    return replace(blueprint, model=model, reader=Reader.of(blueprint.project, model))

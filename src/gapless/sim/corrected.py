@@ -1,0 +1,53 @@
+"""Writes a fitted row into a model of its own: gains, friction, masses and delays inside it."""
+
+import os
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+from gapless.sim.blueprint import Blueprint, editable_spec
+from gapless.sim.simulation import Simulation
+
+
+def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folder: Path) -> str:
+    """Returns the MJCF of the model with a row of parameters in it.
+
+    Biases, scales and delays of measurements, zero offsets and backlash are not part of a model: they stay in
+    the JSON of the fit.
+
+    Args:
+        blueprint: The compiled project.
+        space: The parameters.
+        row: (num_parameters,) their values.
+        folder: Where the file will be, so that its meshes are found from there.
+    """
+    world = Simulation(blueprint, 1, space)
+    world.set_parameters(row[None])
+    model = world.batch.get_model(0)
+    source = blueprint.project.model_path
+    spec = editable_spec(blueprint.project)
+    original = spec.compile()
+    model.opt.timestep = original.opt.timestep
+    spec.copy_back(model)
+    _copy_flags(spec, model, original)
+    for actuator, delay_s in zip(spec.actuators, world.fields.delay_s[0], strict=True):
+        if delay_s >= 0.5 * original.opt.timestep:
+            actuator.delay = float(delay_s)
+            actuator.nsample = int(np.ceil(delay_s / original.opt.timestep)) + 1
+            actuator.interp = 1  # linear: continuous in the delay, as in the fit
+    spec.meshdir = os.path.relpath(source.parent / spec.meshdir, folder)
+    spec.texturedir = os.path.relpath(source.parent / spec.texturedir, folder)
+    return spec.to_xml()
+
+
+def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjModel) -> None:
+    """Copies the whole numbers that parameters set, which `copy_back` leaves alone."""
+    for geom in spec.geoms:
+        if model.geom_priority[geom.id] != original.geom_priority[geom.id]:
+            geom.priority = int(model.geom_priority[geom.id])
+    for actuator in spec.actuators:
+        if model.actuator_forcelimited[actuator.id] != original.actuator_forcelimited[actuator.id]:
+            actuator.forcelimited = int(model.actuator_forcelimited[actuator.id])

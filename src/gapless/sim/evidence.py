@@ -1,0 +1,89 @@
+"""What the verbs start from: a project's model, its logs as episodes, and where they stand in the catalogue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import gapless
+from gapless.core.episode import Episode
+from gapless.core.errors import InputError, nearest
+from gapless.core.parameters import ParameterSpace
+from gapless.core.provenance import Provenance
+from gapless.core.results import Note
+from gapless.data.catalogue import Catalogue
+from gapless.project.load import load_project
+from gapless.project.logs import read_logs
+from gapless.project.records import Project
+from gapless.sim.auto import parameter_space
+from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.tracks import Track, make_track
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A project with everything that its logs say.
+
+    Attributes:
+        project: The project.
+        catalogue: Its catalogue; the episodes are in it.
+        blueprint: Its compiled model.
+        episodes: Its logs.
+        ids: Id of each episode in the catalogue.
+        tracks: Each episode at the control rate.
+        space: The parameters that may be wrong.
+        notes: What reading the logs had to say.
+    """
+
+    project: Project
+    catalogue: Catalogue
+    blueprint: Blueprint
+    episodes: tuple[Episode, ...]
+    ids: tuple[str, ...]
+    tracks: tuple[Track, ...]
+    space: ParameterSpace
+    notes: tuple[Note, ...]
+
+    def split(self, hold_out: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Returns the indices of episodes to fit and to hold out.
+
+        Without names every fourth episode is held out; with a single episode nothing is, here.
+
+        Raises:
+            InputError: If a name is no episode, or nothing would be left to fit.
+        """
+        names = [episode.name for episode in self.episodes]
+        for name in hold_out:
+            if Path(name).stem not in names and name not in names:
+                raise InputError(f"--hold-out {name}: no such log; there are: {nearest(name, names)}")
+        wanted = {name for name in hold_out} | {Path(name).stem for name in hold_out}
+        if hold_out:
+            held = [k for k, name in enumerate(names) if name in wanted]
+        else:
+            held = list(range(len(names) - 1, 0, -4))[::-1]
+        fitted = [k for k in range(len(names)) if k not in held]
+        if not fitted:
+            raise InputError("every log is held out: leave at least one to fit")
+        return fitted, held
+
+
+def gather(directory: str | Path) -> Evidence:
+    """Reads a project and its logs, and enters the logs in the catalogue.
+
+    Raises:
+        InputError: If the project, its logs or its catalogue cannot be used.
+    """
+    project = load_project(directory)
+    blueprint = compile_project(project)
+    logs = read_logs(project)
+    catalogue = Catalogue.open(project.directory)
+    mapping = {"commands": project.command_names, "measurements": project.measurement_names}
+    entries = [
+        (log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}))
+        for log in logs
+    ]
+    ids = catalogue.add_episodes(entries)
+    episodes = tuple(log.episode for log in logs)
+    tracks = tuple(make_track(project, episode) for episode in episodes)
+    notes = tuple(note for log in logs for note in log.notes)
+    space = parameter_space(blueprint, tracks)
+    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, notes)

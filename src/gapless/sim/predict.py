@@ -1,0 +1,66 @@
+"""Predictions: many rows of parameters on many windows, in one batched call."""
+
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.restart import StateReader
+from gapless.sim.simulation import Simulation
+from gapless.sim.windows import Windows
+
+MAX_WORLDS = 2048
+
+
+class Predictor:
+    """Predicts windows under rows of parameters. Keeps its worlds between calls."""
+
+    def __init__(self, blueprint: Blueprint, space: ParameterSpace) -> None:
+        """Prepares predictions of a project with the parameters of a space."""
+        self.blueprint = blueprint
+        self.space = space
+        self._states = StateReader.of(blueprint.project, blueprint.model)
+        self._worlds: dict[int, Simulation] = {}
+
+    def predict(self, windows: Windows, rows: Array) -> Array:
+        """Returns predicted measurements, (num_rows, num_windows, num_steps + 1, num_measurements).
+
+        Args:
+            windows: Where to start and what was commanded.
+            rows: (num_rows, num_parameters).
+        """
+        num_rows, num_windows = len(rows), len(windows)
+        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
+        out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
+        num_worlds = min(MAX_WORLDS, _round_up(len(pairs)))
+        for first in range(0, len(pairs), num_worlds):
+            chunk = pairs[first : first + num_worlds]
+            padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
+            shown = self._run(windows.pick(padded[:, 1]), rows[padded[:, 0]])
+            out[first : first + len(chunk)] = shown[: len(chunk)]
+        return out.reshape(num_rows, num_windows, *out.shape[1:])
+
+    def _run(self, windows: Windows, rows: Array) -> Array:
+        world = self._world(len(windows))
+        world.set_parameters(rows)
+        fields = world.fields
+        value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
+        qpos, qvel = self._states.state(value, windows.slope / fields.scale)
+        shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
+        shown[:, 0] = world.restart(qpos, qvel, windows.history)
+        for k in range(windows.num_steps):
+            shown[:, k + 1] = world.step(windows.commands[:, k]).measured
+        return shown
+
+    def _world(self, num_worlds: int) -> Simulation:
+        if num_worlds not in self._worlds:
+            self._worlds[num_worlds] = Simulation(self.blueprint, num_worlds, self.space)
+        return self._worlds[num_worlds]
+
+
+def _round_up(count: int) -> int:
+    """Returns a world count from a short list, so that few sizes are kept."""
+    size = 16
+    while size < count:
+        size *= 2
+    return size

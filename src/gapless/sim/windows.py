@@ -1,0 +1,88 @@
+"""Prediction windows: stretches of episodes that begin at a measured state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.project.records import Project
+from gapless.sim.tracks import Track
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of equal length; shorter ones are padded with NaN measurements.
+
+    Attributes:
+        commands: (num_windows, num_steps, num_commands) in model units.
+        history: (num_windows, num_past, num_commands) commands before the window.
+        measured: (num_windows, num_steps + 1, num_measurements), the start first; NaN where unknown.
+        start: (num_windows, num_measurements) smoothed readings at the start.
+        slope: (num_windows, num_measurements) their time derivative [unit/s].
+        track: (num_windows,) index of the track that each comes from.
+        first_row: (num_windows,) row of the track where each starts.
+        noise: (num_measurements,) standard deviation of the readings.
+    """
+
+    commands: Array
+    history: Array
+    measured: Array
+    start: Array
+    slope: Array
+    track: NDArray[np.intp]
+    first_row: NDArray[np.intp]
+    noise: Array
+
+    def __len__(self) -> int:
+        return len(self.commands)
+
+    @property
+    def num_steps(self) -> int:
+        """Control intervals per window."""
+        return self.commands.shape[1]
+
+    def pick(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Windows":
+        """Returns some of the windows."""
+        parts = (self.commands, self.history, self.measured, self.start, self.slope, self.track, self.first_row)
+        return Windows(*(part[index] for part in parts), noise=self.noise)
+
+
+def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: float = 0.25) -> Windows:
+    """Cuts tracks into windows that do not overlap.
+
+    Args:
+        project: The project.
+        tracks: The episodes.
+        window_s: Length of a window [s]; 0 for one window per episode.
+        history_s: How much of the commands before each window is kept [s].
+    """
+    num_past = max(1, int(np.ceil(history_s * project.rate_hz)))
+    longest = max(len(track.measured) - 1 for track in tracks)
+    num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
+    places = [
+        (index, row)
+        for index, track in enumerate(tracks)
+        for row in range(0, 1 if window_s == 0 else max(1, len(track.measured) - num_steps), num_steps)
+        if np.isfinite(track.measured[row]).all()
+    ]
+    pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
+    stacked = [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
+    where = np.array(places, dtype=np.intp).reshape(-1, 2)
+    noise = np.sqrt(np.mean([track.noise**2 for track in tracks], axis=0))
+    return Windows(*stacked, track=where[:, 0], first_row=where[:, 1], noise=noise)
+
+
+def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array, ...]:
+    rows = row + np.arange(num_steps + 1)
+    inside = np.clip(rows, 0, len(track.measured) - 1)
+    measured = np.where((rows < len(track.measured))[:, None], track.measured[inside], np.nan)
+    past = np.clip(row + np.arange(-num_past, 0), 0, None)
+    return track.commands[inside[:-1]], track.commands[past], measured, track.smooth[row], track.slope[row]
+
+
+def _nothing(project: Project, num_steps: int, num_past: int) -> list[Array]:
+    num_commands, num_measurements = len(project.commands), len(project.measurements)
+    shapes = [(num_steps, num_commands), (num_past, num_commands), (num_steps + 1, num_measurements)]
+    return [np.zeros((0, *shape)) for shape in [*shapes, (num_measurements,), (num_measurements,)]]

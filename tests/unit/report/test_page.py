@@ -1,0 +1,187 @@
+"""The page as a whole: complete, closed, safe, and honest."""
+
+# ruff: noqa: RUF001 (typeset dashes and minus signs are what is tested)
+
+import re
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from html.parser import HTMLParser
+from itertools import combinations
+from math import isfinite
+from xml.etree import ElementTree
+
+import pytest
+
+from gapless.core.errors import InputError
+from gapless.core.interval import wilson
+from gapless.core.results import LoopResult, NewResult, Result
+from gapless.report import render_page
+
+HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
+ID = "0123456789abcdef0123456789abcdef"
+NAMES = ["check", "measure", "measure_fitted", "identify", "diagnose", "randomize", "train", "evaluate"]
+NAMES += ["loop"]
+VOID = {"meta", "br"}
+Make = Callable[..., dict[str, Result]]
+
+
+def render(results: dict[str, Result], title: str = "push") -> str:
+    return render_page(title, results, code_version="0.1.0", made_at="2025-01-01 12:00 UTC")
+
+
+class Balance(HTMLParser):
+    """Checks that every element is closed where it should be; `tags` are all that were opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def check_closed(page: str) -> set[str]:
+    """Checks that the page needs nothing from outside, and is well-formed; returns its tags."""
+    assert "http://" not in page
+    assert "https://" not in page
+    assert "url(" not in page
+    assert "@import" not in page
+    balance = Balance()
+    balance.feed(page)
+    assert balance.open == []
+    assert not balance.tags & {"script", "link", "img", "object", "embed"}
+    for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        root = ElementTree.fromstring(drawing)
+        assert root.get("aria-hidden") or (root.get("role") == "img" and root.get("aria-label"))
+    assert not re.search(r"\b(nan|None|inf)\b", page)
+    return balance.tags
+
+
+def loop_with(make: Make, **changes: object) -> LoopResult:
+    loop = make()["loop"]
+    assert isinstance(loop, LoopResult)
+    return replace(loop, **changes)  # type: ignore[arg-type]
+
+
+def test_everything_is_shown_in_order(make: Make) -> None:
+    page = render(make())
+    check_closed(page)
+    titles = ["The gap", "Causes", "Fitted parameters", "Predicted against measured", "Training ranges"]
+    places = [page.index(f">{title}</h2>") for title in [*titles, "What to do next"]]
+    assert places == sorted(places)
+    assert f'title="{ID}">01234567…' in page
+    assert "gapless 0.1.0 · 2025-01-01 12:00 UTC" in page
+
+
+def test_nothing_at_all_names_every_verb() -> None:
+    page = render({})
+    check_closed(page)
+    for verb in ("check", "measure", "diagnose", "identify", "randomize", "train", "evaluate", "loop"):
+        assert f">gapless {verb} ." in page
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_result_alone(make: Make, name: str) -> None:
+    page = render({name: make()[name]})
+    check_closed(page)
+    if name not in ("loop", "measure_fitted"):
+        assert f">gapless {name} .</code>" not in page or name == "check"
+
+
+def test_every_pair_and_all_but_one(make: Make) -> None:
+    records = make()
+    for pair in combinations(records, 2):
+        check_closed(render({name: records[name] for name in pair}))
+    for left_out in records:
+        check_closed(render({name: record for name, record in records.items() if name != left_out}))
+
+
+@pytest.mark.parametrize("name", [*NAMES, "all"])
+def test_hostile_text_is_escaped(make: Make, name: str) -> None:
+    records = make(HOSTILE)
+    page = render(records if name == "all" else {name: records[name]}, title=HOSTILE)
+    tags = check_closed(page)
+    assert "b" not in tags
+    assert "<script" not in page
+    assert "{{ 7 * 7 }}" in page
+    assert "\x07" not in page
+
+
+def test_overlapping_intervals_show_no_improvement(make: Make) -> None:
+    # Wilson, 95 %: 16 of 40 is [26, 55] %, 20 of 40 is [35, 65] %: they overlap.
+    page = render({"loop": loop_with(make, after=wilson(20, 40), reached=False)})
+    assert "No improvement shown: the intervals before and after, [26, 55] and [35, 65] %, overlap" in page
+    assert "Target of 80 % not reached" in page
+    assert ">gapless evaluate .<" in page
+
+
+def test_intervals_apart_show_an_improvement_or_a_loss(make: Make) -> None:
+    # 36 of 40 is [77, 96] %, 2 of 40 is [1, 17] %.
+    page = render({"loop": loop_with(make)})
+    assert "Improvement shown" in page
+    assert "No improvement" not in page
+    assert "was 56 percentage points; after 2 rounds and 24 real episodes it is 6." in page
+    assert "Worse than before" in render({"loop": loop_with(make, after=wilson(2, 40))})
+
+
+def test_reached_target_with_a_low_end_below_it_says_so(make: Make) -> None:
+    assert "reaches down to 77 %" in render({"loop": loop_with(make)})
+
+
+def test_without_trials_nothing_is_claimed(make: Make) -> None:
+    page = render({"loop": loop_with(make, after=wilson(0, 0), reached=False)})
+    check_closed(page)
+    assert "cannot be told" in page
+    assert "– (no trials)" in page
+    assert "No improvement shown" in page
+
+
+def test_unbounded_and_unknown_parameters_are_words_too(make: Make) -> None:
+    page = render({"identify": make()["identify"]})
+    assert "not identifiable" in page
+    assert "at bound" in page
+    assert "[−∞, ∞]" in page
+
+
+def test_measures_before_and_after_share_one_plot(make: Make) -> None:
+    records = make()
+    page = render({"measure": records["measure"], "measure_fitted": records["measure_fitted"]})
+    assert page.count('<svg class="plot"') == 1
+    assert "in the records" not in page
+
+
+def as_read_from_json(value: object) -> object:
+    """Returns a record as it comes back from JSON, where what is not finite became None."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: as_read_from_json(getattr(value, f.name)) for f in fields(value)})
+    if isinstance(value, dict):
+        return {key: as_read_from_json(item) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(as_read_from_json(item) for item in value)
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+def test_none_in_place_of_nan(make: Make) -> None:
+    records = {name: as_read_from_json(record) for name, record in make().items()}
+    check_closed(render(records))  # type: ignore[arg-type]
+    loop = as_read_from_json(loop_with(make, after=wilson(0, 0), reached=True))
+    assert "cannot be told" in render({"loop": loop})  # type: ignore[dict-item]
+
+
+def test_ambiguous_causes_in_words(make: Make) -> None:
+    assert "These logs cannot tell contact and object apart." in render({"diagnose": make()["diagnose"]})
+
+
+def test_wrong_record_under_a_name_is_refused(make: Make) -> None:
+    with pytest.raises(InputError, match="MeasureResult under 'measure', found TrainResult"):
+        render({"measure": make()["train"]})
+
+
+def test_results_without_a_place_are_named() -> None:
+    assert "without a place on this page: new." in render({"new": NewResult((), "p", ())})
