@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.episode import Source
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags, Indices
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,9 @@ class Judgement:
     """
 
     reward: Array
-    success: Array
-    failed: Array
-    phase: Array
+    success: Flags
+    failed: Flags
+    phase: Indices
 
 
 class Task(Protocol):

@@ -137,6 +137,8 @@ class FittedParameter:
         level: Level of the interval.
         identifiable: Whether these logs determine it on its own.
         at_bound: Whether the fit ended at a bound, so that the true value may lie beyond.
+        prior_low: Smallest value that was considered.
+        prior_high: Largest value that was considered.
     """
 
     target: str
@@ -149,6 +151,8 @@ class FittedParameter:
     level: float
     identifiable: bool
     at_bound: bool
+    prior_low: float
+    prior_high: float
 
 
 @dataclass(frozen=True)
@@ -160,7 +164,7 @@ class FitErrors:
         columns: Column -> `before` and `after` rmse in the column's unit.
         before: Noise-weighted root mean square of the residuals with the model as written [1].
         after: The same with the fit [1].
-        residual_to_noise: Like `after`, but without start-state error, about 1 where the fit explains all [1].
+        residual_to_noise: Like `after`, but without start-state error, about 1 where it explains all [1].
     """
 
     episodes: tuple[str, ...]
@@ -342,7 +346,7 @@ class LoopResult:
         identify: The fit.
         diagnose: The causes.
         randomize: The ranges.
-        first: The first policy.
+        first: The training of the first policy; None where it was given.
         last: The last policy.
         seed: Seed in force.
     """
@@ -361,7 +365,7 @@ class LoopResult:
     identify: IdentifyResult
     diagnose: DiagnoseResult
     randomize: RandomizeResult
-    first: TrainResult
+    first: TrainResult | None
     last: TrainResult
     seed: int
 

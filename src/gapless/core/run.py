@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.protocols import Guard, Judgement, Moment, Policy, Task, World
-from gapless.core.signal import Array, TimeSeries
+from gapless.core.signal import Array, Flags, Indices, TimeSeries
 
 
 class Memory:
@@ -23,11 +23,12 @@ class Memory:
         """Returns the length of the stacked observation."""
         return history * (observation_size + action_size)
 
-    def begin(self, observation: Array, ids: Array | slice = slice(None)) -> None:
+    def begin(self, observation: Array, ids: Indices | None = None) -> None:
         """Fills the memory of some worlds with their first observation and no action."""
         size = self._observation_size
-        self._frames[ids, :, :size] = observation[:, None, :]
-        self._frames[ids, :, size:] = 0.0
+        rows = np.arange(len(self._frames)) if ids is None else ids
+        self._frames[rows, :, :size] = observation[:, None, :]
+        self._frames[rows, :, size:] = 0.0
 
     def push(self, observation: Array, action: Array) -> None:
         """Adds what was seen after an action."""
@@ -51,7 +52,7 @@ class Runs:
     """Finished runs: one episode each, and whether each succeeded, (num_runs,) bool."""
 
     episodes: tuple[Episode, ...]
-    success: Array
+    success: Flags
 
 
 def run_policy(
@@ -97,17 +98,17 @@ def run_policy(
 @dataclass(frozen=True)
 class _Batch:
     measured: Array  # (num_steps + 1, num_worlds, num_measurements)
-    commands: Array  # (num_steps, num_worlds, num_commands)
-    success: Array  # (num_worlds,)
-    phase: Array  # (num_worlds,)
-    length: Array  # (num_worlds,)
+    commands: Array  # (num_steps + 1, num_worlds, num_commands)
+    success: Flags  # (num_worlds,)
+    phase: Indices  # (num_worlds,)
+    length: Indices  # (num_worlds,)
 
     def episodes(
         self, name: str, first: int, units: tuple[tuple[str, ...], tuple[str, ...]], task: Task, world: World
     ) -> list[tuple[Episode, bool]]:
         found: list[tuple[Episode, bool]] = []
         for k in range(world.num_worlds):
-            count = int(self.length[k])
+            count = int(self.length[k]) + 1  # the moment after the last step too: it decides the outcome
             times_s = np.arange(count) / world.rate_hz
             won = bool(self.success[k])
             episode = Episode(
@@ -123,7 +124,12 @@ class _Batch:
 
 
 def _run_batch(
-    world: World, task: Task, policy: Policy, rng: np.random.Generator, guard: Guard | None, exploration: float
+    world: World,
+    task: Task,
+    policy: Policy,
+    rng: np.random.Generator,
+    guard: Guard | None,
+    exploration: float,
 ) -> _Batch:
     num_worlds = world.num_worlds
     num_steps = round(task.duration_s * world.rate_hz)
@@ -134,7 +140,7 @@ def _run_batch(
     memory = Memory(num_worlds, policy.history, task.observation_size, task.action_size)
     memory.begin(task.observe(now))
     all_measured, all_commands = [measured], list[Array]()
-    length = np.full(num_worlds, num_steps)
+    length = np.full(num_worlds, num_steps, dtype=np.intp)
     alive = np.ones(num_worlds, dtype=bool)
     walk = np.zeros((num_worlds, task.action_size))
     final_success = np.zeros(num_worlds, dtype=bool)
@@ -158,6 +164,6 @@ def _run_batch(
         alive &= ~judged.failed
         if not alive.any():
             break
-    commands = np.stack(all_commands)
-    length = np.minimum(length, len(commands))
+    length = np.minimum(length, len(all_commands))
+    commands = np.stack([*all_commands, all_commands[-1]])  # the last command is still in force at the end
     return _Batch(np.stack(all_measured), commands, final_success, final_phase, length)

@@ -175,6 +175,10 @@ class Catalogue:
             raise CatalogueError(f"artefact {id} has no file {name!r}; it has: {nearest(name, files)}")
         return self._artefacts.place(id) / name
 
+    def artefact_folder(self, id: str) -> Path:
+        """Returns the folder that an artefact's files lie in, or would lie in."""
+        return self._artefacts.place(id)
+
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all, newest last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY created_at, id"

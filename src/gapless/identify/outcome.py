@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.core.results import FitErrors, FittedParameter, Trace, Verdict
+from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.signal import Array
 from gapless.identify.problem import Problem
 from gapless.identify.solve import Solution
-from gapless.sim.evidence import Evidence
-from gapless.sim.windows import Windows
+from gapless.sim.prediction.windows import Windows
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
@@ -26,7 +25,9 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
         value = parameter.low + solution.unit[k] * width
         identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
-        physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
+        physical = (
+            parameter.low == 0.0 and solution.unit[k] < AT_BOUND
+        )  # no friction, no delay: a value, not a limit
         found.append(
             FittedParameter(
                 parameter.target,
@@ -39,6 +40,8 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
                 LEVEL,
                 identifiable,
                 bool(beyond and not physical),
+                parameter.low,
+                parameter.high,
             )
         )
     return tuple(found)
@@ -111,7 +114,9 @@ def _with_start(windows: Windows, start: Array, slope: Array) -> Windows:
     return Windows(*parts, start, slope, windows.track, windows.first_row, windows.noise)
 
 
-def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors) -> tuple[Verdict, list[str]]:
+def verdict(
+    parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors
+) -> tuple[Verdict, list[str]]:
     """Returns the verdict on a fit, with its reasons."""
     judged = held_out if held_out.after is not None else train
     reasons: list[str] = []
@@ -142,28 +147,3 @@ def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: F
         poor = True
         reasons.append("nothing was held out: record at least two logs")
     return ("poor" if poor else "good"), reasons
-
-
-def traces(evidence: Evidence, problem: Problem, rows: dict[str, Array], most_samples: int = 240) -> tuple[Trace, ...]:
-    """Returns windows of one episode, measured and predicted, one trace per column."""
-    windows = problem.windows
-    if not len(windows):
-        return ()
-    chosen = windows.pick(windows.track == windows.track[0])
-    per_window = windows.num_steps + 1
-    chosen = chosen.pick(np.arange(min(len(chosen), max(1, most_samples // per_window))))
-    predicted = {label: problem.predictor.predict(chosen, row[None])[0] for label, row in rows.items()}
-    times_s = (chosen.first_row[:, None] + np.arange(per_window)) / evidence.project.rate_hz
-    found: list[Trace] = []
-    for k, item in enumerate(evidence.project.measurements):
-        curves = {label: _with_breaks(values[:, :, k]) for label, values in predicted.items()}
-        name = evidence.episodes[int(windows.track[0])].name
-        measured = _with_breaks(chosen.measured[:, :, k])
-        found.append(Trace(name, item.column, item.unit, _with_breaks(times_s), measured, curves))
-    return tuple(found)
-
-
-def _with_breaks(values: Array) -> tuple[float, ...]:
-    """Returns windows one after the other, a NaN between them so that lines break there."""
-    broken = np.concatenate([values, np.full((len(values), 1), np.nan)], axis=1)
-    return tuple(float(value) for value in broken.ravel())

@@ -6,9 +6,9 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.sim.predict import Predictor
-from gapless.sim.tracks import difference
-from gapless.sim.windows import Windows
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.tracks import difference
+from gapless.sim.prediction.windows import Windows
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties

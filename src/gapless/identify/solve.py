@@ -37,7 +37,9 @@ class Solution:
         return normal_quantile((1 + level) / 2) * np.sqrt(np.diag(self.covariance))
 
 
-def solve(problem: Problem, start: Array, max_iterations: int = 20, progress: Progress | None = None) -> Solution:
+def solve(
+    problem: Problem, start: Array, max_iterations: int = 20, progress: Progress | None = None
+) -> Solution:
     """Minimises the problem from a whole row.
 
     The optimiser is MuJoCo's own bounded Gauss-Newton (`mujoco.minimize`); residuals and Jacobian come from the

@@ -1,6 +1,5 @@
 """The verb `identify`."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,18 @@ import numpy as np
 import gapless
 from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
-from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_json
+from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
-from gapless.identify.outcome import combinations, fit_errors, fitted_parameters, traces, verdict
+from gapless.data.keep import keep_result
+from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.problem import Problem
 from gapless.identify.solve import Progress, Solution, best_start, solve
+from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
-from gapless.sim.predict import Predictor
-from gapless.sim.windows import Windows, cut
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import Windows, cut
+from gapless.sim.traces import example_traces
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 160
@@ -54,7 +56,11 @@ def identify(
         return refused(evidence, window_s, seed, refusal)
     solution = fit(train, rng, progress)
     parameters = fitted_parameters(evidence.space, solution)
-    judged = make_problem(evidence, evidence.space, held, window_s, rng) if held else replace(train, windows=train.windows.pick(np.zeros(0, np.intp)))
+    judged = (
+        make_problem(evidence, evidence.space, held, window_s, rng)
+        if held
+        else replace(train, windows=train.windows.pick(np.zeros(0, np.intp)))
+    )
     train_errors = fit_errors(train, _names(evidence, fitted), solution.row, rng)
     held_errors = fit_errors(judged, _names(evidence, held), solution.row, rng)
     word, reasons = verdict(parameters, train_errors, held_errors)
@@ -70,13 +76,17 @@ def identify(
         model=None,
         window_s=window_s,
         seed=seed,
-        traces=traces(evidence, shown, {"model": evidence.space.nominal, "fitted": solution.row}),
+        traces=_traces(evidence, shown, solution.row),
     )
-    return _kept(evidence, result, solution.row) if word != "refused" else result
+    return _kept(evidence, result, solution.row)
 
 
 def make_problem(
-    evidence: Evidence, space: ParameterSpace, episodes: Sequence[int], window_s: float, rng: np.random.Generator
+    evidence: Evidence,
+    space: ParameterSpace,
+    episodes: Sequence[int],
+    window_s: float,
+    rng: np.random.Generator,
 ) -> Problem:
     """Returns the problem of fitting a part of the evidence's space to some of its episodes."""
     windows = limited(cut(evidence.project, [evidence.tracks[k] for k in episodes], window_s), rng)
@@ -120,13 +130,25 @@ def why_refuse(evidence: Evidence, problem: Problem) -> str | None:
 def refused(evidence: Evidence, window_s: float, seed: int, reason: str) -> IdentifyResult:
     """Returns a refusal: every parameter stays nominal and undetermined."""
     parameters = tuple(
-        FittedParameter(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, 0.95, False, False)
+        FittedParameter(
+            *(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, LEVEL),
+            identifiable=False,
+            at_bound=False,
+            prior_low=p.low,
+            prior_high=p.high,
+        )
         for p in evidence.space.parameters
     )
     nothing = FitErrors((), {}, None, None, None)
-    return IdentifyResult(
+    result = IdentifyResult(
         evidence.ids, parameters, (), nothing, nothing, "refused", (reason,), None, window_s, seed
     )
+    return _kept(evidence, result, evidence.space.nominal)
+
+
+def _traces(evidence: Evidence, problem: Problem, row: Array) -> tuple[Trace, ...]:
+    predicted = problem.predictor.predict(problem.windows, np.stack([problem.base, row]))
+    return example_traces(evidence, problem.windows, {"model": predicted[0], "fitted": predicted[1]})
 
 
 def _names(evidence: Evidence, episodes: Sequence[int]) -> list[str]:
@@ -135,10 +157,16 @@ def _names(evidence: Evidence, episodes: Sequence[int]) -> list[str]:
 
 def _kept(evidence: Evidence, result: IdentifyResult, row: Array) -> IdentifyResult:
     """Enters the fit and its corrected model in the catalogue; returns the result with the model's path."""
-    config = {"window_s": result.window_s, "held_out": list(result.held_out.episodes)}
+    config = {
+        "project": fingerprint(evidence.project),
+        "window_s": result.window_s,
+        "held_out": list(result.held_out.episodes),
+    }
     provenance = Provenance("identify", gapless.__version__, result.inputs, config, result.seed)
-    folder = evidence.project.directory / ".gapless" / "artefacts" / "0"
-    xml = corrected_xml(evidence.blueprint, evidence.space, row, folder)
-    content = {"model.xml": xml.encode(), "fit.json": json.dumps(to_json(result)).encode()}
-    identity = evidence.catalogue.add_artefact("fit", content, provenance)
-    return replace(result, model=str(evidence.catalogue.artefact_path(identity, "model.xml").resolve()))
+    files: dict[str, bytes] = {}
+    if result.verdict != "refused":
+        folder = evidence.catalogue.artefact_folder("0")
+        files["model.xml"] = corrected_xml(evidence.blueprint, evidence.space, row, folder).encode()
+    identity = keep_result(evidence.catalogue, result, provenance, files)
+    path = evidence.catalogue.artefact_path(identity, "model.xml") if files else None
+    return replace(result, model=str(path.resolve()) if path else None)

@@ -70,7 +70,10 @@ class BatchedEnv(VecEnv):
         if done.any():
             last = self._memory.stacked().astype(np.float32)
             for k in np.flatnonzero(done):
-                infos[k] = {"terminal_observation": last[k], "TimeLimit.truncated": bool(not judged.failed[k])}
+                infos[k] = {
+                    "terminal_observation": last[k],
+                    "TimeLimit.truncated": bool(not judged.failed[k]),
+                }
                 self.finished.append(bool(judged.success[k] and not judged.failed[k]))
             self._restart(np.flatnonzero(done))
         return self._memory.stacked().astype(np.float32), judged.reward.astype(np.float32), done, infos

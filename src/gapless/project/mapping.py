@@ -42,7 +42,7 @@ def command_maps(document: Document, keys: ProjectKeys, model: mujoco.MjModel) -
             text = f"columns {other} and {column} both command actuator {item.actuator}: keep one"
             raise document.error(where, text)
         unit = command_unit(model, item.actuator)
-        found[item.actuator] = CommandMap(column, item.actuator, item.scale, item.offset, unit)
+        found[item.actuator] = CommandMap(column, item.actuator, item.scale, item.offset, unit, item.noise)
     return tuple(found.values())
 
 

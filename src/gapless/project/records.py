@@ -19,6 +19,7 @@ class CommandMap:
         scale: Model units per column unit.
         offset: Model value where the column is 0.
         unit: Unit of the model value, `1` where the model does not say.
+        noise: Standard deviation in model units; None where nobody said.
     """
 
     column: str
@@ -26,6 +27,7 @@ class CommandMap:
     scale: float = 1.0
     offset: float = 0.0
     unit: str = "1"
+    noise: float | None = None
 
 
 @dataclass(frozen=True)

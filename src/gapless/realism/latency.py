@@ -13,12 +13,44 @@ class DelayPlan:
     """How each substep of a control interval mixes two held commands; made once per set of delays.
 
     Attributes:
-        index: (num_worlds, num_substeps, num_commands) column of the older command in the history.
+        index: (num_worlds, num_commands) place of the older command in the history; the newer comes next.
         weight: (num_worlds, num_substeps, num_commands) share of the older command [1].
     """
 
     index: NDArray[np.intp]
     weight: Array
+
+
+class Past:
+    """The last rows of a signal, the newest last, without moving them: each is kept twice in a ring."""
+
+    def __init__(self, num_worlds: int, length: int, num_columns: int) -> None:
+        """Makes a past of zeros."""
+        self._rows = np.zeros((num_worlds, 2 * length, num_columns))
+        self._length = length
+        self._first = 0
+
+    @property
+    def rows(self) -> Array:
+        """A view of what was, (num_worlds, length, num_columns), the newest last; valid until `push`."""
+        return self._rows[:, self._first : self._first + self._length]
+
+    @property
+    def last(self) -> Array:
+        """A view of the newest row, (num_worlds, num_columns); valid until `push`."""
+        return self._rows[:, self._first + self._length - 1]
+
+    def push(self, row: Array) -> None:
+        """Adds (num_worlds, num_columns) as the newest row and forgets the oldest."""
+        self._rows[:, self._first] = row
+        self._rows[:, self._first + self._length] = row
+        self._first = (self._first + 1) % self._length
+
+    def fill(self, ids: NDArray[np.intp], rows: Array) -> None:
+        """Sets the whole past of some worlds, (num_ids, length or 1, num_columns)."""
+        places = (self._first + np.arange(self._length)) % self._length
+        self._rows[np.ix_(ids, places)] = rows
+        self._rows[np.ix_(ids, places + self._length)] = rows
 
 
 def history_length(max_delay_s: float, interval_s: float) -> int:
@@ -31,7 +63,7 @@ def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int
 
     The command is held over each control interval. Substep s sees the mean of the held signal over
     [s h - d, (s + 1) h - d], h = interval / num_substeps: exact for any delay d, and continuous in d,
-    so that a delay can be fitted like any other number.
+    so that a delay can be fitted like any other number. A late interval overlaps just two held commands.
 
     Args:
         delay_s: (num_worlds, num_commands) delays [s], at least 0.
@@ -39,9 +71,10 @@ def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int
         num_substeps: Physics steps in a control interval.
         length: Number of held commands in the history, the current one last.
     """
-    begin = np.arange(num_substeps)[None, :, None] / num_substeps - delay_s[:, None, :] / interval_s
+    begin = -delay_s / interval_s
     older = np.floor(begin + 1e-9)
-    weight = np.clip((older + 1 - begin) * num_substeps, 0.0, 1.0)
+    substeps = np.arange(num_substeps)[None, :, None]
+    weight = np.clip((older + 1 - begin)[:, None, :] * num_substeps - substeps, 0.0, 1.0)
     index = np.clip(length - 1 + older.astype(np.intp), 0, length - 1)
     return DelayPlan(index, weight)
 
@@ -53,7 +86,10 @@ def delayed(history: Array, plan: DelayPlan) -> Array:
         history: (num_worlds, length, num_commands) held commands, the current one last.
         plan: From `plan_delay`.
     """
-    newer = np.minimum(plan.index + 1, history.shape[1] - 1)
-    older_values = np.take_along_axis(history, plan.index, axis=1)
-    newer_values = np.take_along_axis(history, newer, axis=1)
-    return newer_values + plan.weight * (older_values - newer_values)
+    worlds = np.arange(len(history))[:, None]
+    commands = np.arange(history.shape[2])
+    older = history[worlds, plan.index, commands][:, None]
+    newer = history[worlds, np.minimum(plan.index + 1, history.shape[1] - 1), commands][:, None]
+    out = plan.weight * (older - newer)
+    out += newer
+    return out

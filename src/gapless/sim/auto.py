@@ -8,8 +8,8 @@ import numpy as np
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.targets import Target, has_one_axis, is_object, is_position_servo, resolve
-from gapless.sim.tracks import Track
+from gapless.sim.prediction.tracks import Track
+from gapless.sim.targets import Target, driven_joint, has_one_axis, is_object, is_position_servo, resolve
 
 
 def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
@@ -32,7 +32,11 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
         low, high = default_bounds(target, project, model, scales)
         low = entry.low if entry.low is not None else low
         high = entry.high if entry.high is not None else high
-        found.append(Parameter(target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high))
+        found.append(
+            Parameter(
+                target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high
+            )
+        )
     return ParameterSpace(tuple(found))
 
 
@@ -55,14 +59,23 @@ class _Scales:
                 self.speed[model.joint(item.name).id] = max(float(np.sqrt(np.mean(speeds**2))), 1e-3)
         for column, item in enumerate(project.commands):
             actuator = model.actuator(item.actuator).id
-            joint = int(model.actuator_trnid[actuator, 0])
-            commands = np.concatenate([track.commands[:, column] for track in tracks]) if tracks else np.ones(1)
-            size = float(np.std(commands)) if is_position_servo(model, actuator) else float(np.max(np.abs(commands)))
+            joint = driven_joint(model, actuator)
+            if joint is None:
+                continue
+            size = self._command_size(column, is_position_servo(model, actuator), tracks)
             gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
             effort = abs(float(model.actuator_gainprm[actuator, 0])) * max(size, 1e-6) * gear
             if model.actuator_forcelimited[actuator]:
                 effort = min(effort, float(model.actuator_forcerange[actuator, 1]) * gear)
-            self.effort[joint] = effort
+            self.effort[joint] = max(effort, 1e-6)
+
+    @staticmethod
+    def _command_size(column: int, servo: bool, tracks: Sequence[Track]) -> float:
+        """Returns how far commands go: from their mean for servos, from 0 for others."""
+        if not tracks:
+            return 0.1 if servo else 1.0
+        commands = np.concatenate([track.commands[:, column] for track in tracks])
+        return float(np.std(commands)) if servo else float(np.max(np.abs(commands)))
 
 
 def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
@@ -90,17 +103,21 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
 
 def _moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
     names = [item.name for item in project.measurements if item.element == "joint"]
-    names += [model.joint(int(model.actuator(item.actuator).trnid[0])).name for item in project.commands]
-    return [name for name in dict.fromkeys(names) if has_one_axis(model, model.joint(name).id)]
+    driven = [driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
+    names += [model.joint(joint).name for joint in driven if joint is not None]
+    return [name for name in dict.fromkeys(names) if name and has_one_axis(model, model.joint(name).id)]
 
 
 def _biases(project: Project, model: mujoco.MjModel, servos: list[str], driven: bool) -> list[str]:
     """Returns bias targets that can show: where a servo, gravity or a contact refers to the true position."""
-    held = {model.joint(int(model.actuator(name).trnid[0])).name for name in servos}
+    joints = [driven_joint(model, model.actuator(name).id) for name in servos]
+    held = {model.joint(joint).name for joint in joints if joint is not None}
     paths: list[str] = []
     for item in project.measurements:
         joint_seen = item.element == "joint" and item.quantity == "position"
-        if joint_seen and (item.name in held or model.jnt_type[model.joint(item.name).id] == mujoco.mjtJoint.mjJNT_HINGE):
+        if joint_seen and (
+            item.name in held or model.jnt_type[model.joint(item.name).id] == mujoco.mjtJoint.mjJNT_HINGE
+        ):
             paths.append(f"measurement/{item.column}/bias")
         if item.element == "body" and item.quantity in ("x", "y") and driven:
             paths.append(f"measurement/{item.column}/bias")
@@ -116,8 +133,10 @@ def default_bounds(
     nominal = target.nominal
     if kind == "world":
         return (0.9 * nominal, 1.1 * nominal) if rest == "gravity" else (-0.1, 0.1)
-    if kind == "joint" and name != "*":
-        return _joint_bounds(field, nominal, model.joint(name).id, model, scales)
+    if kind == "joint" and (name != "*" or field in ("offset", "backlash")):
+        joints = [j for j in range(model.njnt) if has_one_axis(model, j)]
+        joint = joints[0] if name == "*" else model.joint(name).id
+        return _joint_bounds(field, nominal, joint, model, scales)
     if kind == "measurement":
         return _measurement_bounds(field, name, project)
     if field.startswith("com/"):
@@ -136,7 +155,7 @@ def default_bounds(
         return 0.0, 0.15
     low, high = factors.get(field, (0.8, 1.25) if field.startswith("size/") else (0.2, 5.0))
     base = nominal if nominal > 0 else 1.0
-    return low * base, high * base
+    return min(low * base, nominal), high * base
 
 
 def _joint_bounds(
@@ -148,7 +167,12 @@ def _joint_bounds(
         return (-0.3, 0.3) if hinge else (-0.05, 0.05)
     if field == "backlash":
         return (0.0, 0.15) if hinge else (0.0, 0.02)
-    ceiling = {"damping": effort / speed, "frictionloss": 0.5 * effort, "armature": effort / speed, "stiffness": effort}
+    ceiling = {
+        "damping": effort / speed,
+        "frictionloss": 0.5 * effort,
+        "armature": effort / speed,
+        "stiffness": effort,
+    }
     return 0.0, max(5 * nominal, ceiling[field])
 
 

@@ -27,7 +27,7 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
     world = Simulation(blueprint, 1, space)
     world.set_parameters(row[None])
     model = world.batch.get_model(0)
-    source = blueprint.project.model_path
+    source = blueprint.project.model_path.resolve()
     spec = editable_spec(blueprint.project)
     original = spec.compile()
     model.opt.timestep = original.opt.timestep
@@ -36,10 +36,11 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
     for actuator, delay_s in zip(spec.actuators, world.fields.delay_s[0], strict=True):
         if delay_s >= 0.5 * original.opt.timestep:
             actuator.delay = float(delay_s)
-            actuator.nsample = int(np.ceil(delay_s / original.opt.timestep)) + 1
+            shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps
+            actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
-    spec.meshdir = os.path.relpath(source.parent / spec.meshdir, folder)
-    spec.texturedir = os.path.relpath(source.parent / spec.texturedir, folder)
+    spec.meshdir = os.path.relpath(source.parent / spec.meshdir, folder.resolve())
+    spec.texturedir = os.path.relpath(source.parent / spec.texturedir, folder.resolve())
     return spec.to_xml()
 
 
@@ -48,6 +49,7 @@ def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjM
     for geom in spec.geoms:
         if model.geom_priority[geom.id] != original.geom_priority[geom.id]:
             geom.priority = int(model.geom_priority[geom.id])
+            geom.condim = int(model.geom_condim[geom.id])
     for actuator in spec.actuators:
         if model.actuator_forcelimited[actuator.id] != original.actuator_forcelimited[actuator.id]:
             actuator.forcelimited = int(model.actuator_forcelimited[actuator.id])

@@ -1,4 +1,4 @@
-"""What the verbs start from: a project's model, its logs as episodes, and where they stand in the catalogue."""
+"""What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gapless.project.logs import read_logs
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.sim.tracks import Track, make_track
+from gapless.sim.prediction.tracks import Track, make_track
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,12 @@ def gather(directory: str | Path) -> Evidence:
     catalogue = Catalogue.open(project.directory)
     mapping = {"commands": project.command_names, "measurements": project.measurement_names}
     entries = [
-        (log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}))
+        (
+            log.episode,
+            Provenance(
+                f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}
+            ),
+        )
         for log in logs
     ]
     ids = catalogue.add_episodes(entries)

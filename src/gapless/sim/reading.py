@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
+from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import MeasurementMap, Project
@@ -34,10 +35,17 @@ class Reader:
         stages = [_stage(item, model).value for item in project.measurements]
         return cls(columns, mujoco.mjtStage(max(stages, default=mujoco.mjtStage.mjSTAGE_NONE.value)))
 
-    def read(self, batch: Batch) -> Array:
-        """Returns the true values, (num_worlds, num_measurements), in model units."""
+    def read(self, batch: Batch, ids: NDArray[np.intp] | None = None) -> Array:
+        """Returns the true values, (num_worlds, num_measurements), in model units.
+
+        All columns show one instant: the current state, with the last commands still in force.
+
+        Args:
+            batch: The worlds.
+            ids: Worlds that moved since the last reading, sorted; None for all.
+        """
         if self.stage != mujoco.mjtStage.mjSTAGE_NONE:
-            batch.forward(stage=self.stage.value)
+            batch.forward(ids, stage=self.stage.value)
         out = np.empty((batch.nsim, len(self.columns)))
         for k, column in enumerate(self.columns):
             out[:, k] = column(batch)
@@ -59,7 +67,7 @@ def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
 
 
 def _stage(item: MeasurementMap, model: mujoco.MjModel) -> mujoco.mjtStage:
-    if item.element == "sensor":
+    if item.element in ("sensor", "actuator") or item.quantity == "effort":
         return mujoco.mjtStage.mjSTAGE_ACC
     if item.element == "body" and free_joint_of(model, model.body(item.name).id) is None:
         return mujoco.mjtStage.mjSTAGE_VEL
@@ -77,7 +85,11 @@ def _column(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
         return lambda batch: batch.bind("sensordata")[:, address]
     body = model.body(item.name).id
     joint = free_joint_of(model, body)
-    return _body_column(item.quantity, body, model) if joint is None else _free_column(item.quantity, joint, model)
+    return (
+        _body_column(item.quantity, body, model)
+        if joint is None
+        else _free_column(item.quantity, joint, model)
+    )
 
 
 def _joint_column(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
@@ -95,17 +107,20 @@ def _free_column(quantity: str, joint: int, model: mujoco.MjModel) -> ReadColumn
     if quantity == "yaw":
         return lambda batch: yaw_of(batch.bind("qpos")[:, position + 3 : position + 7])
     if quantity in _POSE:
-        return lambda batch, k=position + _POSE.index(quantity): batch.bind("qpos")[:, k]
-    return lambda batch, k=dof + _TWIST.index(quantity): batch.bind("qvel")[:, k]
+        place = position + _POSE.index(quantity)
+        return lambda batch: batch.bind("qpos")[:, place]
+    speed = dof + _TWIST.index(quantity)
+    return lambda batch: batch.bind("qvel")[:, speed]
 
 
 def _body_column(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
     if quantity == "yaw":
         return lambda batch: yaw_of(batch.bind("xquat")[:, body])
-    if quantity in _POSE[:3]:
-        return lambda batch, k=_POSE.index(quantity): batch.bind("xpos")[:, body, k]
     if quantity in _POSE:
-        return lambda batch, k=_POSE.index(quantity) - 3: batch.bind("xquat")[:, body, k]
+        place = _POSE.index(quantity)
+        if place < 3:
+            return lambda batch: batch.bind("xpos")[:, body, place]
+        return lambda batch: batch.bind("xquat")[:, body, place - 3]
     root, axis = int(model.body_rootid[body]), _TWIST.index(quantity)
 
     def linear(batch: Batch) -> Array:

@@ -9,10 +9,10 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.realism.actuator import backlash
-from gapless.realism.latency import DelayPlan, delayed, history_length, plan_delay
+from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.fields import Fields
-from gapless.sim.targets import resolve
+from gapless.sim.targets import driven_joint, is_position_servo, resolve
 
 
 class Simulation:
@@ -24,7 +24,9 @@ class Simulation:
 
     source: Source = "sim"
 
-    def __init__(self, blueprint: Blueprint, num_worlds: int, space: ParameterSpace, num_threads: int = 0) -> None:
+    def __init__(
+        self, blueprint: Blueprint, num_worlds: int, space: ParameterSpace, num_threads: int = 0
+    ) -> None:
         """Makes worlds that are as the model was written until `set_parameters`.
 
         Args:
@@ -48,11 +50,13 @@ class Simulation:
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))
         self._length = history_length(sum(delays_s[-2:]), blueprint.interval_s)  # one of its own, one shared
-        self._held = np.zeros((num_worlds, self._length, blueprint.model.nu))
-        self._past = np.zeros((num_worlds, self._length, len(self.measurement_names)))
+        self._held = Past(num_worlds, self._length, blueprint.model.nu)
+        self._seen = Past(num_worlds, self._length, len(self.measurement_names))
         self._plan: DelayPlan | None = None
-        self._late_reading = False
+        self._may_be_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._play = False
+        self._engine_keeps = [(a, int(n)) for a, n in enumerate(blueprint.model.actuator_history[:, 0]) if n]
+        self._control = self.batch.bind("ctrl")
         blueprint.reader.read(self.batch)  # registers the fields it reads
         self.batch.reset()
 
@@ -65,7 +69,6 @@ class Simulation:
         if self.fields.needs_constants:
             self.batch.set_const(np.sort(which))
         self.plan_delays()
-        self._late_reading = bool(self.fields.reading_delay_s.any())
         self._play = bool(self.fields.backlash.any())
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
@@ -73,39 +76,45 @@ class Simulation:
         del rng
         which = np.arange(self.num_worlds) if ids is None else ids
         model = self.blueprint.model
-        self.batch.reset(which, stage=0)
+        self.batch.reset(np.sort(which), stage=0)
         qpos = self.batch.bind("qpos")
         for name, values in start.positions.items():
             address = int(model.joint(name).qposadr[0])
             qpos[which, address : address + values.shape[1]] = values
-        self._held[which] = self._resting(which)
-        return self._begin_reading(which)
+        resting = self._resting(which)
+        self._held.fill(which, resting)
+        self._tell_engine(which, resting)
+        return self._begin_reading(which, 0.0)
 
-    def restart(self, qpos: Array, qvel: Array, command_history: Array) -> Array:
+    def restart(self, qpos: Array, qvel: Array, command_history: Array, rate: Array | float = 0.0) -> Array:
         """Puts every world in a state, with the commands that came before, and returns measurements.
 
         Args:
             qpos: (num_worlds, nq).
             qvel: (num_worlds, nv).
             command_history: (num_worlds, num_past, num_commands) the last commands, in model units.
+            rate: (num_worlds, num_measurements) how fast the true values were changing [unit/s]: what late
+                readings show first.
         """
         self.batch.reset(stage=0)
         self.batch.bind("qpos")[:] = qpos
         self.batch.bind("qvel")[:] = qvel
         everyone = np.arange(self.num_worlds)
-        self._held[:] = self._resting(everyone)
+        before = self._resting(everyone)
         if command_history.shape[1]:
-            first = command_history[:, :1] + self.fields.target_offset[:, None, self._actuators]
-            self._held[:, :, self._actuators] = first
-        for k in range(command_history.shape[1]):
-            self.hold(command_history[:, k])
-        return self._begin_reading(everyone)
+            before[:, 0, self._actuators] = self._sent(command_history[:, 0])
+        self._held.fill(everyone, before)
+        needed = command_history if self._play else command_history[:, -self._length :]
+        for k in range(needed.shape[1]):
+            self.hold(needed[:, k])
+        self._tell_engine(everyone, self._spread(command_history, before))
+        return self._begin_reading(everyone, rate)
 
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
         applied = self.hold(requested_command)
         if self._plan is None:
-            self.batch.bind("ctrl")[:] = self._held[:, -1]
+            self._control[:] = self._held.last
             self.batch.step(nstep=self.blueprint.num_substeps)
         else:
             self.batch.rollout(self.blueprint.num_substeps, self.substep_controls(), record=())
@@ -114,12 +123,13 @@ class Simulation:
     def hold(self, requested_command: Array) -> Array:
         """Puts commands through limits, offset and play into the history; returns what was applied."""
         applied = np.clip(requested_command, self._low, self._high)
-        last = self._held[:, -1].copy()
-        last[:, self._actuators] = applied + self.fields.target_offset[:, self._actuators]
+        before = self._held.last
+        sent = before.copy()
+        sent[:, self._actuators] = applied + self.fields.target_offset[:, self._actuators]
         if self._play:
-            last = np.where(self.fields.backlash > 0, backlash(self._held[:, -1], last, self.fields.backlash), last)
-        self._held[:, :-1] = self._held[:, 1:]
-        self._held[:, -1] = last
+            width = self.fields.backlash
+            sent = np.where(width > 0, backlash(before, sent, width), sent)
+        self._held.push(sent)
         return applied
 
     def plan_delays(self) -> None:
@@ -133,40 +143,73 @@ class Simulation:
     def substep_controls(self) -> Array:
         """Returns what reaches the actuators in each substep, (num_worlds, num_substeps, num_actuators)."""
         if self._plan is None:
-            return np.repeat(self._held[:, -1:], self.blueprint.num_substeps, axis=1)
-        return delayed(self._held, self._plan)
+            return np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
+        return delayed(self._held.rows, self._plan)
 
     def read(self) -> Array:
         """Returns what the sensors say now, (num_worlds, num_measurements), in model units."""
         true = self.blueprint.reader.read(self.batch)
-        if self._late_reading:
-            self._past[:, :-1] = self._past[:, 1:]
-            self._past[:, -1] = true
+        if self._may_be_late:
+            self._seen.push(true)
         return self._show(true)
 
+    def _sent(self, requested_command: Array) -> Array:
+        """Returns commands after limits and zero offset, (num_worlds, num_commands)."""
+        applied = np.clip(requested_command, self._low, self._high)
+        return applied + self.fields.target_offset[:, self._actuators]
+
     def _resting(self, ids: NDArray[np.intp]) -> Array:
-        """Returns the commands that servos hold at the start: where their joints are."""
+        """Returns the commands that servos hold at the start, (num_ids, 1, nu): where their joints are."""
         model = self.blueprint.model
         commands = np.zeros((len(ids), 1, model.nu))
         qpos = self.batch.bind("qpos")
         for actuator in range(model.nu):
-            if model.actuator_biasprm[actuator, 1] != 0:
-                joint = int(model.actuator_trnid[actuator, 0])
-                commands[:, 0, actuator] = qpos[ids, model.jnt_qposadr[joint]]
+            joint = driven_joint(model, actuator)
+            if joint is not None and is_position_servo(model, actuator):
+                place = qpos[ids, model.jnt_qposadr[joint]]
+                commands[:, 0, actuator] = model.actuator_gear[actuator, 0] * place
         return commands
 
-    def _begin_reading(self, ids: NDArray[np.intp]) -> Array:
-        true = self.blueprint.reader.read(self.batch)
-        self._past[ids] = true[ids, None, :]
+    def _spread(self, command_history: Array, before: Array) -> Array:
+        """Returns past commands, one per physics step, (num_worlds, num_past * num_substeps, nu)."""
+        if not self._engine_keeps or not command_history.shape[1]:
+            return before
+        out = np.repeat(before, command_history.shape[1], axis=1)
+        for k in range(command_history.shape[1]):
+            out[:, k, self._actuators] = self._sent(command_history[:, k])
+        return np.repeat(out, self.blueprint.num_substeps, axis=1)
+
+    def _tell_engine(self, ids: NDArray[np.intp], past: Array) -> None:
+        """Gives actuators whose delay is part of the model the commands that came before.
+
+        Args:
+            ids: The worlds.
+            past: (num_ids, any number, nu) one command per physics step, the newest last.
+        """
+        history = self.batch.bind("history") if self._engine_keeps else None
+        for actuator, count in self._engine_keeps:
+            begin = int(self.blueprint.model.actuator_historyadr[actuator]) + 2 + count  # after the times
+            rows = np.clip(past.shape[1] - count + np.arange(count), 0, None)
+            history[ids, begin : begin + count] = past[:, rows, actuator]  # type: ignore[index]
+
+    def _begin_reading(self, ids: NDArray[np.intp], rate: Array | float) -> Array:
+        self._control[ids] = self._held.last[ids]
+        true = self.blueprint.reader.read(self.batch, np.sort(ids))
+        if self._may_be_late:
+            age_s = np.arange(self._length - 1, -1, -1)[:, None] / self.rate_hz
+            slope = np.broadcast_to(rate, true.shape)[ids, None, :]
+            self._seen.fill(ids, true[ids, None, :] - age_s * slope)
         return self._show(true)
 
     def _show(self, true: Array) -> Array:
         """Returns what the sensors say: late, scaled and biased."""
-        if self._late_reading:
+        if self._may_be_late:
             late = self.fields.reading_delay_s * self.rate_hz
             older = np.minimum(np.floor(late).astype(np.intp) + 1, self._length - 1)
             share = late - (older - 1)
             index = self._length - 1 - older
-            newer = np.take_along_axis(self._past, (index + 1)[:, None, :], axis=1)[:, 0]
-            true = newer + share * (np.take_along_axis(self._past, index[:, None, :], axis=1)[:, 0] - newer)
+            worlds, columns = np.arange(len(true))[:, None], np.arange(true.shape[1])
+            rows = self._seen.rows
+            newer = rows[worlds, index + 1, columns]
+            true = newer + share * (rows[worlds, index, columns] - newer)
         return self.fields.scale * true + self.fields.bias

@@ -77,7 +77,7 @@ class Twin:
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`; see `World.reset`."""
         self.__rng = rng
-        self.__drift[:] = 0.0
+        self.__drift[slice(None) if ids is None else ids] = 0.0
         return self.__show(self.__world.reset(start, rng, ids))
 
     def step(self, requested_command: Array) -> Step:
@@ -88,6 +88,8 @@ class Twin:
             jitter_s = hidden.jitter_s * self.__rng.standard_normal((self.num_worlds, 1))
             world.fields.delay_s[:] = np.clip(self.__delay_s + jitter_s, 0.0, None)
             world.plan_delays()
+        rate = np.array([hidden.drift.get(name, 0.0) for name in self.measurement_names])
+        self.__drift = drifted(self.__drift, rate, 1 / self.rate_hz, self.__rng)
         self.__roughen()
         controls = world.substep_controls()
         joints = [world.blueprint.model.joint(name) for name in hidden.stribeck]
@@ -107,16 +109,16 @@ class Twin:
             index = world.blueprint.model.geom(geom).id
             joint = int(world.blueprint.model.body_jntadr[world.blueprint.model.geom_bodyid[index]])
             address = int(world.blueprint.model.jnt_qposadr[joint])
-            place = world.batch.bind("qpos")[:, address : address + 2] * 2 * np.pi / wavelength_m + self.__phase
+            place = (
+                world.batch.bind("qpos")[:, address : address + 2] * 2 * np.pi / wavelength_m + self.__phase
+            )
             wave = np.sin(place[:, 0]) * np.sin(place[:, 1])
             world.fields.of("geom_friction")[:, index, 0] = self.__friction[geom] * (1 + amplitude * wave)
 
     def __show(self, reading: Array) -> Array:
         hidden, names = self.__hidden, self.measurement_names
-        rate = np.array([hidden.drift.get(name, 0.0) for name in names])
         noise = np.array([hidden.noise.get(name, 0.0) for name in names])
         quantum = np.array([hidden.quantum.get(name, 0.0) for name in names])
-        self.__drift = drifted(self.__drift, rate, 1 / self.rate_hz, self.__rng)
         noisy = reading + self.__drift + noise * self.__rng.standard_normal(reading.shape)
         return quantised(noisy, quantum)
 
@@ -127,5 +129,7 @@ def _space_of(imperfections: Imperfections, blueprint: object) -> tuple[Paramete
     for path, value in imperfections.parameters.items():
         target = resolve(path, project, model)
         room = 1.0 if not path.endswith("/delay") else 6 * imperfections.jitter_s + 1e-6
-        found.append(Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room))
+        found.append(
+            Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room)
+        )
     return ParameterSpace(tuple(found)), np.array([value for value in imperfections.parameters.values()])

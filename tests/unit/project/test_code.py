@@ -40,7 +40,7 @@ def fails(seed): raise RuntimeError("two\\nlines")
 """
 
 
-def project_with(arm: Path, key: str, value: str, **files: str):  # noqa: ANN201
+def project_with(arm: Path, key: str, value: str, **files: str):
     for name, text in files.items():
         (arm / f"{name}.py").write_text(text)
     path = arm / "gapless.yaml"
@@ -52,7 +52,8 @@ def test_task_imports_its_neighbours_and_leaves_nothing_behind(arm: Path, tmp_pa
     project = project_with(arm, "task", "task.py:Push", task=TASK, settings="DURATION_S = 2.5")
     before = list(sys.path)
     assert load_task(project).duration_s == 2.5
-    assert sys.path == before and "settings" not in sys.modules
+    assert sys.path == before
+    assert "settings" not in sys.modules
     assert not (arm / "__pycache__").exists()
     (arm / "settings.py").write_text("DURATION_S = 3.5")  # another project's file of the same name
     assert load_task(project).duration_s == 3.5

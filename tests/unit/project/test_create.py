@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError, ProjectError
-from gapless.project.create import new_project
 from gapless.project.load import load_project
 from gapless.project.logs import read_logs
+from gapless.project.new.create import new_project
 
 from .conftest import ARM, table, write_csv
 
@@ -18,7 +18,8 @@ from .conftest import ARM, table, write_csv
 def test_arm_round_trip(arm: Path, tmp_path: Path) -> None:
     made = new_project(arm / "robot.xml", arm / "logs" / "run0.csv", tmp_path / "made")
     project = load_project(tmp_path / "made")
-    assert made.project == str(tmp_path / "made") and len(made.inputs) == 2
+    assert made.project == str(tmp_path / "made")
+    assert len(made.inputs) == 2
     assert [(c.column, c.actuator) for c in project.commands] == [("u1", "m1"), ("u2", "m2")]
     measured = [(m.column, m.name, m.quantity) for m in project.measurements]
     assert measured == [("q1", "shoulder", "position"), ("q2_deg", "elbow", "position")]
@@ -42,7 +43,8 @@ def test_box_round_trip_converts_time(box_files: tuple[Path, Path], tmp_path: Pa
         np.savez(other, **columns)
     made = new_project(model, other, tmp_path / "toss")
     project = load_project(tmp_path / "toss")
-    assert project.commands == () and project.rate_hz == 50.0  # steps of 20 ms
+    assert project.commands == ()
+    assert project.rate_hz == 50.0
     assert {(m.name, m.column) for m in project.measurements} == {
         ("box", m.quantity) for m in project.measurements
     }
@@ -84,7 +86,8 @@ def test_degrees_by_range_only_where_the_joint_has_one(tmp_path: Path) -> None:
     scales = {m.name: m.scale for m in load_project(tmp_path / "made").measurements}
     assert scales == {"shoulder": pytest.approx(np.pi / 180), "elbow": 1.0}
     texts = {note.where: note.text for note in made.notes}
-    assert "so degrees" in texts["q_shoulder"] and "not mapped" in texts["weather"]
+    assert "so degrees" in texts["q_shoulder"]
+    assert "not mapped" in texts["weather"]
 
 
 def test_nothing_to_map_lists_both_sides(tmp_path: Path) -> None:
@@ -93,7 +96,10 @@ def test_nothing_to_map_lists_both_sides(tmp_path: Path) -> None:
     with pytest.raises(ProjectError) as caught:
         new_project(tmp_path / "robot.xml", log, tmp_path / "made")
     text = str(caught.value)
-    assert len(text.splitlines()) == 1 and "weather" in text and "shoulder" in text and "box" in text
+    assert len(text.splitlines()) == 1
+    assert "weather" in text
+    assert "shoulder" in text
+    assert "box" in text
     assert not (tmp_path / "made").exists()
     with pytest.raises(LogError, match="no time column.*weather"):
         new_project(tmp_path / "robot.xml", write_csv(log, {"weather": [0, 1]}), tmp_path / "made")
@@ -132,6 +138,7 @@ def test_awkward_names_survive(tmp_path: Path) -> None:
     columns = {"time [ms]": [0, 10, 20, 20], "q: elbow #1, {rad}": [0, 1, 2, 3], "on": [1, 2, 3, 4]}
     new_project(tmp_path / "robot.xml", write_csv(tmp_path / "l.csv", columns), tmp_path / "no")
     project = load_project(tmp_path / "no")
-    assert project.measurement_names == ("q: elbow #1, {rad}",) and project.name == "no"
+    assert project.measurement_names == ("q: elbow #1, {rad}",)
+    assert project.name == "no"
     assert project.rate_hz == 100.0
     assert list(read_logs(project)[0].episode.measurements.times_s) == pytest.approx([0, 0.01, 0.02])

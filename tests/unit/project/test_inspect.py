@@ -49,7 +49,8 @@ def test_finding(arm: Path, column: str, values: object, level: str, words: list
 
 def test_lost_samples_are_not_jitter_and_the_gap_is_not_a_rate(arm: Path) -> None:
     found = notes(arm, time_s=TIMES_S + 0.02 * (TIMES_S > 0.5) + 0.03 * (TIMES_S > 1))
-    assert len(found) == 1 and "gap(s)" in found[0].text
+    assert len(found) == 1
+    assert "gap(s)" in found[0].text
 
 
 def test_same_finding_in_many_logs_is_one_note(arm: Path) -> None:
@@ -59,4 +60,5 @@ def test_same_finding_in_many_logs_is_one_note(arm: Path) -> None:
     found = inspect_logs(load_project(arm))
     assert [note.level for note in found] == ["fault", "warning"]
     assert found[0].where == "bad.csv"
-    assert found[1].where == "run1.csv: u1" and found[1].text.endswith("(and 2 more logs)")
+    assert found[1].where == "run1.csv: u1"
+    assert found[1].text.endswith("(and 2 more logs)")

@@ -96,8 +96,10 @@ def message(folder: Path) -> str:
         load_project(folder)
     text = str(caught.value)
     assert len(text.splitlines()) == 1
-    assert text.endswith(")") and str(folder) in text.rpartition("(")[2]
-    assert "pydantic" not in text and "Value error" not in text
+    assert text.endswith(")")
+    assert str(folder) in text.rpartition("(")[2]
+    assert "pydantic" not in text
+    assert "Value error" not in text
     return text
 
 
@@ -159,7 +161,8 @@ def test_sound_project(arm: Path) -> None:
     assert project.measurement_units == ("rad", "rad")
     assert project.measurements[0].noise == 5e-4  # YAML 1.1 would have read text
     assert (project.measurements[1].scale, project.measurements[1].offset) == (0.5, 1.0)
-    assert project.parameters == "auto" and project.task is None
+    assert project.parameters == "auto"
+    assert project.task is None
     assert load_project(arm / "gapless.yaml") == project
 
 
@@ -176,7 +179,8 @@ def test_units_names_and_lists(arm: Path) -> None:
     project = load_project(arm)
     assert project.measurement_names[2:] == ("on", "1", "f", "fz", "e", "w", "qw")
     assert project.measurement_units[2:] == ("m/s", "rad", "N·m", "N", "N", "rad/s", "1")
-    assert project.measurements[4].quantity == "force" and project.measurements[5].axis == 2
+    assert project.measurements[4].quantity == "force"
+    assert project.measurements[5].axis == 2
     assert project.parameters != "auto"
     assert [(p.target, p.low, p.high, p.dimension) for p in project.parameters] == [
         ("joint/*/damping", 0.0, 2.0, "actuator"),
@@ -189,7 +193,9 @@ def test_no_commands_and_defaults(arm: Path) -> None:
     text = "gapless: 1\nmodel: robot.xml\nrate_hz: 50\nmeasurements:\n  x: {body: box, quantity: x}\n"
     (arm / "gapless.yaml").write_text(text)
     project = load_project(arm)
-    assert project.commands == () and project.name == "arm" and project.logs_path == arm / "logs"
+    assert project.commands == ()
+    assert project.name == "arm"
+    assert project.logs_path == arm / "logs"
 
 
 def test_urdf(arm: Path) -> None:

@@ -38,7 +38,9 @@ def test_csv_in_model_units_from_time_zero(arm: Path) -> None:
     log = read(arm)
     columns = table()
     assert log.notes == ()
-    assert log.episode.name == "run0" and log.episode.source == "real" and log.episode.outcome is None
+    assert log.episode.name == "run0"
+    assert log.episode.source == "real"
+    assert log.episode.outcome is None
     assert log.episode.measurements.times_s[:2] == pytest.approx([0.0, 0.01], abs=1e-9)
     raw = np.array(columns["q2_deg"], dtype=float)
     # scale 0.5, offset 1
@@ -113,7 +115,9 @@ def test_bad_csv_bytes(arm: Path, content: bytes, words: str) -> None:
 def test_huge_csv_is_refused_before_reading(arm: Path) -> None:
     os.truncate(arm / "logs" / "run0.csv", MAX_CSV_BYTES + 200_000_000)  # sparse: takes no room
     found = refusal(arm)
-    assert "1.2 GB" in found and "split" in found and "Parquet" in found
+    assert "1.2 GB" in found
+    assert "split" in found
+    assert "Parquet" in found
 
 
 @pytest.mark.parametrize("name", ["bad.parquet", "bad.npz"])
@@ -132,7 +136,9 @@ def test_npz_lengths_and_kinds(arm: Path) -> None:
     columns: dict[str, Any] = {key: np.array(value) for key, value in table().items()}
     np.savez(arm / "logs" / "a.npz", **{**columns, "q1": columns["q1"][:-3]})
     found = refusal(arm, "a.npz")
-    assert "different length" in found and "200" in found and "197" in found
+    assert "different length" in found
+    assert "200" in found
+    assert "197" in found
     np.savez(arm / "logs" / "a.npz", **{**columns, "q1": np.zeros((200, 2))})
     assert "shape (200, 2)" in refusal(arm, "a.npz")
 
@@ -169,7 +175,8 @@ def test_sidecar(arm: Path) -> None:
     log = read(arm)
     assert (log.episode.source, log.episode.outcome, log.episode.failed_in) == ("twin", "failure", "grasp")
     assert log.episode.conditions == {"object": "mug", "lux": "80"}
-    assert [note.level for note in log.notes] == ["info"] and "operator" in log.notes[0].text
+    assert [note.level for note in log.notes] == ["info"]
+    assert "operator" in log.notes[0].text
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,13 @@ class Push:
     def observe(self, moment: Moment) -> np.ndarray:
         """Returns where tip, puck, goal and targets are, in units of about their spread."""
         tip, puck = _points(moment)
-        parts = [tip / 0.15, puck / 0.15, (moment.goal - puck) / 0.1, (puck - tip) / 0.1, (moment.command - tip) / 0.05]
+        parts = [
+            tip / 0.15,
+            puck / 0.15,
+            (moment.goal - puck) / 0.1,
+            (puck - tip) / 0.1,
+            (moment.command - tip) / 0.05,
+        ]
         return np.concatenate(parts, axis=1)
 
     def command(self, action: np.ndarray, moment: Moment) -> np.ndarray:
@@ -48,7 +54,8 @@ class Push:
         heading = to_goal / np.maximum(distance, 1e-6)[:, None]
         behind = np.linalg.norm(tip - (puck - PUCK_AND_TIP_M * heading), axis=1)
         near = distance < TOLERANCE_M
-        reward = -3.0 * distance - 1.0 * np.where(near, 0.0, behind) + 0.3 * near - 0.01 * (action**2).sum(axis=1)
+        there = np.exp(-((distance / 0.02) ** 2))
+        reward = -3.0 * distance - (1 - there) * behind + 0.4 * there - 0.01 * (action**2).sum(axis=1)
         moved = np.linalg.norm(puck - tip, axis=1) < PUCK_AND_TIP_M + 0.015
         phase = np.where(near, 2, np.where(moved, 1, 0))
         lost = np.abs(puck).max(axis=1) > 0.45

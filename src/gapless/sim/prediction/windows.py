@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.tracks import Track
+from gapless.sim.prediction.tracks import Track
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,15 @@ class Windows:
 
     def pick(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Windows":
         """Returns some of the windows."""
-        parts = (self.commands, self.history, self.measured, self.start, self.slope, self.track, self.first_row)
+        parts = (
+            self.commands,
+            self.history,
+            self.measured,
+            self.start,
+            self.slope,
+            self.track,
+            self.first_row,
+        )
         return Windows(*(part[index] for part in parts), noise=self.noise)
 
 
@@ -68,7 +76,11 @@ def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: f
         if np.isfinite(track.measured[row]).all()
     ]
     pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
-    stacked = [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
+    stacked = (
+        [np.stack(parts) for parts in zip(*pieces, strict=True)]
+        if pieces
+        else _nothing(project, num_steps, num_past)
+    )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
     noise = np.sqrt(np.mean([track.noise**2 for track in tracks], axis=0))
     return Windows(*stacked, track=where[:, 0], first_row=where[:, 1], noise=noise)

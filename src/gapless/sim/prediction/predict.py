@@ -5,9 +5,9 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.restart import StateReader
+from gapless.sim.prediction.restart import StateReader
+from gapless.sim.prediction.windows import Windows
 from gapless.sim.simulation import Simulation
-from gapless.sim.windows import Windows
 
 MAX_WORLDS = 2048
 
@@ -30,7 +30,9 @@ class Predictor:
             rows: (num_rows, num_parameters).
         """
         num_rows, num_windows = len(rows), len(windows)
-        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
+        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(
+            -1, 2
+        )
         out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
         num_worlds = min(MAX_WORLDS, _round_up(len(pairs)))
         for first in range(0, len(pairs), num_worlds):
@@ -45,9 +47,10 @@ class Predictor:
         world.set_parameters(rows)
         fields = world.fields
         value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
-        qpos, qvel = self._states.state(value, windows.slope / fields.scale)
+        rate = windows.slope / fields.scale
+        qpos, qvel = self._states.state(value, rate)
         shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
-        shown[:, 0] = world.restart(qpos, qvel, windows.history)
+        shown[:, 0] = world.restart(qpos, qvel, windows.history, rate)
         for k in range(windows.num_steps):
             shown[:, k + 1] = world.step(windows.commands[:, k]).measured
         return shown

@@ -42,7 +42,9 @@ def make_track(project: Project, episode: Episode) -> Track:
     commands = _held(episode.commands, times_s + first_s, 0.25 / rate_hz)
     measured = np.stack(
         [
-            _interpolated(episode.measurements, k, times_s + first_s, project.measurements[k].quantity == "yaw", rate_hz)
+            _interpolated(
+                episode.measurements, k, times_s + first_s, project.measurements[k].quantity == "yaw", rate_hz
+            )
             for k in range(len(episode.measurements.names))
         ],
         axis=1,
@@ -135,7 +137,7 @@ def quaternion_columns(project: Project) -> list[list[int]]:
 
 
 def difference(project: Project, predicted: Array, measured: Array) -> Array:
-    """Returns predicted - measured, (..., num_measurements); angles and quaternions by their nearest image."""
+    """Returns predicted - measured, (..., num_measurements); angles, quaternions by their nearest image."""
     predicted = predicted.copy()
     for columns in quaternion_columns(project):
         dot = np.nansum(predicted[..., columns] * measured[..., columns], axis=-1, keepdims=True)

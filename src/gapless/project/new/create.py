@@ -13,11 +13,11 @@ import yaml
 from gapless.core.errors import nearest
 from gapless.core.results import NewResult, Note
 from gapless.project.document import FILE_NAME, project_error
-from gapless.project.guess import guess_columns
 from gapless.project.load import load_project
 from gapless.project.model import load_model, names
+from gapless.project.new.guess import guess_columns
+from gapless.project.new.timing import Recording, read_recording, write_recording
 from gapless.project.records import CommandMap, MeasurementMap
-from gapless.project.timing import Recording, read_recording, write_recording
 
 _USUAL_RATES_HZ = (
     10,

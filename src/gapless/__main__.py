@@ -1,0 +1,5 @@
+"""Runs the command line with `python -m gapless`."""
+
+from gapless.cli.main import main
+
+main()

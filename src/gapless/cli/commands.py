@@ -1,0 +1,251 @@
+"""The verbs of the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import gapless
+from gapless import verbs
+from gapless.cli import show
+from gapless.cli.output import out, progress, write_json
+
+app = typer.Typer(
+    name="gapless",
+    help="Find out why a robot policy that works in simulation fails on the robot, and close that gap.\n\n"
+    "Start with `gapless demo`, or with `gapless new MODEL LOG DIR` for your own robot.",
+    no_args_is_help=False,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="project folder, with its gapless.yaml")]
+Json = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE", help="also write the result as JSON; - is standard output"),
+]
+Seed = Annotated[int, typer.Option(min=0, help="seed of everything random")]
+Reality = Annotated[int, typer.Option(min=0, help="which twin, where reality is one; robots ignore it")]
+
+
+@app.callback(invoke_without_command=True)
+def about(
+    context: typer.Context, version: Annotated[bool, typer.Option(help="print the version")] = False
+) -> None:
+    """Find out why a robot policy that works in simulation fails on the robot, and close that gap."""
+    if version:
+        print(f"gapless {gapless.__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command()
+def new(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="MJCF or URDF file")],
+    log: Annotated[
+        Path, typer.Argument(metavar="LOG", help="one log: .csv, .parquet or .npz with time and signals")
+    ],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="folder to make")],
+    json: Json = None,
+) -> None:
+    """Make a project from a model and a log: guesses the mapping and says what it guessed."""
+    result = verbs.new(model, log, directory)
+    show.show_notes(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def check(directory: Directory, json: Json = None) -> None:
+    """Is this project sound: model, mapping, units, time stamps, missing data, converged simulation?
+
+    Prints what is wrong, or "sound". Faults make the exit status 2.
+    """
+    result = verbs.check(directory)
+    show.show_notes(out(json), result)
+    write_json(result, json)
+    if not result.sound:
+        raise typer.Exit(2)
+
+
+@app.command()
+def measure(
+    directory: Directory,
+    fit: Annotated[
+        Path | None, typer.Option(metavar="FIT.json", help="result of identify to predict with")
+    ] = None,
+    window: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="SECONDS", help="restart from the measured state this often; 0: once per episode"
+        ),
+    ] = 0.3,
+    json: Json = None,
+) -> None:
+    """How far is simulation from reality: prediction error, bias and lag of every measured column."""
+    result = verbs.measure(directory, fit=fit, window_s=window)
+    show.show_measure(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def identify(
+    directory: Directory,
+    hold_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="log to judge on instead of fitting (may be repeated); default: every fourth"
+        ),
+    ] = None,
+    window: Annotated[
+        float, typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows")
+    ] = 0.3,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Which parameter values make the model match, and which can't be told from these logs?"""
+    result = _with_progress(verbs.identify, directory, hold_out or (), window_s=window, seed=seed)
+    show.show_identify(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def diagnose(directory: Directory, seed: Seed = 0, json: Json = None) -> None:
+    """Which dimension causes the gap, how sure are we, what to do next?"""
+    result = _with_progress(verbs.diagnose, directory, seed=seed)
+    show.show_diagnose(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def randomize(
+    directory: Directory,
+    fit: Annotated[
+        Path | None,
+        typer.Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue"),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Which ranges to train on: about the fit, as wide as what is left unexplained."""
+    result = verbs.randomize(directory, fit=fit, seed=seed)
+    show.show_randomize(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def train(
+    directory: Directory,
+    ranges: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="result of randomize; default: the model as written")
+    ] = None,
+    start: Annotated[Path | None, typer.Option(metavar="POLICY.npz", help="policy to go on from")] = None,
+    steps: Annotated[int, typer.Option(min=1, help="control steps over all worlds")] = 300_000,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Train a policy for the project's task in simulation (needs the extra `train`)."""
+    learner: Any = verbs.train
+    from gapless.learn.train import TrainConfig
+
+    config = TrainConfig(num_steps=steps)
+    result = _with_progress(learner, directory, ranges, start=start, config=config, seed=seed)
+    show.show_train(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def evaluate(
+    directory: Directory,
+    policy: Annotated[Path, typer.Argument(metavar="POLICY.npz", help="policy that train wrote")],
+    simulation: Annotated[
+        bool, typer.Option("--simulation", help="in the model as written instead of in reality")
+    ] = False,
+    trials: Annotated[int, typer.Option(min=1, help="number of runs")] = 50,
+    seed: Seed = 0,
+    reality_seed: Reality = 0,
+    json: Json = None,
+) -> None:
+    """How often does a policy succeed, with its interval? Every run is kept in the catalogue."""
+    where = "simulation" if simulation else "reality"
+    result = _with_progress(
+        verbs.evaluate,
+        directory,
+        policy,
+        where=where,
+        num_trials=trials,
+        seed=seed,
+        reality_seed=reality_seed,
+    )
+    show.show_evaluate(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def loop(
+    directory: Directory,
+    policy: Annotated[
+        Path | None, typer.Option(metavar="POLICY.npz", help="policy to begin with; default: train one")
+    ] = None,
+    target: Annotated[float, typer.Option(min=0, max=1, help="success in reality that ends the loop")] = 0.85,
+    rounds: Annotated[int, typer.Option(min=1, help="rounds at most")] = 1,
+    episodes: Annotated[
+        int, typer.Option(min=2, help="real episodes per round to close the gap with, logs included")
+    ] = 12,
+    trials: Annotated[int, typer.Option(min=1, help="real trials that score before and after")] = 50,
+    seed: Seed = 0,
+    reality_seed: Reality = 0,
+    json: Json = None,
+) -> None:
+    """All of it: train, try in reality, find the cause, fit, train on, try again, until the target is met."""
+    runner: Any = verbs.loop
+    from gapless.loop.verb import LoopConfig
+
+    config = LoopConfig(target=target, max_rounds=rounds, real_episodes=episodes, num_trials=trials)
+    result = _with_progress(
+        runner, directory, config=config, policy=policy, seed=seed, reality_seed=reality_seed
+    )
+    _finish_loop(directory, result, json)
+
+
+@app.command()
+def report(
+    directory: Directory,
+    page: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="the page; default: DIR/report.html")
+    ] = None,
+    json: Json = None,
+) -> None:
+    """A page to share: the newest result of every verb in one self-contained file."""
+    result = verbs.report(directory, out=page)
+    out(json).print(f"open {result.path}", markup=False, soft_wrap=True)
+    write_json(result, json)
+
+
+@app.command()
+def demo(
+    example: Annotated[str, typer.Argument(metavar="[EXAMPLE]", help="push or balance")] = "push",
+    directory: Annotated[
+        Path | None,
+        typer.Option("--dir", metavar="DIR", help="folder to work in; default: gapless-demo/EXAMPLE"),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """The whole loop on a bundled example, without hardware."""
+    place = directory or Path("gapless-demo") / example
+    result = _with_progress(verbs.demo, place, example, seed=seed)
+    _finish_loop(place, result, json)
+
+
+def _finish_loop(directory: Path, result: Any, json: str | None) -> None:
+    console = out(json)
+    show.show_loop(console, result)
+    console.print(f"open {verbs.report(directory).path}", markup=False, soft_wrap=True)
+    write_json(result, json)
+
+
+def _with_progress(verb: Any, *arguments: Any, **options: Any) -> Any:
+    with progress().shown() as steps:
+        return verb(*arguments, progress=steps, **options)

@@ -1,0 +1,56 @@
+"""The entry point of the command line: runs a verb and turns what it raises into one line and an exit status."""
+
+import os
+import sys
+import traceback
+
+import click
+import typer
+
+from gapless.cli.commands import app
+from gapless.core.errors import GaplessError
+
+FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+
+
+def main() -> None:
+    """Runs the command line. Exit status: 0 result, 1 our fault, 2 bad input, 130 interrupted."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Runs one command line and returns its exit status."""
+    try:
+        status = typer.main.get_command(app).main(arguments, prog_name="gapless", standalone_mode=False)
+    except click.UsageError as error:
+        return _say(f"{error.format_message()} (see `{_help_of(error)}`)", BAD_INPUT)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        return _say(
+            "stopped: what was finished is kept, and the same command goes on from there", INTERRUPTED
+        )
+    except GaplessError as error:
+        return _say(str(error), BAD_INPUT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get("GAPLESS_DEBUG"):
+            traceback.print_exc()
+        hint = "a fault of gapless, not yours; GAPLESS_DEBUG=1 shows where"
+        return _say(f"{type(error).__name__}: {' '.join(str(error).split())} ({hint})", FAULT)
+    return status if isinstance(status, int) else 0
+
+
+def _help_of(error: click.UsageError) -> str:
+    return f"{error.ctx.command_path if error.ctx else 'gapless'} --help"
+
+
+def _say(text: str, status: int) -> int:
+    print(f"gapless: {' '.join(text.split())}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    main()

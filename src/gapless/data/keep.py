@@ -1,0 +1,47 @@
+"""Keeps the results of verbs in the catalogue, and finds them again."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from gapless.core.decode import from_json
+from gapless.core.provenance import Provenance
+from gapless.core.results import Result, to_json
+from gapless.data.catalogue import Catalogue
+
+RESULT = "result.json"
+
+
+def keep_result(
+    catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
+) -> str:
+    """Enters a result, with the files that belong to it, under its verb; returns its id."""
+    content = {**(files or {}), RESULT: json.dumps(to_json(result), indent=1).encode()}
+    return catalogue.add_artefact(result.verb, content, provenance)
+
+
+def kept_result(catalogue: Catalogue, identity: str) -> Result:
+    """Returns a kept result."""
+    return from_json(json.loads(catalogue.artefact_path(identity, RESULT).read_text(encoding="utf-8")))
+
+
+def newest(catalogue: Catalogue, verb: str) -> str | None:
+    """Returns the id of a verb's newest result, or None."""
+    found = catalogue.artefacts(verb)
+    return found[-1].id if found else None
+
+
+def same(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
+    """Returns the id of a result that was made in the very same way, or None."""
+    wanted = provenance.canonical()
+    for row in reversed(catalogue.artefacts(verb)):
+        if row.provenance.canonical() == wanted:
+            return row.id
+    return None
+
+
+def ids_of(*paths: str | Path | None) -> tuple[str, ...]:
+    """Returns the ids of the artefacts that files belong to; files from elsewhere have none."""
+    names = [Path(path).resolve().parent.name for path in paths if path is not None]
+    return tuple(name for name in names if re.fullmatch(r"[0-9a-f]{32}", name))

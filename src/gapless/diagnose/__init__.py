@@ -1,0 +1,1 @@
+"""Which dimension causes the gap."""

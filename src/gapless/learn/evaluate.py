@@ -1,0 +1,109 @@
+"""The verb `evaluate`: how often a policy succeeds."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+import gapless
+from gapless.core.interval import wilson
+from gapless.core.protocols import World
+from gapless.core.provenance import Provenance
+from gapless.core.results import EvaluateResult
+from gapless.core.run import Runs, run_policy
+from gapless.data.catalogue import Catalogue
+from gapless.data.keep import ids_of, keep_result
+from gapless.learn.policy import load_policy
+from gapless.project.code import load_reality, load_task
+from gapless.project.fingerprint import fingerprint
+from gapless.project.load import load_project
+from gapless.project.records import Project
+from gapless.sim.blueprint import EMPTY_SPACE, compile_project
+from gapless.sim.simulation import Simulation
+
+Progress = Callable[[str, float], None]
+Where = Literal["reality", "simulation"]
+
+
+def evaluate(
+    directory: str | Path,
+    policy: str | Path,
+    *,
+    where: Where = "reality",
+    num_trials: int = 50,
+    seed: int = 0,
+    reality_seed: int = 0,
+    progress: Progress | None = None,
+) -> EvaluateResult:
+    """Runs a policy and returns its success rate with a Wilson interval; every run enters the catalogue.
+
+    Args:
+        directory: The project folder; it must name a task, and a reality to evaluate there.
+        policy: File that `train` wrote.
+        where: `reality`, or `simulation` for the model as written.
+        num_trials: How many runs.
+        seed: Seed of the starts.
+        reality_seed: Which twin, where reality is one; robots ignore it.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If project or policy cannot be used.
+    """
+    project = load_project(directory)
+    catalogue = Catalogue.open(project.directory)
+    world = open_world(project, where, num_trials, reality_seed)
+    name = f"{where}-{Path(policy).parent.name[:8]}-{seed}-"
+    runs = run_trials(project, world, policy, num_trials, seed, name=name, progress=progress)
+    parents = ids_of(policy)
+    about = {
+        "where": where,
+        "reality_seed": reality_seed,
+        "num_trials": num_trials,
+        "project": fingerprint(project),
+    }
+    provenance = Provenance("evaluate", gapless.__version__, parents, about, seed)
+    ids = catalogue.add_episodes([(episode, provenance) for episode in runs.episodes])
+    failures = Counter(episode.failed_in for episode in runs.episodes if episode.failed_in is not None)
+    success = wilson(int(runs.success.sum()), len(runs.success))
+    result = EvaluateResult((*parents, *ids), where, success, dict(failures), seed)
+    keep_result(catalogue, result, provenance)
+    return result
+
+
+def open_world(project: Project, where: Where, num_trials: int, reality_seed: int) -> World:
+    """Returns the world to run in: the model as written, or what the project calls reality."""
+    if where == "reality":
+        return load_reality(project, reality_seed, num_trials)
+    return Simulation(compile_project(project), num_trials, EMPTY_SPACE)
+
+
+def run_trials(
+    project: Project,
+    world: World,
+    policy: str | Path,
+    num_trials: int,
+    seed: int,
+    *,
+    exploration: float = 0.0,
+    name: str = "run",
+    progress: Progress | None = None,
+) -> Runs:
+    """Runs a stored policy in a world until enough runs are finished."""
+
+    def report(count: int) -> None:
+        if progress is not None:
+            progress("run", count / num_trials)
+
+    return run_policy(
+        world,
+        load_task(project),
+        load_policy(policy),
+        np.random.default_rng(seed),
+        num_trials,
+        units=(project.command_units, project.measurement_units),
+        exploration=exploration,
+        name=name,
+        on_runs=report,
+    )

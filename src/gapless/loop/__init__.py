@@ -1,0 +1,1 @@
+"""All of it, again and again, until the target is met."""

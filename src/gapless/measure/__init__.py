@@ -1,0 +1,1 @@
+"""How far simulation is from reality, and whether a project is sound."""

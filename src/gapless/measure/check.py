@@ -1,0 +1,88 @@
+"""The verb `check`: is this project sound?"""
+
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter
+from gapless.core.results import CheckResult, Note
+from gapless.project.inspect import inspect_logs
+from gapless.project.load import load_project
+from gapless.sim.blueprint import EMPTY_SPACE, finer
+from gapless.sim.evidence import Evidence, gather
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.tracks import difference
+from gapless.sim.prediction.windows import cut
+
+WINDOW_S = 0.3
+MAX_WINDOWS = 64
+CONVERGED = 0.1  # halving the time step may move predictions by this share of what they move at all
+
+
+def check(directory: str | Path) -> CheckResult:
+    """Says what is wrong with a project, or that it is sound.
+
+    The model must compile and the mapping must hold, else this raises; logs that cannot be used become faults.
+    The simulation is converged if halving its time step changes its predictions little.
+
+    Raises:
+        InputError: If the project file or the model cannot be read at all.
+    """
+    project = load_project(directory)
+    notes = list(inspect_logs(project))
+    numerics: dict[str, float] = {}
+    inputs: tuple[str, ...] = ()
+    if not any(note.level == "fault" for note in notes):
+        try:
+            evidence = gather(directory)
+        except InputError as error:
+            notes.append(Note("fault", "gapless.yaml", str(error)))
+        else:
+            inputs = evidence.ids
+            notes += _outside_bounds(evidence.space.parameters)
+            numerics = convergence(evidence)
+            notes += _numerics_notes(numerics)
+    rank = {"fault": 0, "warning": 1, "info": 2}
+    notes.sort(key=lambda note: rank[note.level])
+    return CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
+
+
+def convergence(evidence: Evidence) -> dict[str, float]:
+    """Returns per column how far predictions move when the time step is halved, as a share of their movement."""
+    windows = cut(evidence.project, evidence.tracks, WINDOW_S)
+    if not len(windows):
+        return {}
+    windows = windows.pick(np.unique(np.linspace(0, len(windows) - 1, MAX_WINDOWS).astype(np.intp)))
+    row = np.zeros((1, 0))
+    coarse = Predictor(evidence.blueprint, EMPTY_SPACE).predict(windows, row)[0]
+    fine = Predictor(finer(evidence.blueprint, 2), EMPTY_SPACE).predict(windows, row)[0]
+    moved = np.sqrt(np.mean(difference(evidence.project, coarse, fine) ** 2, axis=(0, 1)))
+    travel = np.sqrt(np.mean((fine - fine[:, :1]) ** 2, axis=(0, 1)))
+    names = evidence.project.measurement_names
+    return {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}
+
+
+def _numerics_notes(numerics: dict[str, float]) -> list[Note]:
+    return [
+        Note(
+            "warning",
+            column,
+            f"numerics: halving the simulation's time step moves its prediction by {100 * share:.0f} % of its travel; "
+            "use a smaller timestep in the model",
+        )
+        for column, share in numerics.items()
+        if share > CONVERGED
+    ]
+
+
+def _outside_bounds(parameters: tuple[Parameter, ...]) -> list[Note]:
+    return [
+        Note(
+            "warning",
+            p.target,
+            f"the model's own value {p.nominal:g} is outside [{p.low:g}, {p.high:g}]: widen it",
+        )
+        for p in parameters
+        if not p.low <= p.nominal <= p.high
+    ]

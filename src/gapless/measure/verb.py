@@ -1,0 +1,93 @@
+"""The verb `measure`."""
+
+from pathlib import Path
+
+import numpy as np
+
+import gapless
+from gapless.core.interval import Interval, wilson
+from gapless.core.provenance import Provenance
+from gapless.core.results import ColumnError, MeasureResult
+from gapless.core.signal import Array
+from gapless.data.keep import ids_of, keep_result
+from gapless.project.fingerprint import fingerprint
+from gapless.sim.blueprint import EMPTY_SPACE
+from gapless.sim.evidence import Evidence, gather
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.tracks import difference
+from gapless.sim.prediction.windows import Windows, cut
+from gapless.sim.ranges import read_fit
+from gapless.sim.traces import example_traces
+
+WINDOW_S = 0.3
+
+
+def measure(
+    directory: str | Path, *, fit: str | Path | None = None, window_s: float = WINDOW_S
+) -> MeasureResult:
+    """Compares predictions that restart from the measured state every window with what was measured.
+
+    Args:
+        directory: The project folder.
+        fit: JSON that `identify` wrote; None for the model as written.
+        window_s: Length of the windows [s]; 0 for one prediction per episode.
+
+    Raises:
+        InputError: If the project, its logs or the fit cannot be used.
+    """
+    evidence = gather(directory)
+    space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
+    windows = cut(evidence.project, evidence.tracks, window_s)
+    label = "model" if fit is None else "fitted"
+    predicted = (
+        Predictor(evidence.blueprint, space).predict(windows, row[None])[0]
+        if len(windows)
+        else windows.measured
+    )
+    result = MeasureResult(
+        inputs=evidence.ids,
+        window_s=window_s,
+        num_windows=len(windows),
+        columns=column_errors(evidence, windows, predicted),
+        success=known_success(evidence),
+        traces=example_traces(evidence, windows, {label: predicted}),
+    )
+    config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
+    provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)
+    keep_result(evidence.catalogue, result, provenance)
+    return result
+
+
+def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dict[str, ColumnError]:
+    """Returns the error of each column over all windows.
+
+    The lag solves predicted - measured = lag * slope of the prediction, by least squares.
+    """
+    project = evidence.project
+    error = difference(project, predicted, windows.measured)[:, 1:]
+    slope = np.gradient(predicted, 1.0 / project.rate_hz, axis=1)[:, 1:]
+    found: dict[str, ColumnError] = {}
+    for k, item in enumerate(project.measurements):
+        column, rate = error[..., k], slope[..., k]
+        known = np.isfinite(column)
+        if not known.any():
+            found[item.column] = ColumnError(None, None, None, None, item.unit)
+            continue
+        spread = float(np.nanstd(windows.measured[:, 1:, k]))
+        rmse = float(np.sqrt(np.mean(column[known] ** 2)))
+        power = float(np.sum(rate[known] ** 2))
+        lag_s = float(np.sum(column[known] * rate[known]) / power) if power > 0 else None
+        nrmse = rmse / spread if spread > 0 else None
+        found[item.column] = ColumnError(rmse, nrmse, float(np.mean(column[known])), lag_s, item.unit)
+    return found
+
+
+def known_success(evidence: Evidence) -> dict[str, Interval]:
+    """Returns success rates where outcomes are known: of the logs, and of simulated runs in the catalogue."""
+    found: dict[str, Interval] = {}
+    simulated = [row.outcome for row in evidence.catalogue.episodes(source="sim") if row.outcome is not None]
+    real = [episode.outcome for episode in evidence.episodes if episode.outcome is not None]
+    for name, outcomes in (("simulation", simulated), ("reality", real)):
+        if outcomes:
+            found[name] = wilson(outcomes.count("success"), len(outcomes))
+    return found

@@ -1,0 +1,1 @@
+"""Which ranges to train on."""

@@ -1,0 +1,75 @@
+"""The verb `report`."""
+
+import os
+from datetime import datetime
+from pathlib import Path
+
+import gapless
+from gapless.core.errors import InputError
+from gapless.core.provenance import Provenance
+from gapless.core.results import MeasureResult, ReportResult, Result
+from gapless.data.catalogue import Catalogue
+from gapless.data.keep import kept_result, newest
+from gapless.project.load import load_project
+from gapless.report.page import render_page
+
+VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop")
+
+
+def report(directory: str | Path, *, out: str | Path | None = None) -> ReportResult:
+    """Writes a page with the newest result of every verb, all in one file.
+
+    Args:
+        directory: The project folder.
+        out: The page's path; None for `report.html` in the project folder.
+
+    Raises:
+        InputError: If there is nothing to show, or the page cannot be written.
+    """
+    project = load_project(directory)
+    catalogue = Catalogue.open(project.directory)
+    found = _newest_results(catalogue)
+    if not found:
+        raise InputError(
+            f"nothing to report yet: run `gapless measure` or `gapless loop` first: {project.directory}"
+        )
+    made_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
+    page = render_page(
+        project.name,
+        {name: result for name, (_, result) in found.items()},
+        code_version=gapless.__version__,
+        made_at=made_at,
+    )
+    path = Path(out) if out is not None else project.directory / "report.html"
+    partial = path.with_name(f".{path.name}.part")
+    try:
+        partial.write_text(page, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError(f"cannot write the page: {error.strerror}: {path}") from None
+    ids = tuple(identity for identity, _ in found.values())
+    catalogue.add_artefact(
+        "report",
+        {"report.html": page.encode()},
+        Provenance("report", gapless.__version__, ids, {"made_at": made_at}),
+    )
+    return ReportResult(ids, str(path.resolve()))
+
+
+def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
+    """Returns verb -> id and record of its newest result; a measure with a fit is `measure_fitted`."""
+    found: dict[str, tuple[str, Result]] = {}
+    for verb in VERBS:
+        if verb == "measure":
+            for row in catalogue.artefacts("measure"):
+                result = kept_result(catalogue, row.id)
+                assert isinstance(result, MeasureResult)
+                found["measure_fitted" if row.provenance.config.get("fitted") else "measure"] = (
+                    row.id,
+                    result,
+                )
+            continue
+        identity = newest(catalogue, verb)
+        if identity is not None:
+            found[verb] = (identity, kept_result(catalogue, identity))
+    return found

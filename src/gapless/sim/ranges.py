@@ -1,0 +1,69 @@
+"""Reads fits and training ranges back from the files that verbs wrote."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gapless.core.distribution import Distribution, Range
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.signal import Array
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.targets import resolve
+
+
+def read_result(path: str | Path, verb: str) -> dict[str, Any]:
+    """Returns the JSON of a verb's result.
+
+    Raises:
+        InputError: If the file is missing, is no JSON, or comes from another verb.
+    """
+    place = Path(path)
+    if not place.is_file():
+        raise InputError(f"no such file; `gapless {verb} DIR --json FILE` writes one: {place}")
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"this is no JSON ({error}): {place}") from None
+    if not isinstance(found, dict) or found.get("verb") != verb:
+        said = found.get("verb") if isinstance(found, dict) else type(found).__name__
+        raise InputError(f"this is no result of `gapless {verb}` (it says {said!r}): {place}")
+    return found
+
+
+def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Array]:
+    """Returns the parameters of a fit and their values, (num_parameters,)."""
+    entries = read_result(path, "identify").get("parameters", [])
+    try:
+        values = np.array([float(entry["value"]) for entry in entries])
+        return _space([entry["target"] for entry in entries], values, values, blueprint), values
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the fit has a parameter without target or value ({error}): {path}") from None
+
+
+def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
+    """Returns the training ranges that `randomize` wrote."""
+    entries = read_result(path, "randomize").get("ranges", [])
+    try:
+        ranges = tuple(Range(**entry) for entry in entries)
+    except TypeError as error:
+        raise InputError(f"a range lacks a field or has one too many ({error}): {path}") from None
+    low, high = np.array([r.low for r in ranges]), np.array([r.high for r in ranges])
+    return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges)
+
+
+def _space(targets: list[str], low: Array, high: Array, blueprint: Blueprint) -> ParameterSpace:
+    """Returns a space whose bounds hold the nominal values and everything between `low` and `high`."""
+    found: list[Parameter] = []
+    for path, bottom, top in zip(targets, low, high, strict=True):
+        target = resolve(path, blueprint.project, blueprint.model)
+        bottom, top = min(bottom, target.nominal), max(top, target.nominal)
+        room = 1e-6 + 1e-6 * abs(top)
+        found.append(
+            Parameter(
+                path, target.dimension, target.unit, target.nominal, float(bottom - room), float(top + room)
+            )
+        )
+    return ParameterSpace(tuple(found))

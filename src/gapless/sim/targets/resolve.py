@@ -1,0 +1,56 @@
+"""From a path to its target."""
+
+from collections.abc import Callable
+
+import mujoco
+import numpy as np
+
+from gapless.core.errors import InputError, nearest
+from gapless.project.records import Project
+from gapless.sim.targets.actuator import actuator_target
+from gapless.sim.targets.body import body_target
+from gapless.sim.targets.geom import geom_target
+from gapless.sim.targets.joint import joint_target
+from gapless.sim.targets.surroundings import measurement_target, world_target
+from gapless.sim.targets.target import Place, Target
+
+_KINDS: dict[str, Callable[[Place], Target]] = {
+    "joint": joint_target,
+    "actuator": actuator_target,
+    "body": body_target,
+    "geom": geom_target,
+    "world": world_target,
+    "measurement": measurement_target,
+}
+
+
+def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
+    """Returns the target of a path such as `joint/elbow/damping`.
+
+    Raises:
+        InputError: If the path names nothing; the message lists what exists.
+    """
+    kind, _, rest = path.partition("/")
+    if kind not in _KINDS:
+        raise InputError(f"parameter {path}: no kind {kind!r}; write one of {', '.join(_KINDS)}")
+    if kind == "world":
+        return world_target(Place(path, rest, np.zeros(0, np.intp), False, project, model))
+    name, _, field = rest.partition("/")
+    elements = _elements(kind, project, model)
+    if name == "*":
+        ids = list(elements)
+    else:
+        ids = [index for index, known in elements.items() if known and known == name]
+    if not ids:
+        known = nearest(name, [known for known in elements.values() if known])
+        raise InputError(f"parameter {path}: no {kind} {name!r}; there are: {known}")
+    return _KINDS[kind](Place(path, field, np.array(ids, np.intp), name == "*", project, model))
+
+
+def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, str]:
+    """Returns index -> name of everything of a kind but the world body; a name may be empty."""
+    if kind == "measurement":
+        return dict(enumerate(project.measurement_names))
+    count = {"joint": model.njnt, "actuator": model.nu, "body": model.nbody, "geom": model.ngeom}[kind]
+    first = 1 if kind == "body" else 0
+    return {k: getattr(model, kind)(k).name for k in range(first, count)}

@@ -1,0 +1,98 @@
+"""The record of a target, and what all kinds of targets share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.dimensions import Dimension
+from gapless.core.errors import InputError, nearest
+from gapless.core.signal import Array
+from gapless.project.records import Project
+from gapless.sim.fields import Fields
+
+Write = Callable[[Fields, Array], None]
+Block = tuple[NDArray[np.intp], ...]
+Put = Callable[[Fields, Block, Array], None]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a parameter sets.
+
+    Attributes:
+        path: The target's path.
+        dimension: The dimension it belongs to, unless the project says otherwise.
+        unit: Unit of its values.
+        nominal: Value that leaves the model as it was written.
+        write: Writes one value per world of `fields.ids`, (num_ids,).
+    """
+
+    path: str
+    dimension: Dimension
+    unit: str
+    nominal: float
+    write: Write
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a path points.
+
+    Attributes:
+        path: The path, for messages.
+        field: Its last part, such as `damping` or `com/x`.
+        ids: (num_elements,) indices of the elements it names: one, or all for `*`.
+        shared: Whether the path has a `*`: one value for all.
+        project: The project.
+        model: Its compiled model.
+    """
+
+    path: str
+    field: str
+    ids: NDArray[np.intp]
+    shared: bool
+    project: Project
+    model: mujoco.MjModel
+
+    def require(self, fields: tuple[str, ...]) -> None:
+        """Refuses a field that elements of this kind do not have.
+
+        Raises:
+            InputError: If the field is not one of `fields`; the message lists them.
+        """
+        if self.field not in fields:
+            known = nearest(self.field, fields)
+            raise InputError(
+                f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}"
+            )
+
+
+def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) -> Target:
+    """Returns the target of a size of its own for one element, or of one factor on the sizes of all.
+
+    Args:
+        place: Where the path points.
+        dimension: The target's dimension.
+        unit: Unit of the size; a factor has none.
+        base: (num_elements,) sizes in the model as written.
+        put: Gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
+
+    Raises:
+        InputError: If a factor is asked for, but there is nothing to multiply.
+    """
+    if place.shared and not base.any():
+        kind = place.path.partition("/")[0]
+        text = f"a factor on {place.field}, but the model has none; name one {kind} instead"
+        raise InputError(f"parameter {place.path}: {text}")
+
+    def write(fields: Fields, values: Array) -> None:
+        wanted = values[:, None]
+        sizes = wanted * base if place.shared else np.broadcast_to(wanted, (len(values), len(base)))
+        put(fields, np.ix_(fields.ids, place.ids), sizes)
+
+    return Target(
+        place.path, dimension, "1" if place.shared else unit, 1.0 if place.shared else float(base[0]), write
+    )

@@ -1,0 +1,122 @@
+"""Every verb as one function, with the same name and result record as on the command line.
+
+    from gapless import verbs
+    fit = verbs.identify("my-robot")
+
+Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
+"""
+
+import importlib
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gapless.core.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from gapless.core.results import LoopResult
+    from gapless.diagnose.verb import diagnose
+    from gapless.identify.verb import identify
+    from gapless.learn.evaluate import evaluate
+    from gapless.learn.train import train
+    from gapless.loop.verb import loop
+    from gapless.measure.check import check
+    from gapless.measure.verb import measure
+    from gapless.project.new.create import new_project as new
+    from gapless.randomize.verb import randomize
+    from gapless.report.verb import report
+
+_WHERE = {
+    "check": ("gapless.measure.check", "check"),
+    "diagnose": ("gapless.diagnose.verb", "diagnose"),
+    "evaluate": ("gapless.learn.evaluate", "evaluate"),
+    "identify": ("gapless.identify.verb", "identify"),
+    "loop": ("gapless.loop.verb", "loop"),
+    "measure": ("gapless.measure.verb", "measure"),
+    "new": ("gapless.project.new.create", "new_project"),
+    "randomize": ("gapless.randomize.verb", "randomize"),
+    "report": ("gapless.report.verb", "report"),
+    "train": ("gapless.learn.train", "train"),
+}
+EXAMPLES = Path(__file__).parent / "examples"
+
+__all__ = [
+    "check",
+    "demo",
+    "diagnose",
+    "evaluate",
+    "identify",
+    "loop",
+    "measure",
+    "new",
+    "randomize",
+    "report",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    """Returns a verb's function, imported on first use."""
+    if name not in _WHERE:
+        raise AttributeError(f"no verb {name!r}; there are: {nearest(name, __all__)}")
+    module, function = _WHERE[name]
+    try:
+        return getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as error:
+        if error.name in ("torch", "stable_baselines3", "gymnasium"):
+            raise InputError(
+                f"{name} needs {error.name}: install it with pip install 'gapless[train]'"
+            ) from None
+        raise
+
+
+def example_names() -> tuple[str, ...]:
+    """Returns the names of the bundled examples."""
+    return tuple(sorted(path.parent.name for path in EXAMPLES.glob("*/gapless.yaml")))
+
+
+def copy_example(name: str, directory: str | Path) -> Path:
+    """Copies a bundled example to a folder, unless it is there already; returns the folder.
+
+    Raises:
+        InputError: If there is no such example, or the folder holds something else or cannot be written to.
+    """
+    if name not in example_names():
+        raise InputError(f"no example {name!r}; there are: {nearest(name, example_names())}")
+    place = Path(directory)
+    source = EXAMPLES / name
+    if (place / "gapless.yaml").is_file():
+        if (place / "gapless.yaml").read_bytes() != (source / "gapless.yaml").read_bytes():
+            raise InputError(f"this folder holds another project: name an empty one: {place}")
+        return place
+    if place.exists() and any(place.iterdir()):
+        raise InputError(f"this folder is not empty: name an empty one: {place}")
+    try:
+        shutil.copytree(
+            source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".gapless")
+        )
+    except OSError as error:
+        raise InputError(f"cannot copy the example: {error.strerror or error}: {place}") from None
+    return place
+
+
+def demo(
+    directory: str | Path = "gapless-demo",
+    example: str = "push",
+    *,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+) -> "LoopResult":
+    """Runs the whole loop on a copy of a bundled example.
+
+    Args:
+        directory: Folder to copy it to; a copy that is there already is used again.
+        example: Its name.
+        seed: Seed of everything random.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If the example or the folder cannot be used.
+    """
+    return __getattr__("loop")(copy_example(example, directory), seed=seed, progress=progress)

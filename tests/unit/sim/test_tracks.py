@@ -1,0 +1,163 @@
+"""Episodes at the control rate: resampling, gaps, angles, noise, windows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gapless.core.episode import Episode
+from gapless.core.signal import TimeSeries
+from gapless.project.load import load_project
+from gapless.project.records import Project
+from gapless.sim.prediction.tracks import difference, estimate_noise, make_track
+from gapless.sim.prediction.windows import cut
+from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return arm(tmp_path).project
+
+
+def episode(project: Project, times_s: np.ndarray, measured: np.ndarray, commands: np.ndarray) -> Episode:
+    return Episode(
+        "run",
+        "real",
+        TimeSeries(times_s, commands, project.command_names, project.command_units),
+        TimeSeries(times_s, measured, project.measurement_names, project.measurement_units),
+    )
+
+
+def smooth_signals(times_s: np.ndarray) -> np.ndarray:
+    return np.stack([np.sin(2 * times_s + k) for k in range(4)], axis=1)
+
+
+def test_jittered_stamps_are_brought_to_the_control_rate(project: Project) -> None:
+    rng = np.random.default_rng(0)
+    times_s = np.arange(300) / 100 + rng.uniform(-0.003, 0.003, 300)
+    times_s += 5.0 - times_s[0]
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s - 5), np.zeros((300, 2))))
+    rows_s = np.arange(len(track.measured)) / 100
+    assert abs(len(rows_s) - 299) <= 1
+    # Straight lines over 0.016 s at most: error <= 4 * 0.016^2 / 8 = 1.3e-4.
+    np.testing.assert_allclose(track.measured, smooth_signals(rows_s), atol=1.3e-4)
+
+
+def test_commands_are_held_and_a_little_jitter_does_not_shift_them(project: Project) -> None:
+    times_s = np.arange(50) / 100 + np.where(np.arange(50) % 2, 0.002, 0.0)
+    commands = np.arange(50.0)[:, None] * [1, -1]
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), commands))
+    assert np.array_equal(track.commands, commands[: len(track.commands)])
+
+
+def test_slow_commands_are_held_until_the_next(project: Project) -> None:
+    times_s = np.arange(30) / 50
+    commands = np.arange(30.0)[:, None] * [1, 1]
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), commands))
+    assert np.array_equal(track.commands[:6, 0], [0, 0, 1, 1, 2, 2])
+
+
+def test_missing_commands_keep_the_last_one(project: Project) -> None:
+    times_s = np.arange(20) / 100
+    commands = np.arange(20.0)[:, None] * [1, 1]
+    commands[5:8, 0] = np.nan
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), commands))
+    assert np.array_equal(track.commands[3:10, 0], [3, 4, 4, 4, 4, 8, 9])
+
+
+def test_short_gaps_are_bridged_and_long_ones_stay_missing(project: Project) -> None:
+    times_s = np.arange(100) / 100
+    measured = smooth_signals(times_s)
+    measured[20, 0] = np.nan  # 2 intervals without a sample
+    measured[40:50, 1] = np.nan  # 11 intervals
+    track = make_track(project, episode(project, times_s, measured, np.zeros((100, 2))))
+    np.testing.assert_allclose(track.measured[20, 0], smooth_signals(times_s)[20, 0], atol=1e-3)
+    assert np.isnan(track.measured[40:50, 1]).all()
+    assert np.isfinite(track.measured[[39, 50], 1]).all()
+    assert np.isfinite(track.smooth).all()
+    assert np.isfinite(track.slope).all()
+
+
+def test_a_column_without_any_value_is_missing_everywhere(project: Project) -> None:
+    times_s = np.arange(100) / 100
+    measured = smooth_signals(times_s)
+    measured[:, 2] = np.nan
+    track = make_track(project, episode(project, times_s, measured, np.zeros((100, 2))))
+    assert np.isnan(track.measured[:, 2]).all()
+    assert np.isfinite(track.smooth).all()
+    assert len(cut(project, [track], 0.2)) == 0  # no window starts from an unknown state
+
+
+@pytest.mark.parametrize("sigma", [1e-4, 3e-3, 0.05])
+def test_noise_is_recovered_from_a_smooth_signal(sigma: float) -> None:
+    # Over 20 seeds of 1,000 samples; a median of third differences errs by a few percent.
+    times_s = np.arange(1000) / 100
+    found = [
+        estimate_noise(np.sin(3 * times_s) + sigma * np.random.default_rng(seed).standard_normal(1000))
+        for seed in range(20)
+    ]
+    assert abs(np.mean(found) / sigma - 1) < 0.1
+
+
+def test_a_signal_without_noise_has_next_to_none() -> None:
+    assert estimate_noise(np.sin(np.arange(1000) / 100)) < 1e-5
+    assert estimate_noise(np.zeros(100)) > 0
+
+
+def test_slopes_are_derivatives(project: Project) -> None:
+    times_s = np.arange(300) / 100
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), np.zeros((300, 2))))
+    expected = np.stack([2 * np.cos(2 * times_s + k) for k in range(4)], axis=1)
+    np.testing.assert_allclose(track.slope[5:-5], expected[5:-5], atol=1e-3)
+
+
+@pytest.fixture
+def spinning(tmp_path: Path) -> Project:
+    names = {f"b_{q}": f"{{body: box, quantity: {q}}}" for q in ("yaw", "qw", "qx", "qy", "qz")}
+    return load_project(write_project(tmp_path, THINGS.format(**THINGS_VALUES), {}, names))
+
+
+def test_angles_unwrap_and_quaternions_keep_their_sign(spinning: Project) -> None:
+    times_s = np.arange(200) / 100
+    angle = 4 * times_s
+    sign = np.where(np.arange(200) % 3 == 0, -1.0, 1.0)  # q and -q are one rotation
+    wrapped = (angle + np.pi) % (2 * np.pi) - np.pi
+    quaternion = (
+        np.stack([np.cos(angle / 2), 0 * angle, 0 * angle, np.sin(angle / 2)], axis=1) * sign[:, None]
+    )
+    measured = np.concatenate([wrapped[:, None], quaternion], axis=1)
+    track = make_track(spinning, episode(spinning, times_s, measured, np.zeros((200, 0))))
+    np.testing.assert_allclose(track.measured[:, 0], angle, atol=1e-9)
+    np.testing.assert_allclose(track.slope[:, 0], 4.0, atol=1e-6)
+    assert np.abs(np.diff(track.measured[:, 1:], axis=0)).max() < 0.03
+
+
+def test_differences_take_the_nearest_image(spinning: Project) -> None:
+    half = np.array([np.cos(0.4), 0, 0, np.sin(0.4)])
+    predicted = np.concatenate([[3.1], -half])
+    measured = np.concatenate([[-3.1], half])
+    error = difference(spinning, predicted, measured)
+    np.testing.assert_allclose(error, [6.2 - 2 * np.pi, 0, 0, 0, 0], atol=1e-12)
+
+
+def test_windows_tile_the_tracks_and_pad_with_nan(project: Project) -> None:
+    tracks = []
+    for count in (101, 46):
+        times_s = np.arange(count) / 100
+        commands = np.arange(count)[:, None] * np.array([1.0, 2.0])
+        tracks.append(make_track(project, episode(project, times_s, smooth_signals(times_s), commands)))
+    windows = cut(project, tracks, 0.2, history_s=0.03)
+    assert list(zip(windows.track, windows.first_row, strict=True)) == [
+        *((0, row) for row in (0, 20, 40, 60, 80)),
+        *((1, row) for row in (0, 20)),
+    ]
+    assert windows.num_steps == 20
+    assert np.array_equal(windows.commands[1, :, 0], np.arange(20, 40))
+    assert np.array_equal(windows.history[1, :, 0], [17, 18, 19])
+    assert np.array_equal(windows.history[0, :, 0], [0, 0, 0])
+    assert np.array_equal(windows.measured[2], tracks[0].measured[40:61])
+    whole = cut(project, tracks, 0.0)
+    assert len(whole) == 2
+    assert np.isnan(whole.measured[1, 46:]).all()
+    assert np.isfinite(whole.measured[1, :46]).all()
+    assert len(windows.pick(windows.track == 1)) == 2
