@@ -65,9 +65,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
         return getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "stable_baselines3", "gymnasium"):
-            raise InputError(
-                f"{name} needs {error.name}: install it with pip install 'gapless[train]'"
-            ) from None
+            raise InputError(f"{name} needs {error.name}: install it with pip install 'gapless[train]'") from None
         raise
 
 
@@ -93,9 +91,7 @@ def copy_example(name: str, directory: str | Path) -> Path:
     if place.exists() and any(place.iterdir()):
         raise InputError(f"this folder is not empty: name an empty one: {place}")
     try:
-        shutil.copytree(
-            source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".gapless")
-        )
+        shutil.copytree(source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".gapless"))
     except OSError as error:
         raise InputError(f"cannot copy the example: {error.strerror or error}: {place}") from None
     return place

@@ -30,9 +30,7 @@ def test_functions_are_short(path: Path) -> None:
 @pytest.mark.parametrize("room", rooms(), ids=named)
 def test_room_is_small(room: Path) -> None:
     files = [path for path in room.rglob("*.py") if path.name != "__init__.py"]
-    folders = {
-        folder: sum(path.parent == folder for path in files) for folder in {path.parent for path in files}
-    }
+    folders = {folder: sum(path.parent == folder for path in files) for folder in {path.parent for path in files}}
     assert {named(folder): count for folder, count in folders.items() if count > MAX_ROOM_FILES} == {}
     assert sum(num_lines(path) for path in files) <= MAX_ROOM_LINES
 

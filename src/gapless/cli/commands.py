@@ -30,9 +30,7 @@ Reality = Annotated[int, typer.Option(min=0, help="which twin, where reality is 
 
 
 @app.callback(invoke_without_command=True)
-def about(
-    context: typer.Context, version: Annotated[bool, typer.Option(help="print the version")] = False
-) -> None:
+def about(context: typer.Context, version: Annotated[bool, typer.Option(help="print the version")] = False) -> None:
     """Find out why a robot policy that works in simulation fails on the robot, and close that gap."""
     if version:
         print(f"gapless {gapless.__version__}")
@@ -44,9 +42,7 @@ def about(
 @app.command()
 def new(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="MJCF or URDF file")],
-    log: Annotated[
-        Path, typer.Argument(metavar="LOG", help="one log: .csv, .parquet or .npz with time and signals")
-    ],
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="one log: .csv, .parquet or .npz with time and signals")],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="folder to make")],
     json: Json = None,
 ) -> None:
@@ -72,14 +68,10 @@ def check(directory: Directory, json: Json = None) -> None:
 @app.command()
 def measure(
     directory: Directory,
-    fit: Annotated[
-        Path | None, typer.Option(metavar="FIT.json", help="result of identify to predict with")
-    ] = None,
+    fit: Annotated[Path | None, typer.Option(metavar="FIT.json", help="result of identify to predict with")] = None,
     window: Annotated[
         float,
-        typer.Option(
-            min=0, metavar="SECONDS", help="restart from the measured state this often; 0: once per episode"
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="restart from the measured state this often; 0: once per episode"),
     ] = 0.3,
     json: Json = None,
 ) -> None:
@@ -98,9 +90,7 @@ def identify(
             metavar="NAME", help="log to judge on instead of fitting (may be repeated); default: every fourth"
         ),
     ] = None,
-    window: Annotated[
-        float, typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows")
-    ] = 0.3,
+    window: Annotated[float, typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows")] = 0.3,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -203,18 +193,14 @@ def loop(
     from gapless.loop.verb import LoopConfig
 
     config = LoopConfig(target=target, max_rounds=rounds, real_episodes=episodes, num_trials=trials)
-    result = _with_progress(
-        runner, directory, config=config, policy=policy, seed=seed, reality_seed=reality_seed
-    )
+    result = _with_progress(runner, directory, config=config, policy=policy, seed=seed, reality_seed=reality_seed)
     _finish_loop(directory, result, json)
 
 
 @app.command()
 def report(
     directory: Directory,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="the page; default: DIR/report.html")
-    ] = None,
+    page: Annotated[Path | None, typer.Option(metavar="FILE", help="the page; default: DIR/report.html")] = None,
     json: Json = None,
 ) -> None:
     """A page to share: the newest result of every verb in one self-contained file."""

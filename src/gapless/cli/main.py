@@ -27,9 +27,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return _say(
-            "stopped: what was finished is kept, and the same command goes on from there", INTERRUPTED
-        )
+        return _say("stopped: what was finished is kept, and the same command goes on from there", INTERRUPTED)
     except GaplessError as error:
         return _say(str(error), BAD_INPUT)
     except BrokenPipeError:

@@ -81,15 +81,13 @@ def table(*columns: str) -> Table:
     """Returns a plain table; columns that begin with > are aligned right."""
     made = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for column in columns:
-        made.add_column(
-            column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold"
-        )
+        made.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")
     return made
 
 
 def number(value: float | None) -> str:
-    """Returns a number with three significant digits, a dash for none."""
-    return "–" if value is None or value != value else f"{value:.3g}"
+    """Returns a number with three significant digits, a hyphen for none."""
+    return "-" if value is None or value != value else f"{value:.3g}"
 
 
 def out(json_target: str | None) -> Console:

@@ -65,9 +65,7 @@ def show_diagnose(console: Console, result: DiagnoseResult) -> None:
     for c in result.causes:
         rows.add_row(c.dimension, f"{c.probability:.2f}", f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}")
     console.print(rows)
-    console.print(
-        f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}"
-    )
+    console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:
         console.print(f"cannot be told apart from these logs: {', '.join(group)}")
     for text in result.evidence:
@@ -93,9 +91,7 @@ def show_train(console: Console, result: TrainResult) -> None:
 
 def show_evaluate(console: Console, result: EvaluateResult) -> None:
     """Prints the success rate and where runs failed."""
-    console.print(
-        f"success in {result.where}: {result.success.percent()} of {result.success.n}", markup=False
-    )
+    console.print(f"success in {result.where}: {result.success.percent()} of {result.success.n}", markup=False)
     for phase, count in sorted(result.failed_in.items(), key=lambda item: -item[1]):
         console.print(f"  {count} failed in phase {phase}", markup=False)
 
@@ -111,9 +107,7 @@ def show_loop(console: Console, result: LoopResult) -> None:
         str(result.simulation.n),
     )
     rows.add_row("the same policy in reality", result.before.percent(), str(result.before.n))
-    rows.add_row(
-        "policy trained in the ranges found, in reality", result.after.percent(), str(result.after.n)
-    )
+    rows.add_row("policy trained in the ranges found, in reality", result.after.percent(), str(result.after.n))
     console.print(rows)
     console.print()
     causes = ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])

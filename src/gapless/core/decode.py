@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from gapless.core import results
 from gapless.core.errors import InputError, nearest
 from gapless.core.results import FORMAT, Result
 
@@ -27,7 +26,7 @@ def from_json(data: Mapping[str, Any]) -> Result:
 
 
 def _record(kind: type[Any], data: Mapping[str, Any]) -> Any:
-    hints = get_type_hints(kind, vars(results))
+    hints = get_type_hints(kind)
     absent = [item.name for item in fields(kind) if item.name not in data]
     if absent:
         raise InputError(f"a result of {getattr(kind, 'verb', kind.__name__)} lacks {', '.join(absent)}")

@@ -2,8 +2,6 @@
 
 from typing import Literal, get_args
 
-Dimension = Literal[
-    "contact", "actuator", "latency", "sensor", "object", "environment", "visual", "human", "numerics"
-]
+Dimension = Literal["contact", "actuator", "latency", "sensor", "object", "environment", "visual", "human", "numerics"]
 
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)

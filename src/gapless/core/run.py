@@ -42,9 +42,7 @@ class Memory:
 
 def moment(world: World, measured: Array, command: Array, goal: Array, time_s: Array) -> Moment:
     """Returns what a task is shown of a world's measurements."""
-    return Moment(
-        {name: measured[:, k] for k, name in enumerate(world.measurement_names)}, command, goal, time_s
-    )
+    return Moment({name: measured[:, k] for k, name in enumerate(world.measurement_names)}, command, goal, time_s)
 
 
 @dataclass(frozen=True)

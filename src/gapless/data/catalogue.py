@@ -56,9 +56,7 @@ class Catalogue:
         directory = Path(project_directory).absolute() / FOLDER
         bad = sorted(set(UNUSABLE_CHARACTERS) & set(str(directory)))
         if bad:
-            raise CatalogueError(
-                f"no catalogue can lie in a path with {' '.join(bad)}: rename the folder: {directory}"
-            )
+            raise CatalogueError(f"no catalogue can lie in a path with {' '.join(bad)}: rename the folder: {directory}")
         catalogue = cls(directory)
         try:
             for folder in (directory, catalogue._temporary, directory / "tables"):
@@ -121,9 +119,7 @@ class Catalogue:
             recorded_at=row.recorded_at,
         )
 
-    def episodes(
-        self, *, source: Source | None = None, outcome: Outcome | None = None
-    ) -> tuple[EpisodeRow, ...]:
+    def episodes(self, *, source: Source | None = None, outcome: Outcome | None = None) -> tuple[EpisodeRow, ...]:
         """Returns what is known of the episodes, newest last, without opening their samples.
 
         Args:

@@ -29,9 +29,7 @@ def check_names(kind: str, content: Mapping[str, bytes]) -> None:
         path = PurePosixPath(name)
         plain = name == str(path) and name != "." and "\\" not in name and "\0" not in name
         if not plain or path.is_absolute() or ".." in path.parts:
-            raise CatalogueError(
-                f"a {kind} artefact has a file {name!r}: use a relative name such as fit.json"
-            )
+            raise CatalogueError(f"a {kind} artefact has a file {name!r}: use a relative name such as fit.json")
 
 
 def write_content(folder: Path, temporary: Path, content: Mapping[str, bytes]) -> None:

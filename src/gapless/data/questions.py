@@ -61,9 +61,7 @@ class Questions:
             with self._connect(with_samples=False) as connection:
                 return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
         except duckdb.Error as error:
-            raise CatalogueError(
-                f"the catalogue cannot be read ({_one_line(error)}): {self.directory}"
-            ) from error
+            raise CatalogueError(f"the catalogue cannot be read ({_one_line(error)}): {self.directory}") from error
 
     def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:")

@@ -110,9 +110,7 @@ def check_provenance(provenance: Provenance) -> None:
     try:
         provenance.canonical()
     except (TypeError, ValueError) as error:
-        raise CatalogueError(
-            f"the config of what {provenance.made_by} made is not plain JSON: {error}"
-        ) from error
+        raise CatalogueError(f"the config of what {provenance.made_by} made is not plain JSON: {error}") from error
     if provenance.seed is not None and abs(provenance.seed) > LARGEST_SEED:
         raise CatalogueError(f"seed {provenance.seed} is too large: use one below 2**63")
 

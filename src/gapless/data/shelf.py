@@ -88,8 +88,6 @@ class Shelf:
 def unknown(one: str, relation: str, id: str, questions: Questions) -> CatalogueError:
     """Returns the error for an id that is not there: how many are, and which are most alike."""
     count = questions.rows(f"SELECT count(*) AS count FROM {relation}")[0]["count"]
-    alike = questions.rows(
-        f"SELECT id FROM {relation} ORDER BY levenshtein(id, $1), id LIMIT {NUM_ALIKE}", (id,)
-    )
+    alike = questions.rows(f"SELECT id FROM {relation} ORDER BY levenshtein(id, $1), id LIMIT {NUM_ALIKE}", (id,))
     most = f", most alike: {', '.join(row['id'] for row in alike)}" if alike else ""
     return CatalogueError(f"no {one} {id!r}; {count} exist{most}: {questions.directory}")

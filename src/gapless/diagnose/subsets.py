@@ -10,7 +10,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.outcome import start_spread
 from gapless.identify.problem import Problem, robust
-from gapless.identify.solve import Solution, best_start, solve
+from gapless.identify.solve import COARSE, MEDIUM, Solution, search, solve
 from gapless.identify.verb import make_problem
 from gapless.sim.blueprint import finer
 from gapless.sim.evidence import Evidence
@@ -19,7 +19,6 @@ from gapless.sim.prediction.predict import Predictor
 Progress = Callable[[str, float], None]
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
-ITERATIONS = 8
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
     def fit(free: ParameterSpace, start: Array | None) -> Solution:
         nonlocal done
         part = replace(problem, free=tuple(space.index(target) for target in free.targets))
-        solution = solve(part, best_start(part, rng) if start is None else start, max_iterations=ITERATIONS)
+        solution = _fit_briefly(part, rng) if start is None else solve(part, start, ((MEDIUM, 4),))
         done += 1
         if progress is not None:
             progress("diagnose", done / total)
@@ -83,6 +82,13 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
     return losses
 
 
+def _fit_briefly(problem: Problem, rng: np.random.Generator) -> Solution:
+    """Solves from the model as written, and from a search without slopes where that finds better."""
+    solution = solve(problem, problem.base, ((COARSE, 3), (MEDIUM, 4)))
+    row, cost = search(problem, rng, num_tries=24)
+    return solution if cost >= solution.cost else solve(problem, row, ((MEDIUM, 4),))
+
+
 def window_losses(problem: Problem, row: Array) -> Array:
     """Returns the mean robust loss of each window under a row, (num_windows,)."""
     weighted = problem.errors(row[None])[0] / problem.sigma
@@ -105,9 +111,7 @@ def _limited(problem: Problem, rng: np.random.Generator) -> Problem:
     count = len(problem.windows)
     if count <= MAX_WINDOWS:
         return problem
-    return replace(
-        problem, windows=problem.windows.pick(np.sort(rng.choice(count, MAX_WINDOWS, replace=False)))
-    )
+    return replace(problem, windows=problem.windows.pick(np.sort(rng.choice(count, MAX_WINDOWS, replace=False))))
 
 
 def bootstrap(losses: Sequence[Array], rng: np.random.Generator, num_draws: int = 400) -> Array:

@@ -17,9 +17,7 @@ from gapless.sim.evidence import Evidence, gather
 
 MATTERS = 0.05  # a dimension takes part if it accounts for more than this share of the explained gap
 NO_GAP_AT = 1.3  # ratio of residual to noise at which a gap is as likely as none
-UNMODELLED_AT = (
-    2.5  # ratio of residual to noise, all fitted, at which something unmodelled is as likely as not
-)
+UNMODELLED_AT = 2.5  # ratio of residual to noise, all fitted, at which something unmodelled is as likely as not
 
 
 def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None = None) -> DiagnoseResult:
@@ -40,9 +38,7 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
     """
     evidence = gather(directory)
     if not len(evidence.space):
-        raise InputError(
-            "no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto"
-        )
+        raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     rng = np.random.default_rng(seed)
     losses = fit_subsets(evidence, rng, progress)
     causes, ambiguous = weigh(losses, rng)
@@ -59,15 +55,11 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
         seed=seed,
     )
     config = {"project": fingerprint(evidence.project)}
-    keep_result(
-        evidence.catalogue, result, Provenance("diagnose", gapless.__version__, evidence.ids, config, seed)
-    )
+    keep_result(evidence.catalogue, result, Provenance("diagnose", gapless.__version__, evidence.ids, config, seed))
     return result
 
 
-def weigh(
-    losses: Losses, rng: np.random.Generator
-) -> tuple[tuple[Cause, ...], tuple[tuple[Dimension, ...], ...]]:
+def weigh(losses: Losses, rng: np.random.Generator) -> tuple[tuple[Cause, ...], tuple[tuple[Dimension, ...], ...]]:
     """Returns the causes, most probable first, and the groups that cannot be told apart."""
     dimensions = list(losses.alone)
     table = [losses.none, losses.full, *losses.alone.values(), *losses.without.values()]
@@ -137,14 +129,10 @@ def _advice(
         found.append(Advice("randomize", "train on ranges about the fit rather than on wide ones"))
     if noise_after > UNMODELLED_AT:
         found.append(
-            Advice(
-                "check", "look at units, signs and time stamps: something is left that no parameter explains"
-            )
+            Advice("check", "look at units, signs and time stamps: something is left that no parameter explains")
         )
     for group in ambiguous:
         found.append(
-            Advice(
-                "measure", f"{' and '.join(group)} look alike in these logs: record a motion that parts them"
-            )
+            Advice("measure", f"{' and '.join(group)} look alike in these logs: record a motion that parts them")
         )
     return tuple(found) or (Advice("measure", "no dimension stands out: record more, and faster, motions"),)

@@ -25,9 +25,7 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
         value = parameter.low + solution.unit[k] * width
         identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
-        physical = (
-            parameter.low == 0.0 and solution.unit[k] < AT_BOUND
-        )  # no friction, no delay: a value, not a limit
+        physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
         found.append(
             FittedParameter(
                 parameter.target,
@@ -114,9 +112,7 @@ def _with_start(windows: Windows, start: Array, slope: Array) -> Windows:
     return Windows(*parts, start, slope, windows.track, windows.first_row, windows.noise)
 
 
-def verdict(
-    parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors
-) -> tuple[Verdict, list[str]]:
+def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors) -> tuple[Verdict, list[str]]:
     """Returns the verdict on a fit, with its reasons."""
     judged = held_out if held_out.after is not None else train
     reasons: list[str] = []

@@ -1,6 +1,6 @@
 """Bounded least squares on the batch: every finite-difference column goes through one call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,11 @@ from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
 from gapless.identify.problem import PRIOR, Problem
 
-STEP = 0.01  # finite-difference step as a share of the range: large enough for contact
+COARSE, MEDIUM, FINE = (
+    0.1,
+    0.03,
+    0.01,
+)  # finite-difference steps as shares of the range; contact needs large ones
 Progress = Callable[[str, float], None]
 
 
@@ -38,64 +42,98 @@ class Solution:
 
 
 def solve(
-    problem: Problem, start: Array, max_iterations: int = 20, progress: Progress | None = None
+    problem: Problem,
+    start: Array,
+    schedule: Sequence[tuple[float, int]] = ((MEDIUM, 6), (FINE, 6)),
+    progress: Progress | None = None,
 ) -> Solution:
     """Minimises the problem from a whole row.
 
     The optimiser is MuJoCo's own bounded Gauss-Newton (`mujoco.minimize`); residuals and Jacobian come from the
-    batched simulation.
+    batched simulation. It is run once per entry of the schedule, each time from where it was.
+
+    Args:
+        problem: What to minimise.
+        start: (num_parameters,) whole row to begin at.
+        schedule: (finite-difference step as a share of the range, iterations at most) of each run.
+        progress: Called with how far it is, in [0, 1].
     """
+    unit = np.clip(problem.unit(start), 0.0, 1.0)
+    step = FINE
+    for k, (step, max_iterations) in enumerate(schedule):
+        done = k / len(schedule)
+        report = None if progress is None else _reporter(progress, done, 1 / (len(schedule) * max_iterations))
+        unit = _minimise(problem, unit, step, max_iterations, report)
+    return _summary(problem, unit, step)
+
+
+def _reporter(progress: Progress, done: float, share: float) -> Callable[[list[minimize.IterLog]], None]:
+    return lambda trace: progress("fit", min(1.0, done + share * len(trace)))
+
+
+def _minimise(
+    problem: Problem,
+    unit: Array,
+    step: float,
+    max_iterations: int,
+    report: Callable[[list[minimize.IterLog]], None] | None,
+) -> Array:
     centre = problem.unit(problem.base)
 
-    def stacked(unit: Array) -> Array:
-        values = problem.residuals(unit.T).reshape(unit.shape[1], -1).T
-        return np.concatenate([values, PRIOR * (unit - centre[:, None])])
+    def stacked(units: Array) -> Array:
+        values = problem.residuals(units.T).reshape(units.shape[1], -1).T
+        return np.concatenate([values, PRIOR * (units - centre[:, None])])
 
-    def jacobian(unit: Array, residual: Array) -> Array:
-        flat = unit.ravel()
-        steps = np.where(flat + STEP <= 1.0, STEP, -STEP)
+    def jacobian(at: Array, residual: Array) -> Array:
+        flat = at.ravel()
+        steps = np.where(flat + step <= 1.0, step, -step)
         moved = stacked(flat[:, None] + np.diag(steps))
         return (moved - residual.reshape(-1, 1)) / steps
 
-    count = len(problem.free)
-    bounds = [np.zeros(count), np.ones(count)]
-    first = np.clip(problem.unit(start), 0.0, 1.0)
-
-    def report(trace: list[minimize.IterLog]) -> None:
-        if progress is not None:
-            progress("fit", len(trace) / max_iterations)
-
-    unit, _ = minimize.least_squares(
-        first,
+    found, _ = minimize.least_squares(
+        unit,
         stacked,
-        bounds,
+        [np.zeros(len(unit)), np.ones(len(unit))],
         jacobian=jacobian,
+        mu_min=1e-2,
+        mu_factor=4.0,
         xtol=1e-3,
         gtol=1e-4,
         max_iter=max_iterations,
         verbose=minimize.Verbosity.SILENT,
         iter_callback=report,
     )
-    return _summary(problem, np.clip(unit.ravel(), 0.0, 1.0))
+    return np.clip(found.ravel(), 0.0, 1.0)
 
 
-def best_start(problem: Problem, rng: np.random.Generator, num_tries: int = 24) -> Array:
-    """Returns the best of the base row and some rows drawn from the bounds, in one batched call."""
-    tries = rng.uniform(0.0, 1.0, (num_tries, len(problem.free)))
-    mix = rng.uniform(0.0, 1.0, (num_tries, 1))
+def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64) -> tuple[Array, float]:
+    """Looks for a row without any slopes, for landscapes that contact makes rugged; returns it and its cost.
+
+    Draws from the bounds, some of them near the model as written; then from ever smaller clouds about the best.
+    """
     centre = problem.unit(problem.base)
-    tries = np.concatenate([centre[None], centre + mix * (tries - centre)])
-    cost = np.sum(problem.residuals(tries) ** 2, axis=(1, 2))
-    return problem.rows(tries[[int(np.argmin(cost))]])[0]
+    tries = rng.uniform(0.0, 1.0, (num_tries, len(centre)))
+    tries = centre + rng.uniform(0.0, 1.0, (num_tries, 1)) * (tries - centre)
+    best, cost = _best_of(problem, tries, centre, np.inf)
+    for spread in (0.1, 0.1, 0.05, 0.05, 0.02, 0.02):
+        cloud = np.clip(best + spread * rng.standard_normal((num_tries // 2, len(centre))), 0.0, 1.0)
+        best, cost = _best_of(problem, cloud, best, cost)
+    return problem.rows(best[None])[0], cost
 
 
-def _summary(problem: Problem, unit: Array) -> Solution:
+def _best_of(problem: Problem, units: Array, best: Array, cost: float) -> tuple[Array, float]:
+    costs = 0.5 * np.sum(problem.residuals(units) ** 2, axis=(1, 2))
+    index = int(np.argmin(costs))
+    return (units[index], float(costs[index])) if costs[index] < cost else (best, cost)
+
+
+def _summary(problem: Problem, unit: Array, step: float) -> Solution:
     """Measures the solution: cost, information, and a covariance clustered by window.
 
-    With g_w the gradient of window w and H the Gauss-Newton matrix plus prior: cov = H^-1 (sum g_w g_w^T) H^-1,
-    which stays right when errors within a window go together (White, Liang and Zeger), plus the prior's part.
+    With g_w the gradient of window w and H the Gauss-Newton matrix plus prior: cov = H^-1 (sum g_w g_w^T) H^-1
+    plus the prior's part, which stays right when errors within a window go together (Liang and Zeger, 1986).
     """
-    steps = np.where(unit + STEP <= 1.0, STEP, -STEP)
+    steps = np.where(unit + step <= 1.0, step, -step)
     values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
     residual, moved = values[0], values[1:]
     jacobian = np.moveaxis((moved - residual) / steps[:, None, None], 0, -1)

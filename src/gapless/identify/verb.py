@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.data.keep import keep_result
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.problem import Problem
-from gapless.identify.solve import Progress, Solution, best_start, solve
+from gapless.identify.solve import COARSE, MEDIUM, Progress, Solution, search, solve
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
@@ -25,6 +25,7 @@ from gapless.sim.traces import example_traces
 WINDOW_S = 0.3
 MAX_WINDOWS = 160
 MIN_WINDOWS = 8
+FEW_WINDOWS = 48  # for the brief solves that choose a start
 
 
 def identify(
@@ -105,9 +106,25 @@ def limited(windows: Windows, rng: np.random.Generator, most: int = MAX_WINDOWS)
 
 
 def fit(problem: Problem, rng: np.random.Generator, progress: Progress | None = None) -> Solution:
-    """Solves a problem twice: with weights from the model as written, then with weights from that fit."""
-    solution = solve(problem, best_start(problem, rng), max_iterations=12, progress=progress)
-    return solve(problem.reweighted(solution.row), solution.row, max_iterations=12, progress=progress)
+    """Solves a problem: first on some windows with coarse slopes, then on all with fine ones.
+
+    It starts at the model as written; where a search without slopes finds better than that leads to, there too.
+    Weights are then taken anew from the better of the two, so that no signal swamps another.
+    """
+    few = replace(problem, windows=limited(problem.windows, rng, FEW_WINDOWS))
+    brief = ((COARSE, 4), (MEDIUM, 6))
+    better = solve(few, problem.base, brief, _part(progress, 0.0, 0.3))
+    row, cost = search(few, rng)
+    if cost < better.cost:
+        better = solve(few, row, brief, _part(progress, 0.3, 0.2))
+    return solve(problem.reweighted(better.row), better.row, progress=_part(progress, 0.5, 0.5))
+
+
+def _part(progress: Progress | None, begin: float, share: float) -> Progress | None:
+    """Returns a progress that fills a part of another one."""
+    if progress is None:
+        return None
+    return lambda label, done: progress(label, begin + share * done)
 
 
 def why_refuse(evidence: Evidence, problem: Problem) -> str | None:
@@ -140,9 +157,7 @@ def refused(evidence: Evidence, window_s: float, seed: int, reason: str) -> Iden
         for p in evidence.space.parameters
     )
     nothing = FitErrors((), {}, None, None, None)
-    result = IdentifyResult(
-        evidence.ids, parameters, (), nothing, nothing, "refused", (reason,), None, window_s, seed
-    )
+    result = IdentifyResult(evidence.ids, parameters, (), nothing, nothing, "refused", (reason,), None, window_s, seed)
     return _kept(evidence, result, evidence.space.nominal)
 
 

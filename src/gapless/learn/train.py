@@ -108,9 +108,7 @@ def train(
         about["interrupted_after_steps"] = learner.model.num_timesteps
         _keep(catalogue, learner, replace(provenance, config=about), wilson(0, 0))
         raise
-    runs = score(
-        blueprint, task, learner.policy(), distribution, config.num_trials, np.random.default_rng(seed + 1)
-    )
+    runs = score(blueprint, task, learner.policy(), distribution, config.num_trials, np.random.default_rng(seed + 1))
     identity = _keep(catalogue, learner, provenance, wilson(int(runs.sum()), len(runs)))
     return _located(catalogue, identity)
 

@@ -88,11 +88,7 @@ def loop(
         raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
     catalogue = Catalogue.open(project.directory)
     steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or _silent)
-    first = (
-        None
-        if policy is not None
-        else steps.train("training in the model as written", None, None, config.first)
-    )
+    first = None if policy is not None else steps.train("training in the model as written", None, None, config.first)
     current = str(policy) if policy is not None else first.policy if first is not None else ""
     simulation = steps.success("trying it in simulation", current, "simulation")
     before = steps.success("trying it in reality", current, "reality")
@@ -201,9 +197,7 @@ class _Steps:
         fit = identify(self.directory, seed=self.seed, progress=report)
         self.progress("fitting the model", 1.0)
         if fit.verdict == "refused":
-            raise InputError(
-                f"the fit was refused, so there is nothing to train on: {'; '.join(fit.reasons)}"
-            )
+            raise InputError(f"the fit was refused, so there is nothing to train on: {'; '.join(fit.reasons)}")
         path = _kept_fit(self.project)
         fitted_gap = measure(self.directory, fit=path)
         return _Understood(gap, causes, fit, fitted_gap, randomize(self.directory, fit=path, seed=self.seed))

@@ -22,9 +22,7 @@ from gapless.sim.traces import example_traces
 WINDOW_S = 0.3
 
 
-def measure(
-    directory: str | Path, *, fit: str | Path | None = None, window_s: float = WINDOW_S
-) -> MeasureResult:
+def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: float = WINDOW_S) -> MeasureResult:
     """Compares predictions that restart from the measured state every window with what was measured.
 
     Args:
@@ -40,9 +38,7 @@ def measure(
     windows = cut(evidence.project, evidence.tracks, window_s)
     label = "model" if fit is None else "fitted"
     predicted = (
-        Predictor(evidence.blueprint, space).predict(windows, row[None])[0]
-        if len(windows)
-        else windows.measured
+        Predictor(evidence.blueprint, space).predict(windows, row[None])[0] if len(windows) else windows.measured
     )
     result = MeasureResult(
         inputs=evidence.ids,

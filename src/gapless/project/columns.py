@@ -77,9 +77,7 @@ def _absent(name: str, there: Sequence[str]) -> str:
 def _csv_names(path: Path, size: int) -> tuple[str, ...]:
     if size > MAX_CSV_BYTES:
         text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
-        raise log_error(
-            f"{text}: split it, or save it as Parquet, of which only needed columns are read", path
-        )
+        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), None)
@@ -180,9 +178,7 @@ def _read_npz(path: Path, wanted: list[str]) -> dict[str, Array]:
             try:
                 values = arrays[name]
             except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
-                raise log_error(
-                    f"array {name} is damaged or holds objects: save plain numbers", path
-                ) from None
+                raise log_error(f"array {name} is damaged or holds objects: save plain numbers", path) from None
             if values.ndim != 1 or values.dtype.kind not in "fiub":
                 text = f"array {name} is {values.dtype} of shape {values.shape}, not one row of numbers"
                 raise log_error(text, path)

@@ -117,17 +117,13 @@ def _range_notes(where: str, values: Array, item: MeasurementMap, model: mujoco.
     if item.element != "joint" or item.quantity != "position":
         return []
     hinge, limits = is_hinge(model, item.name), joint_range(model, item.name)
-    hint = (
-        "if the column is in degrees write scale: 0.01745" if hinge else "if it is in mm write scale: 0.001"
-    )
+    hint = "if the column is in degrees write scale: 0.01745" if hinge else "if it is in mm write scale: 0.001"
     hint = hint if item.scale == 1 else f"is scale: {item.scale:.4g} right?"
     low, high = float(values.min()), float(values.max())
     if limits is not None:
         slack = (limits[1] - limits[0]) / 2
         if low < limits[0] - slack or high > limits[1] + slack:
-            text = (
-                f"values from {low:.4g} to {high:.4g} {item.unit} are far outside joint {item.name}'s range"
-            )
+            text = f"values from {low:.4g} to {high:.4g} {item.unit} are far outside joint {item.name}'s range"
             return [Note("warning", where, f"{text}, {limits[0]:.4g} to {limits[1]:.4g}; {hint}")]
     if hinge and max(-low, high) > _DEGREES_LIMIT_RAD:
         text = f"reaches {max(-low, high):.4g} rad, more than three turns; {hint}"
@@ -145,9 +141,7 @@ def _merged(notes: list[Note]) -> tuple[Note, ...]:
     for note in notes:
         column = note.where.partition(": ")[2]
         key = note.where if note.level == "fault" else column
-        groups.setdefault((note.level, key, re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", note.text)), []).append(
-            note
-        )
+        groups.setdefault((note.level, key, re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", note.text)), []).append(note)
     merged: list[Note] = []
     for same in groups.values():
         more = f" (and {len(same) - 1} more logs)" if len(same) > 1 else ""

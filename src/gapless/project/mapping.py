@@ -46,9 +46,7 @@ def command_maps(document: Document, keys: ProjectKeys, model: mujoco.MjModel) -
     return tuple(found.values())
 
 
-def measurement_maps(
-    document: Document, keys: ProjectKeys, model: mujoco.MjModel
-) -> tuple[MeasurementMap, ...]:
+def measurement_maps(document: Document, keys: ProjectKeys, model: mujoco.MjModel) -> tuple[MeasurementMap, ...]:
     """Returns the measurements, with units.
 
     Raises:
@@ -74,9 +72,7 @@ def measurement_maps(
     return tuple(found.values())
 
 
-def _measurement(
-    document: Document, column: str, item: MeasurementKeys, model: mujoco.MjModel
-) -> MeasurementMap:
+def _measurement(document: Document, column: str, item: MeasurementKeys, model: mujoco.MjModel) -> MeasurementMap:
     where = ("measurements", column)
     given = {element: getattr(item, element) for element in ELEMENTS if getattr(item, element) is not None}
     if len(given) != 1:
@@ -100,9 +96,7 @@ def _check_column(document: Document, where: tuple[str, str]) -> None:
         raise document.error(where, f"a column without a name below {where[0]}: write the log's column name")
 
 
-def _check_name(
-    document: Document, where: tuple[str, str], model: mujoco.MjModel, element: Element, name: str
-) -> None:
+def _check_name(document: Document, where: tuple[str, str], model: mujoco.MjModel, element: Element, name: str) -> None:
     known = names(model, element)
     if name in known:
         return

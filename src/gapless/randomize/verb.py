@@ -16,13 +16,9 @@ from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.sim.ranges import read_result
 
-OF_VALUE = (
-    0.1  # least standard deviation as a share of the fitted value: no fit is surer of reality than that
-)
+OF_VALUE = 0.1  # least standard deviation as a share of the fitted value: no fit is surer of reality than that
 OF_RANGE = 0.01  # and as a share of the prior range, for values near 0
-UNKNOWN = (
-    0.15  # half width around the model's value where the logs could not tell, as a share of the prior range
-)
+UNKNOWN = 0.15  # half width around the model's value where the logs could not tell, as a share of the prior range
 
 
 def randomize(directory: str | Path, *, fit: str | Path | None = None, seed: int = 0) -> RandomizeResult:
@@ -50,9 +46,7 @@ def randomize(directory: str | Path, *, fit: str | Path | None = None, seed: int
     unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
     ranges = tuple(training_range(entry, unexplained) for entry in found["parameters"])
     result = RandomizeResult(ids_of(path), ranges, "", seed)
-    provenance = Provenance(
-        "randomize", gapless.__version__, ids_of(path), {"project": fingerprint(project)}, seed
-    )
+    provenance = Provenance("randomize", gapless.__version__, ids_of(path), {"project": fingerprint(project)}, seed)
     identity = keep_result(catalogue, result, provenance)
     return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()))
 
@@ -78,9 +72,7 @@ def training_range(entry: dict[str, Any], unexplained: float) -> Range:
     reason = f"fitted, widened {unexplained:.1f} times for what is unexplained"
     if std == floor:
         reason = f"fitted, at least {100 * OF_VALUE:.0f} % of the value"
-    return Range(
-        entry["target"], "normal", max(bottom, value - 2 * std), min(top, value + 2 * std), value, std, reason
-    )
+    return Range(entry["target"], "normal", max(bottom, value - 2 * std), min(top, value + 2 * std), value, std, reason)
 
 
 def _newest_fit(catalogue: Catalogue) -> Path:

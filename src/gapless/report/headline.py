@@ -116,9 +116,7 @@ def _sentence(parts: Parts) -> str:
         return _loop_sentence(parts.loop)
     rates = list(_rates(parts))
     if rates:
-        clauses = [
-            f"{n.percent(rate.value)} in {where.lower()} ({detail})" for where, detail, rate, _ in rates
-        ]
+        clauses = [f"{n.percent(rate.value)} in {where.lower()} ({detail})" for where, detail, rate, _ in rates]
         return f"Success is {n.listed(clauses)}."
     return _signals(parts) or "No success rate is known yet, and no prediction was compared."
 
@@ -130,10 +128,7 @@ def _loop_sentence(loop: LoopResult) -> str:
         return f"After {work}, the gap before and after cannot be told: a success rate is missing."
     gaps = [100 * (rates[0].value - rate.value) for rate in rates[1:]]
     sizes = [f"{gap:.0f}".replace("-0", "0").replace("-", "\u2212") for gap in gaps]
-    return (
-        f"The gap between simulation and reality was {sizes[0]} percentage points; "
-        f"after {work} it is {sizes[1]}."
-    )
+    return f"The gap between simulation and reality was {sizes[0]} percentage points; after {work} it is {sizes[1]}."
 
 
 def _badges(parts: Parts) -> Iterable[Badge]:

@@ -48,7 +48,7 @@ def _from_numbers(parts: Parts) -> Iterable[Advice]:
     loose = [p.target for p in identify.parameters if not p.identifiable] if identify else []
     if loose:
         those = f"{n.listed(loose[:3])}{f' and {len(loose) - 3} more' if len(loose) > 3 else ''}"
-        yield Advice("excite", f"Record a motion that determines what these logs do not: {those}.")
+        yield Advice("identify", f"Record a motion that shows what these logs do not, then fit again: {those}.")
     if identify and identify.verdict == "refused":
         yield Advice("check", "The fit was refused: look at the model, the mapping and the units.")
 

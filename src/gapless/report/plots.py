@@ -205,9 +205,7 @@ def _marks(scale: svg.Scale, value: float, nominal: float | None) -> list[Markup
     return parts
 
 
-def _curve(
-    x: svg.Scale, y: svg.Scale, times_s: Sequence[float], values: Sequence[float], class_: str
-) -> Markup:
+def _curve(x: svg.Scale, y: svg.Scale, times_s: Sequence[float], values: Sequence[float], class_: str) -> Markup:
     """Draws a series; long ones by the least and greatest of each stretch, so that no spike is lost."""
     times = np.asarray(times_s, dtype=np.float64)
     data = np.where(np.isfinite(times), np.asarray(values, dtype=np.float64), np.nan)

@@ -171,9 +171,7 @@ def error_groups(parts: Parts) -> tuple[str, ...]:
 def error_rows(parts: Parts) -> tuple[ErrorRow, ...]:
     """Returns one row per column that was compared, with the cells of `error_groups`."""
     units = _units(parts)
-    return tuple(
-        ErrorRow(name, n.unit_cell(units.get(name, "")), tuple(_error_cells(parts, name))) for name in units
-    )
+    return tuple(ErrorRow(name, n.unit_cell(units.get(name, "")), tuple(_error_cells(parts, name))) for name in units)
 
 
 def _units(parts: Parts) -> dict[str, str]:

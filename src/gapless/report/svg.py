@@ -60,9 +60,7 @@ def drawing(width: float, height: float, label: str, *children: str, class_: str
 def fluid(height: float, label: str, *children: str, class_: str = "fluid") -> Markup:
     """Returns a drawing as wide as its place, for children placed by `share_x`; text keeps its size."""
     title = element("title", label)
-    return element(
-        "svg", title, *children, class_=class_, role="img", aria_label=label, width="100%", height=height
-    )
+    return element("svg", title, *children, class_=class_, role="img", aria_label=label, width="100%", height=height)
 
 
 def line(x1: float | str, y1: float, x2: float | str, y2: float, class_: str) -> Markup:

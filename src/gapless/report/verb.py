@@ -30,9 +30,7 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
     catalogue = Catalogue.open(project.directory)
     found = _newest_results(catalogue)
     if not found:
-        raise InputError(
-            f"nothing to report yet: run `gapless measure` or `gapless loop` first: {project.directory}"
-        )
+        raise InputError(f"nothing to report yet: run `gapless measure` or `gapless loop` first: {project.directory}")
     made_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
     page = render_page(
         project.name,
@@ -72,4 +70,6 @@ def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
         identity = newest(catalogue, verb)
         if identity is not None:
             found[verb] = (identity, kept_result(catalogue, identity))
+    if "loop" in found:
+        found.pop("evaluate", None)  # the loop shows its own trials
     return found

@@ -33,9 +33,7 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
         low = entry.low if entry.low is not None else low
         high = entry.high if entry.high is not None else high
         found.append(
-            Parameter(
-                target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high
-            )
+            Parameter(target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high)
         )
     return ParameterSpace(tuple(found))
 
@@ -124,9 +122,7 @@ def _biases(project: Project, model: mujoco.MjModel, servos: list[str], driven: 
     return paths
 
 
-def default_bounds(
-    target: Target, project: Project, model: mujoco.MjModel, scales: "_Scales"
-) -> tuple[float, float]:
+def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: "_Scales") -> tuple[float, float]:
     """Returns bounds in the target's unit that hold whatever a careful builder could have got wrong."""
     kind, _, rest = target.path.partition("/")
     name, _, field = rest.partition("/")

@@ -80,9 +80,7 @@ def gather(directory: str | Path) -> Evidence:
     entries = [
         (
             log.episode,
-            Provenance(
-                f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}
-            ),
+            Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}),
         )
         for log in logs
     ]

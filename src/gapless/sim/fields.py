@@ -36,6 +36,11 @@ class Fields:
             ideal[ids] = 0.0
         self.scale[ids] = 1.0
 
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """Names of the model fields that have values per world."""
+        return tuple(self._touched)
+
     def nominal(self, name: str) -> Array:
         """Returns a model field as it was written."""
         if name.startswith("opt."):

@@ -62,8 +62,6 @@ def _space(targets: list[str], low: Array, high: Array, blueprint: Blueprint) ->
         bottom, top = min(bottom, target.nominal), max(top, target.nominal)
         room = 1e-6 + 1e-6 * abs(top)
         found.append(
-            Parameter(
-                path, target.dimension, target.unit, target.nominal, float(bottom - room), float(top + room)
-            )
+            Parameter(path, target.dimension, target.unit, target.nominal, float(bottom - room), float(top + room))
         )
     return ParameterSpace(tuple(found))

@@ -85,11 +85,7 @@ def _column(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
         return lambda batch: batch.bind("sensordata")[:, address]
     body = model.body(item.name).id
     joint = free_joint_of(model, body)
-    return (
-        _body_column(item.quantity, body, model)
-        if joint is None
-        else _free_column(item.quantity, joint, model)
-    )
+    return _body_column(item.quantity, body, model) if joint is None else _free_column(item.quantity, joint, model)
 
 
 def _joint_column(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:

@@ -24,9 +24,7 @@ class Simulation:
 
     source: Source = "sim"
 
-    def __init__(
-        self, blueprint: Blueprint, num_worlds: int, space: ParameterSpace, num_threads: int = 0
-    ) -> None:
+    def __init__(self, blueprint: Blueprint, num_worlds: int, space: ParameterSpace, num_threads: int = 0) -> None:
         """Makes worlds that are as the model was written until `set_parameters`.
 
         Args:

@@ -109,9 +109,7 @@ class Twin:
             index = world.blueprint.model.geom(geom).id
             joint = int(world.blueprint.model.body_jntadr[world.blueprint.model.geom_bodyid[index]])
             address = int(world.blueprint.model.jnt_qposadr[joint])
-            place = (
-                world.batch.bind("qpos")[:, address : address + 2] * 2 * np.pi / wavelength_m + self.__phase
-            )
+            place = world.batch.bind("qpos")[:, address : address + 2] * 2 * np.pi / wavelength_m + self.__phase
             wave = np.sin(place[:, 0]) * np.sin(place[:, 1])
             world.fields.of("geom_friction")[:, index, 0] = self.__friction[geom] * (1 + amplitude * wave)
 
@@ -129,7 +127,5 @@ def _space_of(imperfections: Imperfections, blueprint: object) -> tuple[Paramete
     for path, value in imperfections.parameters.items():
         target = resolve(path, project, model)
         room = 1.0 if not path.endswith("/delay") else 6 * imperfections.jitter_s + 1e-6
-        found.append(
-            Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room)
-        )
+        found.append(Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room))
     return ParameterSpace(tuple(found)), np.array([value for value in imperfections.parameters.values()])

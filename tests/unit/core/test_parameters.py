@@ -29,9 +29,7 @@ def test_index_finds_the_column() -> None:
 
 
 def test_index_of_a_misspelt_target_lists_what_exists() -> None:
-    with pytest.raises(
-        InputError, match=r"no parameter joint/elbow/dampin; there are: joint/elbow/damping, "
-    ):
+    with pytest.raises(InputError, match=r"no parameter joint/elbow/dampin; there are: joint/elbow/damping, "):
         SPACE.index("joint/elbow/dampin")
 
 

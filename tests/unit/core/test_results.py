@@ -33,9 +33,7 @@ def test_nested_records_become_plain() -> None:
         success={"reality": Interval(0.5, 0.2, 0.8, 0.95, 10, "wilson")},
     )
     written = to_json(result)
-    assert written["columns"] == {
-        "q": {"rmse": 0.1, "nrmse": 0.2, "bias": -0.05, "lag_s": None, "unit": "rad"}
-    }
+    assert written["columns"] == {"q": {"rmse": 0.1, "nrmse": 0.2, "bias": -0.05, "lag_s": None, "unit": "rad"}}
     assert written["success"]["reality"]["method"] == "wilson"
     assert written["traces"] == []
 

@@ -49,9 +49,7 @@ class Reach:
 
     def start(self, rng: np.random.Generator, num_worlds: int) -> Start:
         # World k starts at -k.
-        return Start(
-            {"slide": -np.arange(num_worlds, dtype=float)[:, None]}, np.full((num_worlds, 1), self.goal)
-        )
+        return Start({"slide": -np.arange(num_worlds, dtype=float)[:, None]}, np.full((num_worlds, 1), self.goal))
 
     def first_command(self, start: Start) -> Array:
         return np.zeros((len(start.goal), 1))

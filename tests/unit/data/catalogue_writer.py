@@ -21,9 +21,7 @@ def make_episode(seed: int = 0, **changes) -> Episode:
         "name": f"run{seed:04d}",
         "source": "sim",
         "commands": TimeSeries(times_s, rng.normal(size=(50, 2)), ("cmd_a", "cmd_b"), ("rad", "N·m")),
-        "measurements": TimeSeries(
-            times_s, rng.normal(size=(50, 3)), ("q_a", "q_b", "cmd_a"), ("rad", "rad", "1")
-        ),
+        "measurements": TimeSeries(times_s, rng.normal(size=(50, 3)), ("q_a", "q_b", "cmd_a"), ("rad", "rad", "1")),
         "outcome": "success",
         "conditions": {"object": "mug"},
     }

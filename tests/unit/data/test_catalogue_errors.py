@@ -64,9 +64,7 @@ def test_other_strange_paths_work(tmp_path: Path, name: str) -> None:
     catalogue = Catalogue.open(tmp_path / name)
     id = catalogue.add_episode(make_episode(source="sim"), make_provenance())
     assert catalogue.add_episode(make_episode(source="sim"), make_provenance()) == id
-    found = catalogue.query(
-        "SELECT DISTINCT id, source FROM episodes JOIN samples ON episode = id"
-    ).to_pylist()
+    found = catalogue.query("SELECT DISTINCT id, source FROM episodes JOIN samples ON episode = id").to_pylist()
     assert found == [{"id": id, "source": "sim"}]
 
 
@@ -135,12 +133,8 @@ def test_questions_are_answered(catalogue: Catalogue) -> None:
     id = catalogue.add_episode(episode, make_provenance(seed=7))
     which = f"episode = '{id}' AND signal = 'measurement' AND name = 'cmd_a'"
     sql = f"SELECT avg(value) AS mean FROM samples WHERE {which}"
-    assert catalogue.query(sql)["mean"][0].as_py() == pytest.approx(
-        episode.measurements.column("cmd_a").mean()
-    )
-    found = catalogue.query(
-        "SELECT conditions->>'object' AS object, seed, config->>'rate_hz' AS rate FROM episodes;"
-    )
+    assert catalogue.query(sql)["mean"][0].as_py() == pytest.approx(episode.measurements.column("cmd_a").mean())
+    found = catalogue.query("SELECT conditions->>'object' AS object, seed, config->>'rate_hz' AS rate FROM episodes;")
     assert found.to_pylist() == [{"object": "mug", "seed": 7, "rate": "100"}]
 
 

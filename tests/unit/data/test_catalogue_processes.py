@@ -19,9 +19,7 @@ from gapless.data.catalogue import Catalogue
 def start_writer(project: Path, first: int, count: int, *kind: str) -> subprocess.Popen:
     command = [sys.executable, writer_file, str(project), str(first), str(count), *kind]
     environment = {"PYTHONPATH": ":".join(path for path in sys.path if path)}
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def printed_ids(process: subprocess.Popen) -> list[str]:
@@ -34,9 +32,7 @@ def test_writers_at_once_lose_and_double_nothing_and_a_reader_never_fails(tmp_pa
     # Writers overlap by half, so that the same episode is often added by two at once.
     writers = [start_writer(tmp_path, 10 * k, 20) for k in range(4)]  # they also create it at once
     ids: dict[int, list[str]] = {}
-    threads = [
-        threading.Thread(target=lambda k=k: ids.update({k: printed_ids(writers[k])})) for k in range(4)
-    ]
+    threads = [threading.Thread(target=lambda k=k: ids.update({k: printed_ids(writers[k])})) for k in range(4)]
     for thread in threads:
         thread.start()
     catalogue = Catalogue.open(tmp_path)
@@ -83,16 +79,12 @@ def test_a_killed_writer_leaves_nothing_half_done(tmp_path: Path, kind: tuple[st
     promised: set[str] = set()
     for attempt in range(4):
         writer = start_writer(tmp_path, 1000 * attempt, 1000, *kind)
-        lines = [
-            writer.stdout.readline() for _ in range(3 + 2 * attempt)
-        ]  # then it is in the middle of a write
+        lines = [writer.stdout.readline() for _ in range(3 + 2 * attempt)]  # then it is in the middle of a write
         threading.Event().wait(0.004 * attempt)
         writer.kill()
         out, _ = writer.communicate()
         assert writer.returncode == -9
-        promised |= {line.strip() for line in [*lines, *out.splitlines(True)] if line.endswith("\n")} - {
-            "open"
-        }
+        promised |= {line.strip() for line in [*lines, *out.splitlines(True)] if line.endswith("\n")} - {"open"}
     catalogue = Catalogue.open(tmp_path)
     rows = catalogue.artefacts() if kind else catalogue.episodes()
     assert promised <= {row.id for row in rows}

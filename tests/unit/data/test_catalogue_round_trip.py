@@ -68,9 +68,7 @@ def test_rows_tell_what_was_stored(catalogue: Catalogue) -> None:
 
 
 def test_simulated_and_real_rows_lie_apart(catalogue: Catalogue, tmp_path: Path) -> None:
-    catalogue.add_episodes(
-        [(make_episode(k, source=s), make_provenance()) for k, s in enumerate(("sim", "real"))]
-    )
+    catalogue.add_episodes([(make_episode(k, source=s), make_provenance()) for k, s in enumerate(("sim", "real"))])
     folders = {path.parent.name for path in (tmp_path / ".gapless/tables/episodes").rglob("*.parquet")}
     assert folders == {"source=sim", "source=real"}
 

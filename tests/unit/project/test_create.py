@@ -45,9 +45,7 @@ def test_box_round_trip_converts_time(box_files: tuple[Path, Path], tmp_path: Pa
     project = load_project(tmp_path / "toss")
     assert project.commands == ()
     assert project.rate_hz == 50.0
-    assert {(m.name, m.column) for m in project.measurements} == {
-        ("box", m.quantity) for m in project.measurements
-    }
+    assert {(m.name, m.column) for m in project.measurements} == {("box", m.quantity) for m in project.measurements}
     assert len(project.measurements) == 13
     (read,) = read_logs(project)
     assert read.episode.duration_s == pytest.approx(99 * 0.020)
@@ -101,7 +99,7 @@ def test_nothing_to_map_lists_both_sides(tmp_path: Path) -> None:
     assert "shoulder" in text
     assert "box" in text
     assert not (tmp_path / "made").exists()
-    with pytest.raises(LogError, match="no time column.*weather"):
+    with pytest.raises(LogError, match=r"no time column.*weather"):
         new_project(tmp_path / "robot.xml", write_csv(log, {"weather": [0, 1]}), tmp_path / "made")
 
 

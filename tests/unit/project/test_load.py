@@ -199,9 +199,7 @@ def test_no_commands_and_defaults(arm: Path) -> None:
 
 
 def test_urdf(arm: Path) -> None:
-    inertia = (
-        '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    )
+    inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
     (arm / "robot.urdf").write_text(
         f'<robot name="r"><link name="a"/><link name="b">{inertia}</link><joint name="j" type="continuous">'
         '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'

@@ -57,10 +57,7 @@ def test_delayed_is_continuous_in_the_delay() -> None:
     step_s = 1e-5
     delays_s = np.arange(0, 0.15, step_s)
     seen = np.stack(
-        [
-            delayed(held, plan_delay(np.array([[d]]), INTERVAL_S, NUM_SUBSTEPS, length))[0, :, 0]
-            for d in delays_s
-        ]
+        [delayed(held, plan_delay(np.array([[d]]), INTERVAL_S, NUM_SUBSTEPS, length))[0, :, 0] for d in delays_s]
     )
     # The mean over a substep h moves by at most jump * step / h; there are at most two jumps.
     steepest = 2 * np.ptp(held) * step_s / (INTERVAL_S / NUM_SUBSTEPS)

@@ -38,9 +38,7 @@ def make_fixture() -> Callable[..., dict[str, Result]]:
 
 def make(text: str = "puck_x") -> dict[str, Result]:
     """Returns one record per name that the page knows, with `text` wherever a user's text may stand."""
-    trace = Trace(
-        text, text, "m", (0.0, nan, 0.2), (0.0, nan, 0.2), {"model": (0.0, 0.1, inf), text: (0.0, 0.0, 0.0)}
-    )
+    trace = Trace(text, text, "m", (0.0, nan, 0.2), (0.0, nan, 0.2), {"model": (0.0, 0.1, inf), text: (0.0, 0.0, 0.0)})
     errors = {text: ColumnError(0.03, 0.4, 0.01, 0.08, "m"), "q": ColumnError(None, None, nan, None, "rad")}
     measure = MeasureResult((ID,), 0.5, 12, errors, {"simulation": wilson(9, 10)}, (trace,))
     parameters = (

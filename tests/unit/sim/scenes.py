@@ -93,9 +93,7 @@ def write_project(
     (folder / "robot.xml").write_text(xml)
     lines = ["gapless: 1", "name: tiny", "model: robot.xml", f"rate_hz: {rate_hz}", "logs: logs"]
     for title, mapping in (("commands", commands), ("measurements", measurements)):
-        lines += (
-            [f"{title}:", *(f"  {column}: {text}" for column, text in mapping.items())] if mapping else []
-        )
+        lines += [f"{title}:", *(f"  {column}: {text}" for column, text in mapping.items())] if mapping else []
     lines += ["parameters:", *(f"  - {text}" for text in parameters)] if parameters else ["parameters: auto"]
     (folder / "gapless.yaml").write_text("\n".join(lines) + "\n")
     return folder
@@ -118,9 +116,7 @@ def arm(
 def things(folder: Path, *, parameters: Sequence[str] | None = None, **values: object) -> Blueprint:
     """Returns a sliding box and a falling ball, compiled; nothing is commanded."""
     xml = THINGS.format(**(THINGS_VALUES | values))
-    return compile_project(
-        load_project(write_project(folder, xml, {}, THINGS_MEASUREMENTS, parameters=parameters))
-    )
+    return compile_project(load_project(write_project(folder, xml, {}, THINGS_MEASUREMENTS, parameters=parameters)))
 
 
 def space_of(blueprint: Blueprint, *targets: str, room: float = 10.0) -> ParameterSpace:
@@ -129,9 +125,7 @@ def space_of(blueprint: Blueprint, *targets: str, room: float = 10.0) -> Paramet
     for path in targets:
         target = resolve(path, blueprint.project, blueprint.model)
         high = 0.2 if path.endswith("/delay") else target.nominal + room
-        found.append(
-            Parameter(path, target.dimension, target.unit, target.nominal, target.nominal - room, high)
-        )
+        found.append(Parameter(path, target.dimension, target.unit, target.nominal, target.nominal - room, high))
     return ParameterSpace(tuple(found))
 
 
@@ -139,9 +133,7 @@ def waves(blueprint: Blueprint, num_worlds: int = 1, num_steps: int = 60) -> Arr
     """Returns commands that reach everywhere, (num_steps, num_worlds, num_commands)."""
     time_s = np.arange(num_steps)[:, None, None] / blueprint.project.rate_hz
     place = np.arange(len(blueprint.project.commands))
-    return np.broadcast_to(
-        1.3 * np.sin((9 + 4 * place) * time_s + place), (num_steps, num_worlds, len(place))
-    )
+    return np.broadcast_to(1.3 * np.sin((9 + 4 * place) * time_s + place), (num_steps, num_worlds, len(place)))
 
 
 def run(world: Simulation, commands: Array, positions: Mapping[str, Array] | None = None) -> Array:

@@ -51,7 +51,7 @@ def blueprint(request: pytest.FixtureRequest, tmp_path: Path) -> Blueprint:
     if request.param == "push":
         return compile_project(load_project(PUSH))
     if request.param == "tendon":
-        xml = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom name="g" size=".1" friction="0 0 0"/>
+        xml = """<mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom size=".1" friction="0 0 0"/>
         <body><joint axis="0 1 0"/><geom size=".1" pos="0 0 .3"/></body></body></worldbody>
         <tendon><fixed name="t"><joint joint="a" coef="1"/></fixed></tendon>
         <actuator><position name="s" tendon="t" kp="3"/></actuator></mujoco>"""

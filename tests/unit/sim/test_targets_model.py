@@ -54,9 +54,7 @@ def test_arm_is_as_if_edited_by_hand(tmp_path: Path, target: str, value: float, 
         assert np.abs(by_hand - run_plain(arm(tmp_path / "a"))).max() > 1e-4
 
 
-@pytest.mark.parametrize(
-    ("target", "value", "edit"), THING_EDITS, ids=[f"{t}={v}" for t, v, _ in THING_EDITS]
-)
+@pytest.mark.parametrize(("target", "value", "edit"), THING_EDITS, ids=[f"{t}={v}" for t, v, _ in THING_EDITS])
 def test_things_are_as_if_edited_by_hand(tmp_path: Path, target: str, value: float, edit: dict) -> None:
     by_target = run_rows(things(tmp_path / "a"), {target: value})[:, 0]
     by_hand = run_plain(things(tmp_path / "b", **edit))

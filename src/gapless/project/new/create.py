@@ -96,9 +96,7 @@ def _place_model(model: Path, directory: Path) -> tuple[str, Note]:
     """Copies a model that stands alone; refers to one that needs other files."""
     target = directory / model.name
     if target.exists() and target.samefile(model):
-        return model.name, Note(
-            "info", "model", f"{model.name} is in the folder already and is used as it is"
-        )
+        return model.name, Note("info", "model", f"{model.name} is in the folder already and is used as it is")
     if references := _references(model):
         entry = Path(os.path.relpath(model.resolve(), directory.resolve())).as_posix()
         text = f"not copied, as it needs {len(references)} other file(s) such as {references[0]}"
@@ -110,9 +108,7 @@ def _place_model(model: Path, directory: Path) -> tuple[str, Note]:
 def _references(model: Path) -> list[str]:
     """Returns the files that an MJCF or URDF file names."""
     elements = ElementTree.parse(model).iter()  # MuJoCo has parsed it already
-    return [
-        value for item in elements for key, value in item.attrib.items() if key.startswith("file") and value
-    ]
+    return [value for item in elements for key, value in item.attrib.items() if key.startswith("file") and value]
 
 
 def _place_log(log: Path, directory: Path, recording: Recording) -> Note:
@@ -125,9 +121,7 @@ def _place_log(log: Path, directory: Path, recording: Recording) -> Note:
     if recording.converted:
         _refuse_existing(target)
         write_recording(log, target, recording)
-        return Note(
-            "info", "logs", f"written to logs/{log.name}, with time_s added; the original is unchanged"
-        )
+        return Note("info", "logs", f"written to logs/{log.name}, with time_s added; the original is unchanged")
     _copy(log, target)
     return Note("info", "logs", f"copied to logs/{log.name}")
 
@@ -144,9 +138,7 @@ def _copy(source: Path, target: Path) -> None:
 
 def _refuse_existing(target: Path) -> None:
     if target.exists():
-        raise project_error(
-            "a file of this name exists and is not overwritten: choose another folder", target
-        )
+        raise project_error("a file of this name exists and is not overwritten: choose another folder", target)
     target.parent.mkdir(parents=True, exist_ok=True)
 
 

@@ -80,9 +80,7 @@ def guess_columns(
 
 def _measurement(model: mujoco.MjModel, guess: Guess) -> MeasurementMap:
     unit = measurement_unit(model, guess.element, guess.name, guess.quantity)
-    return MeasurementMap(
-        guess.column, guess.element, guess.name, guess.quantity, guess.axis, guess.scale, unit=unit
-    )
+    return MeasurementMap(guess.column, guess.element, guess.name, guess.quantity, guess.axis, guess.scale, unit=unit)
 
 
 def _split(column: str) -> list[str]:
@@ -162,9 +160,7 @@ def _sensors(model: mujoco.MjModel, column: str, words: list[str], scale: float)
         if axis is None and _joined(words[:-1]) == plain:
             axis = axes.get(words[-1])
         if axis is not None and axis < size:
-            found.append(
-                Guess(column, "sensor", name, "value", axis, scale, 0.96, "the sensor has this name")
-            )
+            found.append(Guess(column, "sensor", name, "value", axis, scale, 0.96, "the sensor has this name"))
     return found
 
 
@@ -190,9 +186,7 @@ def _with_degrees(model: mujoco.MjModel, guess: Guess, values: Array) -> Guess:
 
 def _note(guess: Guess | None, column: str) -> Note:
     if guess is None:
-        return Note(
-            "info", column, "not mapped: no name in the model is like it; add it to gapless.yaml if needed"
-        )
+        return Note("info", column, "not mapped: no name in the model is like it; add it to gapless.yaml if needed")
     what = f"{guess.element} {guess.name} {guess.quantity}" + (f" axis {guess.axis}" if guess.axis else "")
     scale = f" with scale {guess.scale:.6g}" if guess.scale != 1 else ""
     return Note("info", column, f"guessed: {what}{scale}, as {guess.reason}; correct it if wrong")

@@ -104,9 +104,7 @@ def _time_column(there: tuple[str, ...], path: Path) -> tuple[str, str | None]:
             return name, unit or None
     if len(there) == 1 and (";" in there[0] or "\t" in there[0]):
         raise log_error("the columns are not separated by commas: save it with commas", path)
-    text = (
-        f"no time column (time_s, time, t, timestamp; _ms, _us, _ns); there are: {nearest('time_s', there)}"
-    )
+    text = f"no time column (time_s, time, t, timestamp; _ms, _us, _ns); there are: {nearest('time_s', there)}"
     raise log_error(text, path)
 
 

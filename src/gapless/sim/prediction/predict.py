@@ -30,11 +30,9 @@ class Predictor:
             rows: (num_rows, num_parameters).
         """
         num_rows, num_windows = len(rows), len(windows)
-        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(
-            -1, 2
-        )
+        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
         out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
-        num_worlds = min(MAX_WORLDS, _round_up(len(pairs)))
+        num_worlds = _even_share(len(pairs))
         for first in range(0, len(pairs), num_worlds):
             chunk = pairs[first : first + num_worlds]
             padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
@@ -61,9 +59,7 @@ class Predictor:
         return self._worlds[num_worlds]
 
 
-def _round_up(count: int) -> int:
-    """Returns a world count from a short list, so that few sizes are kept."""
-    size = 16
-    while size < count:
-        size *= 2
-    return size
+def _even_share(count: int) -> int:
+    """Returns how many worlds to run at once: equal shares, in multiples of 32 so that few sizes are kept."""
+    num_calls = -(-count // MAX_WORLDS)
+    return 32 * -(-count // (32 * num_calls))

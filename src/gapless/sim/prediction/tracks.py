@@ -88,7 +88,9 @@ def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: boo
         values = np.unwrap(values)
     out = np.interp(times_s, stamps, values)
     after = np.clip(np.searchsorted(stamps, times_s), 1, len(stamps) - 1)
-    out[stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz] = np.nan
+    wide = stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz
+    away_s = np.minimum(np.abs(times_s - stamps[after - 1]), np.abs(stamps[after] - times_s))
+    out[wide & (away_s > 1e-6 / rate_hz)] = np.nan  # a sample at the edge of a gap is no part of it
     return out
 
 

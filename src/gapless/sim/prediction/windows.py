@@ -77,9 +77,7 @@ def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: f
     ]
     pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
     stacked = (
-        [np.stack(parts) for parts in zip(*pieces, strict=True)]
-        if pieces
-        else _nothing(project, num_steps, num_past)
+        [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
     )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
     noise = np.sqrt(np.mean([track.noise**2 for track in tracks], axis=0))

@@ -79,9 +79,7 @@ def _mixed(model: mujoco.MjModel, geom: int, other: int) -> Surface:
     return Surface(
         max(first.condim, second.condim),
         np.maximum(first.friction, second.friction),
-        share * first.solref + (1 - share) * second.solref
-        if both_times
-        else np.minimum(first.solref, second.solref),
+        share * first.solref + (1 - share) * second.solref if both_times else np.minimum(first.solref, second.solref),
         share * first.solimp + (1 - share) * second.solimp,
     )
 

@@ -54,6 +54,11 @@ def _take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujo
 
 
 def _friction(place: Place) -> Target:
+    """Returns the target of the sliding friction of all contacts of a geom, or of a factor on all frictions.
+
+    With several partners of different friction, one number cannot be the model as written for all of them:
+    the nominal value is that of the partners of `surface_of`, and contacts with others take it too.
+    """
     model = place.model
     if place.shared:  # max(factor * a, factor * b) = factor * max(a, b): no geom needs to decide
 

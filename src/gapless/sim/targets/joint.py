@@ -54,9 +54,7 @@ def joint_target(place: Place) -> Target:
 def _servos(place: Place) -> tuple[list[int], Array]:
     """Returns the position actuators on these joints, and the actuator's travel per joint travel."""
     model = place.model
-    found = [
-        a for a in range(model.nu) if driven_joint(model, a) in place.ids and is_position_servo(model, a)
-    ]
+    found = [a for a in range(model.nu) if driven_joint(model, a) in place.ids and is_position_servo(model, a)]
     return found, model.actuator_gear[found, 0].copy()
 
 

@@ -27,11 +27,7 @@ def world_target(place: Place) -> Target:
         x, y, z = gravity[fields.ids].T
         cos, sin = np.cos(values), np.sin(values)
         # The floor turned by +angle about the axis: gravity, seen from it, turns by -angle.
-        turned = (
-            [x, cos * y + sin * z, cos * z - sin * y]
-            if about_x
-            else [cos * x - sin * z, y, cos * z + sin * x]
-        )
+        turned = [x, cos * y + sin * z, cos * z - sin * y] if about_x else [cos * x - sin * z, y, cos * z + sin * x]
         gravity[fields.ids] = np.stack(turned, axis=1)
 
     return Target(place.path, "environment", "rad", 0.0, write_tilt)

@@ -65,9 +65,7 @@ class Place:
         """
         if self.field not in fields:
             known = nearest(self.field, fields)
-            raise InputError(
-                f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}"
-            )
+            raise InputError(f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}")
 
 
 def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) -> Target:
@@ -93,6 +91,4 @@ def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) 
         sizes = wanted * base if place.shared else np.broadcast_to(wanted, (len(values), len(base)))
         put(fields, np.ix_(fields.ids, place.ids), sizes)
 
-    return Target(
-        place.path, dimension, "1" if place.shared else unit, 1.0 if place.shared else float(base[0]), write
-    )
+    return Target(place.path, dimension, "1" if place.shared else unit, 1.0 if place.shared else float(base[0]), write)
