@@ -5,9 +5,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from gapless.core.decode import from_json
 from gapless.core.provenance import Provenance
-from gapless.core.results import Result, to_json
+from gapless.core.results import Result, from_json, to_json
 from gapless.data.catalogue import Catalogue
 
 RESULT = "result.json"

@@ -28,15 +28,13 @@ class BatchedEnv(VecEnv):
         """Makes the worlds; see `train` for the arguments."""
         self.task = task
         self.distribution = distribution
-        self.world = Simulation(blueprint, num_worlds, distribution.space)
+        self.world = Simulation(blueprint, num_worlds, distribution.space, noisy=True)
         self.finished: list[bool] = []
         self._rng = rng
         self._num_steps = round(task.duration_s * self.world.rate_hz)
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)
         self._action = np.zeros((num_worlds, task.action_size))
-        noise = [item.noise or 0.0 for item in blueprint.project.measurements]
-        self._noise = np.array(noise)
         size = Memory.size(history, task.observation_size, task.action_size)
         observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
@@ -92,8 +90,7 @@ class BatchedEnv(VecEnv):
         self._memory.begin(self.task.observe(self._now)[ids], ids)
 
     def _look(self, measured: np.ndarray) -> None:
-        """Shows the task what sensors would show: measurements with their stated noise."""
-        measured = measured + self._noise * self._rng.standard_normal(measured.shape)
+        """Shows the task what sensors show."""
         time_s = self._elapsed / self.world.rate_hz
         self._now = moment(self.world, measured, self._command, self._goal, time_s)
 

@@ -76,7 +76,7 @@ def open_world(project: Project, where: Where, num_trials: int, reality_seed: in
     """Returns the world to run in: the model as written, or what the project calls reality."""
     if where == "reality":
         return load_reality(project, reality_seed, num_trials)
-    return Simulation(compile_project(project), num_trials, EMPTY_SPACE)
+    return Simulation(compile_project(project), num_trials, EMPTY_SPACE, noisy=True)
 
 
 def run_trials(

@@ -143,7 +143,7 @@ def score(
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Returns whether each of some fresh simulated runs succeeded, (num_trials,) bool."""
-    world = Simulation(blueprint, num_trials, distribution.space)
+    world = Simulation(blueprint, num_trials, distribution.space, noisy=True)
     world.set_parameters(distribution.sample(rng, num_trials))
     units = (blueprint.project.command_units, blueprint.project.measurement_units)
     return run_policy(world, task, policy, rng, num_trials, units=units).success

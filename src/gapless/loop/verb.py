@@ -25,8 +25,8 @@ from gapless.learn.train import TrainConfig, train
 from gapless.measure.verb import measure
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.project.logs import log_paths
-from gapless.project.record import write_log
+from gapless.project.log.read import log_paths
+from gapless.project.log.write import write_log
 from gapless.project.records import Project
 from gapless.randomize.verb import randomize
 
@@ -86,23 +86,32 @@ def loop(
     if project.task is None or project.reality is None:
         missing = "task" if project.task is None else "reality"
         raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
-    catalogue = Catalogue.open(project.directory)
     steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or _silent)
-    first = None if policy is not None else steps.train("training in the model as written", None, None, config.first)
-    current = str(policy) if policy is not None else first.policy if first is not None else ""
-    simulation = steps.success("trying it in simulation", current, "simulation")
-    before = steps.success("trying it in reality", current, "reality")
+    result = _run(steps, None if policy is None else str(policy))
+    about = {"project": fingerprint(project), "reality_seed": reality_seed}
+    provenance = Provenance("loop", gapless.__version__, (result.last.policy_id, *result.inputs), about, seed)
+    keep_result(Catalogue.open(project.directory), result, provenance)
+    return result
+
+
+def _run(steps: "_Steps", policy: str | None) -> LoopResult:
+    config, first = steps.config, None
+    if policy is None:
+        first = steps.train("training in the model as written", None, None, config.first)
+        policy = first.policy
+    simulation = steps.success("trying it in simulation", policy, "simulation")
+    before = steps.success("trying it in reality", policy, "reality")
     rounds, after = 0, before
     while True:
         rounds += 1
-        real_episodes = steps.record(current, rounds)
+        real_episodes = steps.record(policy, rounds)
         understood = steps.understand()
-        last = steps.train("training in the ranges found", understood.ranges.path, current, config.last)
-        current = last.policy
-        after = steps.success("trying it in reality again", current, "reality")
+        last = steps.train("training in the ranges found", understood.ranges.path, policy, config.last)
+        policy = last.policy
+        after = steps.success("trying it in reality again", policy, "reality")
         if after.value >= config.target or rounds >= config.max_rounds:
             break
-    result = LoopResult(
+    return LoopResult(
         inputs=understood.fit.inputs,
         simulation=simulation,
         before=before,
@@ -118,12 +127,8 @@ def loop(
         randomize=understood.ranges,
         first=first,
         last=last,
-        seed=seed,
+        seed=steps.seed,
     )
-    about = {"project": fingerprint(project), "reality_seed": reality_seed}
-    parents = (last.policy_id, *understood.fit.inputs)
-    keep_result(catalogue, result, Provenance("loop", gapless.__version__, parents, about, seed))
-    return result
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter
 from gapless.core.results import CheckResult, Note
-from gapless.project.inspect import inspect_logs
 from gapless.project.load import load_project
+from gapless.project.log.inspect import inspect_logs
 from gapless.sim.blueprint import EMPTY_SPACE, finer
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.predict import Predictor

@@ -45,10 +45,6 @@ def _from_numbers(parts: Parts) -> Iterable[Advice]:
         yield Advice("evaluate", "Run more real trials: the intervals before and after still overlap.")
     if loop and not loop.reached:
         yield Advice("loop", f"The target of {n.percent(loop.target)} is not reached: run further rounds.")
-    loose = [p.target for p in identify.parameters if not p.identifiable] if identify else []
-    if loose:
-        those = f"{n.listed(loose[:3])}{f' and {len(loose) - 3} more' if len(loose) > 3 else ''}"
-        yield Advice("identify", f"Record a motion that shows what these logs do not, then fit again: {those}.")
     if identify and identify.verdict == "refused":
         yield Advice("check", "The fit was refused: look at the model, the mapping and the units.")
 

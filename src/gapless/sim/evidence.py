@@ -12,7 +12,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.project.load import load_project
-from gapless.project.logs import read_logs
+from gapless.project.log.read import read_logs
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project

@@ -19,12 +19,20 @@ class Simulation:
     """The model of a project with one row of parameters per world. A `World`.
 
     The signal path of a command is: limits, zero offset, backlash, delay, engine; that of a measurement:
-    engine, delay, scale, bias.
+    engine, delay, scale, bias, noise.
     """
 
     source: Source = "sim"
 
-    def __init__(self, blueprint: Blueprint, num_worlds: int, space: ParameterSpace, num_threads: int = 0) -> None:
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        num_worlds: int,
+        space: ParameterSpace,
+        num_threads: int = 0,
+        *,
+        noisy: bool = False,
+    ) -> None:
         """Makes worlds that are as the model was written until `set_parameters`.
 
         Args:
@@ -32,6 +40,7 @@ class Simulation:
             num_worlds: How many worlds.
             space: The parameters that rows will hold.
             num_threads: Threads to step on; 0 for one per processor.
+            noisy: Whether readings carry the noise that the project states; for policies, not for predictions.
         """
         project = blueprint.project
         self.blueprint = blueprint
@@ -53,6 +62,8 @@ class Simulation:
         self._plan: DelayPlan | None = None
         self._may_be_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._play = False
+        self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
+        self._rng = np.random.default_rng(0)
         self._engine_keeps = [(a, int(n)) for a, n in enumerate(blueprint.model.actuator_history[:, 0]) if n]
         self._control = self.batch.bind("ctrl")
         blueprint.reader.read(self.batch)  # registers the fields it reads
@@ -71,7 +82,7 @@ class Simulation:
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`, at rest; see `World.reset`."""
-        del rng
+        self._rng = rng
         which = np.arange(self.num_worlds) if ids is None else ids
         model = self.blueprint.model
         self.batch.reset(np.sort(which), stage=0)
@@ -210,4 +221,7 @@ class Simulation:
             rows = self._seen.rows
             newer = rows[worlds, index + 1, columns]
             true = newer + share * (rows[worlds, index, columns] - newer)
-        return self.fields.scale * true + self.fields.bias
+        reading = self.fields.scale * true + self.fields.bias
+        if self._noise is not None:
+            reading += self._noise * self._rng.standard_normal(reading.shape)
+        return reading

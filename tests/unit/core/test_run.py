@@ -124,13 +124,13 @@ def test_what_memory_shows_is_a_copy() -> None:
 
 
 def test_episodes_hold_what_was_measured_and_sent() -> None:
-    # Action 1 for 5 steps: world 0 goes 0, 1, 2, 3, 4 (and ends at 5), world 1 one less.
+    # Action 1 for 5 steps: world 0 goes 0, 1, 2, 3, 4 and ends at 5, world 1 one less. The last command stays.
     runs = run(Reach(), Constant())
     first, second = runs.episodes
-    np.testing.assert_array_equal(first.measurements.column("x"), [0, 1, 2, 3, 4])
-    np.testing.assert_array_equal(second.measurements.column("x"), [-1, 0, 1, 2, 3])
-    np.testing.assert_array_equal(first.commands.column("push"), np.ones(5))
-    np.testing.assert_allclose(first.measurements.times_s, [0, 0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_array_equal(first.measurements.column("x"), [0, 1, 2, 3, 4, 5])
+    np.testing.assert_array_equal(second.measurements.column("x"), [-1, 0, 1, 2, 3, 4])
+    np.testing.assert_array_equal(first.commands.column("push"), np.ones(6))
+    np.testing.assert_allclose(first.measurements.times_s, [0, 0.1, 0.2, 0.3, 0.4, 0.5])
     assert (first.commands.units, first.measurements.units) == UNITS
     assert (first.name, second.name, first.source) == ("run000", "run001", "twin")
 
@@ -146,7 +146,7 @@ def test_success_is_judged_at_the_end() -> None:
 def test_a_lost_run_ends_where_it_was_lost() -> None:
     # Cliff 3.5: world 0 passes it in its 4th step (at 4), world 1 in its 5th (at 4). Both were at the goal.
     runs = run(Reach(cliff=3.5), Constant())
-    assert [len(e.measurements.times_s) for e in runs.episodes] == [4, 5]
+    assert [len(e.measurements.times_s) for e in runs.episodes] == [5, 6]
     assert not runs.success.any()
     assert [e.failed_in for e in runs.episodes] == ["hold", "hold"]
 
@@ -154,19 +154,19 @@ def test_a_lost_run_ends_where_it_was_lost() -> None:
 def test_all_lost_at_once_stops_the_batch() -> None:
     # Cliff -2: both worlds are beyond it after the first step.
     runs = run(Reach(cliff=-2.0), Constant())
-    assert [len(e.measurements.times_s) for e in runs.episodes] == [1, 1]
+    assert [len(e.measurements.times_s) for e in runs.episodes] == [2, 2]
 
 
 def test_commands_are_those_the_world_applied() -> None:
     # Command 3 is cut to 1 by the world: the record shows 1.
     runs = run(Reach(command_scale=3.0), Constant())
-    np.testing.assert_array_equal(runs.episodes[0].commands.column("push"), np.ones(5))
+    np.testing.assert_array_equal(runs.episodes[0].commands.column("push"), np.ones(6))
 
 
 def test_a_guard_stands_before_the_world() -> None:
-    # Half of 1 per step: 0, 0.5, 1, 1.5, 2.
+    # Half of 1 per step: 0, 0.5, 1, 1.5, 2, 2.5.
     runs = run(Reach(), Constant(), guard=Halve())
-    np.testing.assert_array_equal(runs.episodes[0].measurements.column("x"), [0, 0.5, 1, 1.5, 2])
+    np.testing.assert_array_equal(runs.episodes[0].measurements.column("x"), [0, 0.5, 1, 1.5, 2, 2.5])
 
 
 def test_the_policy_sees_observations_with_the_actions_between() -> None:
@@ -179,7 +179,7 @@ def test_the_policy_sees_observations_with_the_actions_between() -> None:
 def test_actions_are_cut_to_their_range() -> None:
     # Action 5 is cut to 1, then scaled by 0.5.
     runs = run(Reach(command_scale=0.5), Constant(action=5.0))
-    np.testing.assert_array_equal(runs.episodes[0].commands.column("push"), np.full(5, 0.5))
+    np.testing.assert_array_equal(runs.episodes[0].commands.column("push"), np.full(6, 0.5))
 
 
 def test_exactly_as_many_runs_as_asked_for_in_batches() -> None:
@@ -209,4 +209,4 @@ def test_exploration_never_leaves_the_range() -> None:
 def test_a_batch_of_one_is_a_row_of_a_batch(num_worlds: int) -> None:
     rng = np.random.default_rng(0)
     runs = run_policy(Adder(num_worlds), Reach(), Constant(), rng, num_worlds, units=UNITS)
-    np.testing.assert_array_equal(runs.episodes[0].measurements.column("x"), [0, 1, 2, 3, 4])
+    np.testing.assert_array_equal(runs.episodes[0].measurements.column("x"), [0, 1, 2, 3, 4, 5])

@@ -9,7 +9,7 @@ import pytest
 
 from gapless.core.errors import LogError, ProjectError
 from gapless.project.load import load_project
-from gapless.project.logs import read_logs
+from gapless.project.log.read import read_logs
 from gapless.project.new.create import new_project
 
 from .conftest import ARM, table, write_csv

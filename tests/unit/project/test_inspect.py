@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gapless.core.results import Note
-from gapless.project.inspect import inspect_logs
 from gapless.project.load import load_project
+from gapless.project.log.inspect import inspect_logs
 
 from .conftest import table, write_csv
 

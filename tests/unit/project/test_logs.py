@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError
-from gapless.project.columns import MAX_CSV_BYTES
-from gapless.project.inspect import inspect_logs
 from gapless.project.load import load_project
-from gapless.project.logs import Log, log_paths, read_log, read_logs
+from gapless.project.log.columns import MAX_CSV_BYTES
+from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.read import Log, log_paths, read_log, read_logs
 
 from .conftest import table, write_csv
 

@@ -42,9 +42,9 @@ def make(text: str = "puck_x") -> dict[str, Result]:
     errors = {text: ColumnError(0.03, 0.4, 0.01, 0.08, "m"), "q": ColumnError(None, None, nan, None, "rad")}
     measure = MeasureResult((ID,), 0.5, 12, errors, {"simulation": wilson(9, 10)}, (trace,))
     parameters = (
-        FittedParameter(text, "contact", text, 0.5, 0.3, 0.2, 0.4, 0.95, True, False),
-        FittedParameter("body/puck/mass", "object", "kg", 0.2, 0.2, -inf, inf, 0.95, False, True),
-        FittedParameter("world/tilt/x", "environment", "rad", nan, nan, nan, nan, 0.95, False, False),
+        FittedParameter(text, "contact", text, 0.5, 0.3, 0.2, 0.4, 0.95, True, False, 0.0, 1.0),
+        FittedParameter("body/puck/mass", "object", "kg", 0.2, 0.2, -inf, inf, 0.95, False, True, 0.1, 0.4),
+        FittedParameter("world/tilt/x", "environment", "rad", nan, nan, nan, nan, 0.95, False, False, -0.1, 0.1),
     )
     fit_errors = FitErrors((text,), {text: {"before": 0.03, "after": nan}}, 9.0, 1.2, None)
     identify = IdentifyResult(

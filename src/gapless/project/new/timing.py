@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from gapless.core.errors import LogError, nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.columns import column_names, log_error, read_columns
+from gapless.project.log.columns import column_names, log_error, read_columns
 
 _SECONDS = {"s": 1.0, "sec": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _TIME_WORDS = ("time", "t", "timestamp", "stamp", "timestamps", "clock")

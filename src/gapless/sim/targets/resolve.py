@@ -37,10 +37,7 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
         return world_target(Place(path, rest, np.zeros(0, np.intp), False, project, model))
     name, _, field = rest.partition("/")
     elements = _elements(kind, project, model)
-    if name == "*":
-        ids = list(elements)
-    else:
-        ids = [index for index, known in elements.items() if known and known == name]
+    ids = list(elements) if name == "*" else [index for index, known in elements.items() if known and known == name]
     if not ids:
         known = nearest(name, [known for known in elements.values() if known])
         raise InputError(f"parameter {path}: no {kind} {name!r}; there are: {known}")

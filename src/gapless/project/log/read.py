@@ -10,9 +10,9 @@ from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, TimeSeries
-from gapless.project.columns import SUFFIXES, log_error, read_columns
+from gapless.project.log.columns import SUFFIXES, log_error, read_columns
+from gapless.project.log.sidecar import read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
-from gapless.project.sidecar import read_sidecar
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from gapless.core.episode import Outcome, Source
 from gapless.core.results import Note
-from gapless.project.columns import log_error
+from gapless.project.log.columns import log_error
 
 _SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
 

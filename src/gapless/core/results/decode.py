@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from gapless.core.errors import InputError, nearest
-from gapless.core.results import FORMAT, Result
+from gapless.core.results.encode import FORMAT, Result
 
 _RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result)}
 

@@ -9,7 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.logs import Log, log_paths, read_log
+from gapless.project.log.read import Log, log_paths, read_log
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 

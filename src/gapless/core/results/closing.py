@@ -1,0 +1,123 @@
+"""How the gap was closed: `randomize`, `train`, `evaluate`, `loop`, and the page about it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gapless.core.distribution import Range
+from gapless.core.interval import Interval
+from gapless.core.results.fit import IdentifyResult
+from gapless.core.results.gap import DiagnoseResult, MeasureResult
+
+
+@dataclass(frozen=True)
+class RandomizeResult:
+    """Which ranges to train on.
+
+    Attributes:
+        inputs: Id of the fit they come from.
+        ranges: One per parameter.
+        path: File they were written to.
+        seed: Seed in force.
+    """
+
+    verb: ClassVar[str] = "randomize"
+    inputs: tuple[str, ...]
+    ranges: tuple[Range, ...]
+    path: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """A trained policy.
+
+    Attributes:
+        inputs: Ids of what it was trained from.
+        policy: Path of the policy.
+        policy_id: Its id in the catalogue.
+        num_steps: Control steps of training, over all worlds.
+        success: Success in the simulation it was trained in, on fresh draws.
+        curve: (control steps, success rate) while training.
+        seed: Seed in force.
+    """
+
+    verb: ClassVar[str] = "train"
+    inputs: tuple[str, ...]
+    policy: str
+    policy_id: str
+    num_steps: int
+    success: Interval
+    curve: tuple[tuple[int, float], ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class EvaluateResult:
+    """How often a policy succeeds.
+
+    Attributes:
+        inputs: Ids of the policy and of the episodes recorded.
+        where: `reality` or `simulation`.
+        success: Success rate.
+        failed_in: Phase -> number of failures.
+        seed: Seed in force.
+    """
+
+    verb: ClassVar[str] = "evaluate"
+    inputs: tuple[str, ...]
+    where: Literal["reality", "simulation"]
+    success: Interval
+    failed_in: Mapping[str, int]
+    seed: int
+
+
+@dataclass(frozen=True)
+class LoopResult:
+    """The whole loop: the gap before and after, and what lay between.
+
+    Attributes:
+        inputs: Ids of all that went in.
+        simulation: Success of the first policy in simulation.
+        before: Success of the first policy in reality.
+        after: Success of the last policy in reality.
+        real_episodes: Real episodes used to close the gap (trials that only score are not counted).
+        target: Success asked for.
+        reached: Whether `after` met the target.
+        rounds: How many rounds were run.
+        measure: The gap in signals before.
+        measure_fitted: The gap in signals with the fit.
+        identify: The fit.
+        diagnose: The causes.
+        randomize: The ranges.
+        first: The training of the first policy; None where it was given.
+        last: The last policy.
+        seed: Seed in force.
+    """
+
+    verb: ClassVar[str] = "loop"
+    inputs: tuple[str, ...]
+    simulation: Interval
+    before: Interval
+    after: Interval
+    real_episodes: int
+    target: float
+    reached: bool
+    rounds: int
+    measure: MeasureResult
+    measure_fitted: MeasureResult
+    identify: IdentifyResult
+    diagnose: DiagnoseResult
+    randomize: RandomizeResult
+    first: TrainResult | None
+    last: TrainResult
+    seed: int
+
+
+@dataclass(frozen=True)
+class ReportResult:
+    """A page to share: its path, and the ids of what it shows."""
+
+    verb: ClassVar[str] = "report"
+    inputs: tuple[str, ...]
+    path: str

@@ -1,0 +1,94 @@
+"""What `identify` found."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from gapless.core.dimensions import Dimension
+from gapless.core.results.gap import Trace
+
+Verdict = Literal["good", "poor", "refused"]
+
+
+@dataclass(frozen=True)
+class FittedParameter:
+    """One fitted parameter.
+
+    Attributes:
+        target: What it sets.
+        dimension: Dimension of the gap.
+        unit: Unit of the values.
+        nominal: Value in the model as written.
+        value: Fitted value.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        level: Level of the interval.
+        identifiable: Whether these logs determine it on its own.
+        at_bound: Whether the fit ended at a bound, so that the true value may lie beyond.
+        prior_low: Smallest value that was considered.
+        prior_high: Largest value that was considered.
+    """
+
+    target: str
+    dimension: Dimension
+    unit: str
+    nominal: float
+    value: float
+    low: float
+    high: float
+    level: float
+    identifiable: bool
+    at_bound: bool
+    prior_low: float
+    prior_high: float
+
+
+@dataclass(frozen=True)
+class FitErrors:
+    """Prediction error of a set of episodes before and after a fit.
+
+    Attributes:
+        episodes: Names of the episodes.
+        columns: Column -> `before` and `after` rmse in the column's unit.
+        before: Noise-weighted root mean square of the residuals with the model as written [1].
+        after: The same with the fit [1].
+        residual_to_noise: Like `after`, but without start-state error, about 1 where it explains all [1].
+    """
+
+    episodes: tuple[str, ...]
+    columns: Mapping[str, Mapping[str, float]]
+    before: float | None
+    after: float | None
+    residual_to_noise: float | None
+
+
+@dataclass(frozen=True)
+class IdentifyResult:
+    """Which parameter values make the model match.
+
+    Attributes:
+        inputs: Ids of the episodes used.
+        parameters: The fitted parameters.
+        combinations: Directions that are determined where single values are not, as readable text.
+        train: Errors on the episodes that were fitted.
+        held_out: Errors on the episodes that were not.
+        verdict: `good`, `poor` or `refused`.
+        reasons: Why.
+        model: Path of the corrected model; None if refused.
+        window_s: Length of the prediction windows [s].
+        seed: Seed in force.
+        traces: Held-out examples for plots.
+    """
+
+    verb: ClassVar[str] = "identify"
+    inputs: tuple[str, ...]
+    parameters: tuple[FittedParameter, ...]
+    combinations: tuple[str, ...]
+    train: FitErrors
+    held_out: FitErrors
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    model: str | None
+    window_s: float
+    seed: int
+    traces: tuple[Trace, ...] = ()

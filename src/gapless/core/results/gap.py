@@ -1,0 +1,130 @@
+"""How large the gap is, and what causes it: `measure` and `diagnose`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gapless.core.dimensions import Dimension
+from gapless.core.interval import Interval
+
+
+@dataclass(frozen=True)
+class ColumnError:
+    """Prediction error of one column, in the column's model unit.
+
+    Attributes:
+        rmse: Root of the mean squared error; None where nothing could be compared.
+        nrmse: rmse as a share of the column's standard deviation [1].
+        bias: Mean of prediction minus measurement.
+        lag_s: Shift that fits best; positive where reality is later than the prediction [s].
+        unit: Unit of rmse and bias.
+    """
+
+    rmse: float | None
+    nrmse: float | None
+    bias: float | None
+    lag_s: float | None
+    unit: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A stretch of one column, measured and predicted, for plots.
+
+    Attributes:
+        episode: The episode's name.
+        column: The column's name.
+        unit: Unit of the values.
+        times_s: (num_samples,) [s].
+        measured: (num_samples,).
+        predicted: Label -> (num_samples,), such as `model` and `fitted`.
+    """
+
+    episode: str
+    column: str
+    unit: str
+    times_s: tuple[float, ...]
+    measured: tuple[float, ...]
+    predicted: Mapping[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True)
+class MeasureResult:
+    """How far simulation is from reality.
+
+    Attributes:
+        inputs: Ids of the episodes compared.
+        window_s: Length of the prediction windows [s]; 0 for whole episodes.
+        num_windows: How many windows were compared.
+        columns: Error per measured column.
+        success: `simulation` and `reality` success where outcomes are known.
+        traces: Examples for plots.
+    """
+
+    verb: ClassVar[str] = "measure"
+    inputs: tuple[str, ...]
+    window_s: float
+    num_windows: int
+    columns: Mapping[str, ColumnError]
+    success: Mapping[str, Interval]
+    traces: tuple[Trace, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A dimension that may take part in the gap.
+
+    Attributes:
+        dimension: Which.
+        probability: That it takes part.
+        share: Its share of the explained gap [1].
+        low: Lower end of the share's interval.
+        high: Upper end of the share's interval.
+    """
+
+    dimension: Dimension
+    probability: float
+    share: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Probability:
+    """A probability on its own."""
+
+    probability: float
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do next: a verb, and why."""
+
+    verb: str
+    text: str
+
+
+@dataclass(frozen=True)
+class DiagnoseResult:
+    """Which dimension causes the gap.
+
+    Attributes:
+        inputs: Ids of the episodes used.
+        causes: Most probable first.
+        no_gap: That there is no detectable gap.
+        unmodelled: That something takes part which no parameter of the project can express.
+        evidence: Sentences a person can check.
+        ambiguous: Groups of dimensions that these logs cannot tell apart.
+        advice: What to do next.
+        seed: Seed in force.
+    """
+
+    verb: ClassVar[str] = "diagnose"
+    inputs: tuple[str, ...]
+    causes: tuple[Cause, ...]
+    no_gap: Probability
+    unmodelled: Probability
+    evidence: tuple[str, ...]
+    ambiguous: tuple[tuple[Dimension, ...], ...]
+    advice: tuple[Advice, ...]
+    seed: int

@@ -1,0 +1,49 @@
+"""What `new` and `check` have to say."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that `check` or `new` has to say.
+
+    Attributes:
+        level: `fault` (the project cannot be used so), `warning` (look at it) or `info`.
+        where: File, column or element it is about.
+        text: What was found and what to do.
+    """
+
+    level: Literal["fault", "warning", "info"]
+    where: str
+    text: str
+
+
+@dataclass(frozen=True)
+class NewResult:
+    """What `new` made: the project folder and what it guessed on the way."""
+
+    verb: ClassVar[str] = "new"
+    inputs: tuple[str, ...]
+    project: str
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What `check` found.
+
+    Attributes:
+        inputs: Ids of the episodes that were read.
+        sound: No fault was found.
+        notes: What was found, faults first.
+        numerics: Per column, how far the prediction moves when the time step is halved, as a share of the
+            column's standard deviation [1]; empty where nothing could be simulated.
+    """
+
+    verb: ClassVar[str] = "check"
+    inputs: tuple[str, ...]
+    sound: bool
+    notes: tuple[Note, ...]
+    numerics: Mapping[str, float]

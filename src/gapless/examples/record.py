@@ -1,0 +1,85 @@
+"""Records the logs that the bundled examples ship with, on the twin of seed 0.
+
+    python -m gapless.examples.record push 6
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.episode import Episode
+from gapless.core.protocols import Start, World
+from gapless.core.signal import Array, TimeSeries
+from gapless.project.code import load_reality, load_task
+from gapless.project.load import load_project
+from gapless.project.log.write import write_log
+from gapless.project.records import Project
+
+Motion = Callable[[np.random.Generator, Start], Callable[[float, Array], Array]]
+
+
+def shove(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Array]:
+    """Returns a motion that circles the tip about and through the puck."""
+    tip = np.concatenate([start.positions["tip_x"], start.positions["tip_y"]], axis=1)[0]
+    puck = start.positions["puck"][0, :2]
+    stops = np.concatenate([tip[None], puck + rng.uniform(-0.13, 0.13, (7, 2))])
+    stops[1] = puck + 1.2 * (puck - tip)
+
+    def command(time_s: float, measured: Array) -> Array:
+        del measured
+        return np.array([[np.interp(time_s, np.arange(8), stops[:, k]) for k in range(2)]])
+
+    return command
+
+
+def sway(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Array]:
+    """Returns a motion that keeps the pole up with plain feedback while it sways the cart."""
+    del start
+    size, rate_hz, phase = rng.uniform(0.1, 0.25, 3), rng.uniform(0.3, 2.0, 3), rng.uniform(0, 6.3, 3)
+    last: list[Array] = []
+
+    def command(time_s: float, measured: Array) -> Array:
+        last.append(measured)
+        cart, pole = measured[0]
+        cart_rate, pole_rate = (measured - last[max(0, len(last) - 3)])[0] / max(1, min(2, len(last) - 1)) * 50.0
+        push = 5.0 * pole + 0.9 * pole_rate + 0.6 * cart + 0.8 * cart_rate
+        push += float(np.sum(size * np.sin(2 * np.pi * rate_hz * time_s + phase)))
+        return np.array([[push]])
+
+    return command
+
+
+MOTIONS: dict[str, tuple[Motion, float]] = {"push": (shove, 7.0), "balance": (sway, 5.0)}
+
+
+def record(project: Project, world: World, motion: Motion, duration_s: float, seed: int) -> Episode:
+    """Runs one motion in a world and returns what it showed."""
+    rng = np.random.default_rng([7, seed])
+    start = load_task(project).start(rng, 1)
+    steer = motion(rng, start)
+    measured = [world.reset(start, rng)]
+    commands: list[Array] = []
+    for k in range(round(duration_s * project.rate_hz)):
+        step = world.step(steer(k / project.rate_hz, measured[-1]))
+        commands.append(step.applied_command)
+        measured.append(step.measured)
+    times_s = np.arange(len(commands)) / project.rate_hz
+    sent = TimeSeries(times_s, np.concatenate(commands), project.command_names, project.command_units)
+    seen = np.concatenate(measured[:-1])
+    shown = TimeSeries(times_s, seen, project.measurement_names, project.measurement_units)
+    return Episode(f"motion{seed}", world.source, sent, shown)
+
+
+def main(name: str, count: int) -> None:
+    """Records `count` logs of an example into its folder."""
+    project = load_project(Path(__file__).parent / name)
+    motion, duration_s = MOTIONS[name]
+    world = load_reality(project, 0, 1)
+    for seed in range(count):
+        print(write_log(project, record(project, world, motion, duration_s, seed)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,1 @@
+"""Logs: reading, writing and looking them over."""
