@@ -88,6 +88,8 @@ def copy_example(name: str, directory: str | Path) -> Path:
         if (place / "gapless.yaml").read_bytes() != (source / "gapless.yaml").read_bytes():
             raise InputError(f"this folder holds another project: name an empty one: {place}")
         return place
+    if place.exists() and not place.is_dir():
+        raise InputError(f"this is a file: name a folder: {place}")
     if place.exists() and any(place.iterdir()):
         raise InputError(f"this folder is not empty: name an empty one: {place}")
     try:

@@ -8,7 +8,7 @@ import typer
 import gapless
 from gapless import verbs
 from gapless.cli import show
-from gapless.cli.output import out, progress, write_json
+from gapless.cli.output import out, progress, writable, write_json
 
 app = typer.Typer(
     name="gapless",
@@ -23,14 +23,18 @@ app = typer.Typer(
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="project folder, with its gapless.yaml")]
 Json = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE", help="also write the result as JSON; - is standard output"),
+    typer.Option(
+        "--json", metavar="FILE", callback=writable, help="also write the result as JSON; - is standard output"
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="seed of everything random")]
 Reality = Annotated[int, typer.Option(min=0, help="which twin, where reality is one; robots ignore it")]
 
 
 @app.callback(invoke_without_command=True)
-def about(context: typer.Context, version: Annotated[bool, typer.Option(help="print the version")] = False) -> None:
+def about(
+    context: typer.Context, version: Annotated[bool, typer.Option("--version", help="print the version")] = False
+) -> None:
     """Find out why a robot policy that works in simulation fails on the robot, and close that gap."""
     if version:
         print(f"gapless {gapless.__version__}")

@@ -3,14 +3,15 @@
 import os
 import sys
 import traceback
+from typing import Any
 
-import click
 import typer
 
 from gapless.cli.commands import app
 from gapless.core.errors import GaplessError
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
+USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]  # click's, or typer's own copy of it, by typer's version
 
 
 def main() -> None:
@@ -21,12 +22,15 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command line and returns its exit status."""
     try:
-        status = typer.main.get_command(app).main(arguments, prog_name="gapless", standalone_mode=False)
-    except click.UsageError as error:
+        command = typer.main.get_command(app)
+        with command.make_context("gapless", list(arguments)) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except USAGE_ERROR as error:
         return _say(f"{error.format_message()} (see `{_help_of(error)}`)", BAD_INPUT)
-    except click.exceptions.Exit as leave:
+    except typer.Exit as leave:
         return leave.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         return _say("stopped: what was finished is kept, and the same command goes on from there", INTERRUPTED)
     except GaplessError as error:
         return _say(str(error), BAD_INPUT)
@@ -38,10 +42,10 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         hint = "a fault of gapless, not yours; GAPLESS_DEBUG=1 shows where"
         return _say(f"{type(error).__name__}: {' '.join(str(error).split())} ({hint})", FAULT)
-    return status if isinstance(status, int) else 0
+    return 0
 
 
-def _help_of(error: click.UsageError) -> str:
+def _help_of(error: Any) -> str:
     return f"{error.ctx.command_path if error.ctx else 'gapless'} --help"
 
 

@@ -1,6 +1,7 @@
 """What people see: progress on standard error, results as short tables on standard output."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,14 @@ from rich.table import Table
 
 from gapless.core.errors import InputError
 from gapless.core.results import Result, to_json
+
+
+class Printer(Console):
+    """A console that lets a reader who leaves early be noticed, where rich would end the process with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raises the BrokenPipeError that is being handled."""
+        raise
 
 
 class Steps:
@@ -59,6 +68,24 @@ def progress() -> Steps:
     return Steps(Console(stderr=True))
 
 
+def writable(target: str | None) -> str | None:
+    """Returns the target of `--json` after a look at its folder: hours of work must not end at a typing error.
+
+    Raises:
+        InputError: If nothing can be written there.
+    """
+    if target is None or target == "-":
+        return target
+    place = Path(target)
+    if place.is_dir():
+        raise InputError(f"--json: this is a folder: name a file in it: {target}")
+    if not place.parent.is_dir():
+        raise InputError(f"--json: no such folder: make it first: {place.parent}")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise InputError(f"--json: no permission to write: {target}")
+    return target
+
+
 def write_json(result: Result, target: str | None) -> None:
     """Writes a result as JSON to a file, or to standard output for `-`.
 
@@ -92,7 +119,7 @@ def number(value: float | None) -> str:
 
 def out(json_target: str | None) -> Console:
     """Returns where people read results: standard output, or standard error while JSON goes there."""
-    console = Console(stderr=json_target == "-", highlight=False)
+    console = Printer(stderr=json_target == "-", highlight=False)
     if not console.is_terminal:
-        console = Console(file=sys.stderr if json_target == "-" else sys.stdout, highlight=False, width=120)
+        console = Printer(file=sys.stderr if json_target == "-" else sys.stdout, highlight=False, width=120)
     return console

@@ -11,7 +11,8 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, DiagnoseResult, Probability
 from gapless.core.signal import Array
 from gapless.data.keep import keep_result
-from gapless.diagnose.subsets import Losses, Progress, bootstrap, fit_subsets
+from gapless.diagnose.subsets import WINDOW_S, Losses, Progress, bootstrap, fit_subsets
+from gapless.identify.verb import make_problem, why_refuse
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.evidence import Evidence, gather
 
@@ -39,6 +40,11 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
     evidence = gather(directory)
     if not len(evidence.space):
         raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
+    fitted, _ = evidence.split(())
+    problem = make_problem(evidence, evidence.space, fitted, WINDOW_S, np.random.default_rng(seed))
+    refusal = why_refuse(evidence, problem, WINDOW_S)
+    if refusal is not None:
+        return _kept(evidence, _undecided(evidence, refusal, seed))
     rng = np.random.default_rng(seed)
     losses = fit_subsets(evidence, rng, progress)
     causes, ambiguous = weigh(losses, rng)
@@ -54,9 +60,25 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
         advice=_advice(evidence, causes, ambiguous, no_gap, losses.noise_after),
         seed=seed,
     )
+    return _kept(evidence, result)
+
+
+def _kept(evidence: Evidence, result: DiagnoseResult) -> DiagnoseResult:
+    """Enters a diagnosis in the catalogue; returns it."""
     config = {"project": fingerprint(evidence.project)}
-    keep_result(evidence.catalogue, result, Provenance("diagnose", gapless.__version__, evidence.ids, config, seed))
+    provenance = Provenance("diagnose", gapless.__version__, evidence.ids, config, result.seed)
+    keep_result(evidence.catalogue, result, provenance)
     return result
+
+
+def _undecided(evidence: Evidence, reason: str, seed: int) -> DiagnoseResult:
+    """Returns the diagnosis of logs that say nothing: everything is as likely as not."""
+    dimensions = evidence.space.dimensions
+    causes = tuple(Cause(dimension, 0.5, 0.0, 0.0, 1.0) for dimension in dimensions)
+    unknown = Probability(0.5)
+    groups = (dimensions,) if len(dimensions) > 1 else ()
+    advice = (Advice("measure", f"record more, then measure again: {reason}"),)
+    return DiagnoseResult(evidence.ids, causes, unknown, unknown, (reason,), groups, advice, seed)
 
 
 def weigh(losses: Losses, rng: np.random.Generator) -> tuple[tuple[Cause, ...], tuple[tuple[Dimension, ...], ...]]:
@@ -125,7 +147,8 @@ def _advice(
     targets = [p.target for p in evidence.space.parameters if p.dimension in likely]
     found: list[Advice] = []
     if targets:
-        found.append(Advice("identify", f"fit {', '.join(targets[:6])}: {', '.join(likely)} takes part"))
+        takes = "take" if len(likely) > 1 else "takes"
+        found.append(Advice("identify", f"fit {', '.join(targets[:6])}: {', '.join(likely)} {takes} part"))
         found.append(Advice("randomize", "train on ranges about the fit rather than on wide ones"))
     if noise_after > UNMODELLED_AT:
         found.append(

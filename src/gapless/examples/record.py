@@ -1,6 +1,6 @@
 """Records the logs that the bundled examples ship with, on the twin of seed 0.
 
-    python -m gapless.examples.record push 6
+python -m gapless.examples.record push 6
 """
 
 import sys

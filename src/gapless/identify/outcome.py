@@ -112,13 +112,22 @@ def _with_start(windows: Windows, start: Array, slope: Array) -> Windows:
     return Windows(*parts, start, slope, windows.track, windows.first_row, windows.noise)
 
 
-def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: FitErrors) -> tuple[Verdict, list[str]]:
-    """Returns the verdict on a fit, with its reasons."""
+def verdict(
+    parameters: Sequence[FittedParameter], found: Sequence[str], train: FitErrors, held_out: FitErrors
+) -> tuple[Verdict, list[str]]:
+    """Returns the verdict on a fit, with its reasons.
+
+    Args:
+        parameters: The fitted parameters.
+        found: The combinations that are determined.
+        train: Errors on the episodes that were fitted.
+        held_out: Errors on the others.
+    """
     judged = held_out if held_out.after is not None else train
     reasons: list[str] = []
     determined = [p for p in parameters if p.identifiable]
     if not determined:
-        return "refused", ["these logs determine none of the parameters: record a motion that moves more"]
+        return "refused", [_why_none(parameters, found)]
     poor = False
     if judged.before is not None and judged.after is not None:
         change = judged.after / judged.before
@@ -143,3 +152,13 @@ def verdict(parameters: Sequence[FittedParameter], train: FitErrors, held_out: F
         poor = True
         reasons.append("nothing was held out: record at least two logs")
     return ("poor" if poor else "good"), reasons
+
+
+def _why_none(parameters: Sequence[FittedParameter], found: Sequence[str]) -> str:
+    """Returns why no parameter is determined, and what to do."""
+    bound = [p.target for p in parameters if p.at_bound]
+    if bound:
+        return f"none is determined; at a bound: {', '.join(bound)}: widen its range, or something else is wrong"
+    if found:
+        return "these logs determine combinations only: know one parameter of each, and leave it out of `parameters`"
+    return "these logs determine none of the parameters: record a motion that moves more"

@@ -64,6 +64,8 @@ def solve(
         done = k / len(schedule)
         report = None if progress is None else _reporter(progress, done, 1 / (len(schedule) * max_iterations))
         unit = _minimise(problem, unit, step, max_iterations, report)
+    if progress is not None:
+        progress("fit", 1.0)
     return _summary(problem, unit, step)
 
 
@@ -132,15 +134,20 @@ def _summary(problem: Problem, unit: Array, step: float) -> Solution:
 
     With g_w the gradient of window w and H the Gauss-Newton matrix plus prior: cov = H^-1 (sum g_w g_w^T) H^-1
     plus the prior's part, which stays right when errors within a window go together (Liang and Zeger, 1986).
+    Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
+    that these windows do not determine, such as gain and mass together.
     """
-    steps = np.where(unit + step <= 1.0, step, -step)
-    values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
-    residual, moved = values[0], values[1:]
-    jacobian = np.moveaxis((moved - residual) / steps[:, None, None], 0, -1)
+    above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
+    moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
+    values = problem.residuals(np.concatenate([unit[None], *moved]))
+    residual, up, down = values[0], *np.split(values[1:], 2)
+    jacobian = np.moveaxis((up - down) / (above - below)[:, None, None], 0, -1)
     information = np.einsum("wri,wrj->ij", jacobian, jacobian)
     inverse = np.linalg.inv(information + PRIOR**2 * np.eye(len(unit)))
     gradients = np.einsum("wri,wr->wi", jacobian, residual)
     spread = gradients.T @ gradients * len(residual) / max(1, len(residual) - len(unit))
     covariance = inverse @ (spread + PRIOR**2 * np.eye(len(unit))) @ inverse
+    unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written
+    unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
     return Solution(row, unit, covariance, information, 0.5 * float(np.sum(residual**2)))

@@ -52,7 +52,7 @@ def identify(
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
     train = make_problem(evidence, evidence.space, fitted, window_s, rng)
-    refusal = why_refuse(evidence, train)
+    refusal = why_refuse(evidence, train, window_s)
     if refusal:
         return refused(evidence, window_s, seed, refusal)
     solution = fit(train, rng, progress)
@@ -64,12 +64,13 @@ def identify(
     )
     train_errors = fit_errors(train, _names(evidence, fitted), solution.row, rng)
     held_errors = fit_errors(judged, _names(evidence, held), solution.row, rng)
-    word, reasons = verdict(parameters, train_errors, held_errors)
+    determined = combinations(evidence.space, solution)
+    word, reasons = verdict(parameters, determined, train_errors, held_errors)
     shown = judged if len(judged.windows) else train
     result = IdentifyResult(
         inputs=evidence.ids,
         parameters=parameters,
-        combinations=combinations(evidence.space, solution),
+        combinations=determined,
         train=train_errors,
         held_out=held_errors,
         verdict=word,
@@ -127,13 +128,13 @@ def _part(progress: Progress | None, begin: float, share: float) -> Progress | N
     return lambda label, done: progress(label, begin + share * done)
 
 
-def why_refuse(evidence: Evidence, problem: Problem) -> str | None:
+def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | None:
     """Returns why these logs cannot be fitted at all, or None."""
     if len(problem.windows) < MIN_WINDOWS:
-        needed_s = MIN_WINDOWS * problem.windows.num_steps / evidence.project.rate_hz
         return (
-            f"only {len(problem.windows)} windows of usable data: record at least {needed_s:.1f} s "
-            "in which every mapped column is present"
+            f"only {len(problem.windows)} of at least {MIN_WINDOWS} windows of {window_s:g} s to fit: record more than "
+            f"{MIN_WINDOWS * window_s:.1f} s in which every mapped column is present, besides what is held out, "
+            "or choose shorter windows"
         )
     if not len(evidence.space):
         return "no parameter to fit: list some under `parameters` in gapless.yaml"

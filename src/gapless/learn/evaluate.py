@@ -15,7 +15,7 @@ from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import ids_of, keep_result
-from gapless.learn.policy import load_policy
+from gapless.learn.policy import check_fits, load_policy
 from gapless.project.code import load_reality, load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
@@ -96,10 +96,12 @@ def run_trials(
         if progress is not None:
             progress("run", count / num_trials)
 
+    task, runner = load_task(project), load_policy(policy)
+    check_fits(runner, task, policy)
     return run_policy(
         world,
-        load_task(project),
-        load_policy(policy),
+        task,
+        runner,
         np.random.default_rng(seed),
         num_trials,
         units=(project.command_units, project.measurement_units),

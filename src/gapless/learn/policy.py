@@ -2,12 +2,15 @@
 
 import io
 import json
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from gapless.core.errors import InputError
+from gapless.core.protocols import Task
+from gapless.core.run import Memory
 from gapless.core.signal import Array
 
 
@@ -57,6 +60,21 @@ def load_policy(path: str | Path) -> NetworkPolicy:
             count = int(about["layers"])
             weights = tuple(stored[f"weight{k}"] for k in range(count))
             biases = tuple(stored[f"bias{k}"] for k in range(count))
+            if not count or any(weight.ndim != 2 for weight in weights):
+                raise ValueError("no layers")
             return NetworkPolicy(weights, biases, int(about["history"]))
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"this is no policy that `gapless train` wrote ({error}): {place}") from None
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+        raise InputError(f"this is no policy that `gapless train` wrote, or it is damaged: {place}") from None
+
+
+def check_fits(policy: NetworkPolicy, task: Task, path: str | Path) -> None:
+    """Refuses a policy that was made for a task with other observations or actions.
+
+    Raises:
+        InputError: If its inputs or outputs do not fit.
+    """
+    wanted = (Memory.size(policy.history, task.observation_size, task.action_size), task.action_size)
+    found = (policy.weights[0].shape[1], policy.weights[-1].shape[0])
+    if found != wanted:
+        sizes = f"it maps {found[0]} numbers to {found[1]}, the task needs {wanted[0]} to {wanted[1]}"
+        raise InputError(f"this policy is for another task ({sizes}): train one for this project: {path}")

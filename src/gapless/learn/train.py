@@ -1,5 +1,8 @@
 """The verb `train`: Stable-Baselines3's PPO on the batched simulation."""
 
+import hashlib
+import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +14,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 import gapless
 from gapless.core.distribution import Distribution, nominal_only
-from gapless.core.interval import Interval, wilson
+from gapless.core.errors import InputError
+from gapless.core.interval import wilson
 from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
@@ -19,7 +23,7 @@ from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import ids_of, keep_result, kept_result, same
 from gapless.learn.env import BatchedEnv
-from gapless.learn.policy import NetworkPolicy, load_policy
+from gapless.learn.policy import NetworkPolicy, check_fits, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
@@ -28,6 +32,7 @@ from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
 Progress = Callable[[str, float], None]
+POLICY, LEARNER, INTERRUPTED = "policy.npz", "learner.npz", "interrupted training"
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def train(
     """Trains a policy for the project's task in simulation.
 
     A training that was done before in the very same way is not done again: its policy is returned. If
-    interrupted, the policy so far is kept in the catalogue before the interrupt goes on.
+    interrupted, what was learned is kept in the catalogue, and the same call goes on from there.
 
     Args:
         directory: The project folder; it must name a task.
@@ -90,47 +95,48 @@ def train(
     blueprint = compile_project(project)
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
     task = load_task(project)
+    begun = None if start is None else _policy_path(start)
     about = {
         "project": fingerprint(project),
         "config": plain(config),
         "ranges": plain(distribution.ranges),
+        "start": None if begun is None else hashlib.sha256(begun.read_bytes()).hexdigest(),
     }
     provenance = Provenance("train", gapless.__version__, ids_of(ranges, start), about, seed)
     done = same(catalogue, "train", provenance)
     if done is not None:
         return _located(catalogue, done)
     learner = _Learner(blueprint, task, distribution, config, seed, progress)
-    if start is not None:
-        learner.go_on_from(load_policy(start))
+    if begun is not None:
+        learner.take_up(begun)
+    halfway = same(catalogue, INTERRUPTED, provenance)
+    if halfway is not None:
+        learner.take_up(catalogue.artefact_path(halfway, POLICY))
+        learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
     try:
         learner.learn()
     except KeyboardInterrupt:
-        about["interrupted_after_steps"] = learner.model.num_timesteps
-        _keep(catalogue, learner, replace(provenance, config=about), wilson(0, 0))
+        steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
+        catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps}, provenance)
         raise
     runs = score(blueprint, task, learner.policy(), distribution, config.num_trials, np.random.default_rng(seed + 1))
-    identity = _keep(catalogue, learner, provenance, wilson(int(runs.sum()), len(runs)))
-    return _located(catalogue, identity)
+    success = wilson(int(runs.sum()), len(runs))
+    num_steps = learner.num_done + int(learner.model.num_timesteps)
+    result = TrainResult(provenance.parents, "", "", num_steps, success, tuple(learner.curve), seed)
+    return _located(catalogue, keep_result(catalogue, result, provenance, learner.files()))
 
 
-def _keep(catalogue: Catalogue, learner: "_Learner", provenance: Provenance, success: Interval) -> str:
-    result = TrainResult(
-        provenance.parents,
-        "",
-        "",
-        int(learner.model.num_timesteps),
-        success,
-        tuple(learner.curve),
-        provenance.seed or 0,
-    )
-    return keep_result(catalogue, result, provenance, {"policy.npz": learner.policy().to_bytes()})
+def _policy_path(start: str | Path) -> Path:
+    """Returns the path of a policy after making sure that it is one."""
+    load_policy(start)
+    return Path(start)
 
 
 def _located(catalogue: Catalogue, identity: str) -> TrainResult:
     """Returns a kept training with its id and its policy's path, which its content cannot hold."""
     result = kept_result(catalogue, identity)
     assert isinstance(result, TrainResult)
-    path = catalogue.artefact_path(identity, "policy.npz").resolve()
+    path = catalogue.artefact_path(identity, POLICY).resolve()
     return replace(result, policy=str(path), policy_id=identity)
 
 
@@ -166,6 +172,7 @@ class _Learner:
         self.env = BatchedEnv(blueprint, task, distribution, config.num_worlds, self.history, rng)
         self.config = config
         self.curve: list[tuple[int, float]] = []
+        self.num_done = 0
         self._progress = progress
         self.model = PPO(
             "MlpPolicy",
@@ -185,13 +192,14 @@ class _Learner:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            self.model.learn(self.config.num_steps, callback=_Watch(self))
+            self.model.learn(max(1, self.config.num_steps - self.num_done), callback=_Watch(self))
         finally:
             torch.set_num_threads(threads)
 
     def note(self, num_timesteps: int) -> None:
         """Adds a point to the training curve and reports progress."""
         recent = self.env.finished[-200:]
+        num_timesteps += self.num_done
         if recent:
             self.curve.append((num_timesteps, float(np.mean(recent))))
         if self._progress is not None:
@@ -205,14 +213,42 @@ class _Learner:
         biases = tuple(layer.bias.detach().numpy().astype(np.float64) for layer in layers)
         return NetworkPolicy(weights, biases, self.history)
 
-    def go_on_from(self, policy: NetworkPolicy) -> None:
-        """Puts a policy's numbers in the network that is trained."""
-        layers = [layer for layer in self.model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
-        layers.append(self.model.policy.action_net)
-        with torch.no_grad():
-            for layer, weight, bias in zip(layers, policy.weights, policy.biases, strict=True):
-                layer.weight.copy_(torch.as_tensor(weight))
-                layer.bias.copy_(torch.as_tensor(bias))
+    def files(self) -> dict[str, bytes]:
+        """Returns what is kept of a training: the policy, and all that going on from it needs."""
+        state = {name: value.detach().numpy() for name, value in self.model.policy.state_dict().items()}
+        buffer = io.BytesIO()
+        np.savez(buffer, **state)
+        return {POLICY: self.policy().to_bytes(), LEARNER: buffer.getvalue()}
+
+    def take_up(self, path: Path) -> None:
+        """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept.
+
+        Raises:
+            InputError: If the policy is for another task, or its network has another shape.
+        """
+        policy = load_policy(path)
+        check_fits(policy, self.env.task, path)
+        try:
+            self.model.policy.load_state_dict(self._state_of(policy, path.with_name(LEARNER)))
+        except (RuntimeError, ValueError):
+            sizes = ", ".join(str(size) for size in self.config.layers)
+            raise InputError(f"this policy's network is not of the layers {sizes}: start anew: {path}") from None
+
+    def _state_of(self, policy: NetworkPolicy, beside: Path) -> dict[str, torch.Tensor]:
+        if beside.is_file():
+            with np.load(beside, allow_pickle=False) as stored:
+                state = {name: torch.as_tensor(stored[name]) for name in stored.files}
+            state["log_std"] = torch.clamp(state["log_std"], min=-1.0)  # room to try what the new worlds need
+            return state
+        state = dict(self.model.policy.state_dict())
+        for name, weight, bias in zip(self._layer_names(), policy.weights, policy.biases, strict=True):
+            state[f"{name}.weight"] = torch.as_tensor(weight, dtype=torch.float32)
+            state[f"{name}.bias"] = torch.as_tensor(bias, dtype=torch.float32)
+        return state
+
+    def _layer_names(self) -> list[str]:
+        hidden = [f"mlp_extractor.policy_net.{2 * k}" for k in range(len(self.config.layers))]
+        return [*hidden, "action_net"]
 
 
 class _Watch(BaseCallback):

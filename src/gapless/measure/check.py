@@ -4,9 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
+import gapless
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter
+from gapless.core.provenance import Provenance
 from gapless.core.results import CheckResult, Note
+from gapless.data.catalogue import Catalogue
+from gapless.data.keep import keep_result
+from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.inspect import inspect_logs
 from gapless.sim.blueprint import EMPTY_SPACE, finer
@@ -41,26 +46,38 @@ def check(directory: str | Path) -> CheckResult:
         else:
             inputs = evidence.ids
             notes += _outside_bounds(evidence.space.parameters)
-            numerics = convergence(evidence)
-            notes += _numerics_notes(numerics)
+            numerics, lost = convergence(evidence)
+            notes += [lost] if lost is not None else _numerics_notes(numerics)
     rank = {"fault": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: rank[note.level])
-    return CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
+    result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
+    provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
+    keep_result(Catalogue.open(project.directory), result, provenance)
+    return result
 
 
-def convergence(evidence: Evidence) -> dict[str, float]:
-    """Returns per column how far predictions move when the time step is halved, as a share of their movement."""
+def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:
+    """Returns per column how far predictions move when the time step is halved, as a share of their travel.
+
+    Where the simulation itself is unstable in these windows, that is the second answer.
+    """
     windows = cut(evidence.project, evidence.tracks, WINDOW_S)
     if not len(windows):
-        return {}
+        return {}, None
     windows = windows.pick(np.unique(np.linspace(0, len(windows) - 1, MAX_WINDOWS).astype(np.intp)))
     row = np.zeros((1, 0))
-    coarse = Predictor(evidence.blueprint, EMPTY_SPACE).predict(windows, row)[0]
+    written = Predictor(evidence.blueprint, EMPTY_SPACE)
+    coarse = written.predict(windows, row)[0]
     fine = Predictor(finer(evidence.blueprint, 2), EMPTY_SPACE).predict(windows, row)[0]
     moved = np.sqrt(np.mean(difference(evidence.project, coarse, fine) ** 2, axis=(0, 1)))
     travel = np.sqrt(np.mean((fine - fine[:, :1]) ** 2, axis=(0, 1)))
     names = evidence.project.measurement_names
-    return {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}
+    shares = {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}
+    if not written.num_diverged:
+        return shares, None
+    count = f"{written.num_diverged} of {len(windows)} windows"
+    text = f"the simulation is unstable from the measured states in {count}: look at units, scale and the time step"
+    return shares, Note("fault", "simulation", text)
 
 
 def _numerics_notes(numerics: dict[str, float]) -> list[Note]:

@@ -40,11 +40,14 @@ def randomize(directory: str | Path, *, fit: str | Path | None = None, seed: int
     catalogue = Catalogue.open(project.directory)
     path = Path(fit) if fit is not None else _newest_fit(catalogue)
     found = read_result(path, "identify")
-    if found["verdict"] == "refused":
-        raise InputError(f"that fit was refused ({'; '.join(found['reasons'])}): record more first: {path}")
-    judged = found["held_out"] if found["held_out"].get("residual_to_noise") else found["train"]
-    unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
-    ranges = tuple(training_range(entry, unexplained) for entry in found["parameters"])
+    try:
+        if found["verdict"] == "refused":
+            raise InputError(f"that fit was refused ({'; '.join(found['reasons'])}): record more first: {path}")
+        judged = found["held_out"] if found["held_out"].get("residual_to_noise") else found["train"]
+        unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
+        ranges = tuple(training_range(entry, unexplained) for entry in found["parameters"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"the fit lacks a part, or one is no number ({error}): run identify again: {path}") from None
     result = RandomizeResult(ids_of(path), ranges, "", seed)
     provenance = Provenance("randomize", gapless.__version__, ids_of(path), {"project": fingerprint(project)}, seed)
     identity = keep_result(catalogue, result, provenance)
@@ -71,7 +74,9 @@ def training_range(entry: dict[str, Any], unexplained: float) -> Range:
     std = max(fitted * unexplained, floor)
     reason = f"fitted, widened {unexplained:.1f} times for what is unexplained"
     if std == floor:
-        reason = f"fitted, at least {100 * OF_VALUE:.0f} % of the value"
+        of_value = OF_VALUE * abs(value) >= OF_RANGE * width
+        share, whole = (OF_VALUE, "value") if of_value else (OF_RANGE, "prior range")
+        reason = f"fitted, at least {100 * share:.0f} % of the {whole}"
     return Range(entry["target"], "normal", max(bottom, value - 2 * std), min(top, value + 2 * std), value, std, reason)
 
 

@@ -53,6 +53,8 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     Raises:
         ProjectError: If the model does not compile.
     """
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_leave_to_counters)
     spec = editable_spec(project)
     try:
         model = spec.compile()
@@ -63,6 +65,14 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)
     actuator_ids = tuple(model.actuator(item.actuator).id for item in project.commands)
     return Blueprint(project, model, num_substeps, Reader.of(project, model), actuator_ids)
+
+
+def _leave_to_counters(message: str) -> None:
+    """Keeps the engine from writing warnings to the screen and to a file in the working folder.
+
+    Each world counts its own warnings; `Predictor.num_diverged` and `check` tell of them.
+    """
+    del message
 
 
 def editable_spec(project: Project) -> mujoco.MjSpec:

@@ -38,8 +38,8 @@ class CheckResult:
         inputs: Ids of the episodes that were read.
         sound: No fault was found.
         notes: What was found, faults first.
-        numerics: Per column, how far the prediction moves when the time step is halved, as a share of the
-            column's standard deviation [1]; empty where nothing could be simulated.
+        numerics: Per column, how far the prediction moves when the time step is halved, as a share of
+            its travel [1]; empty where nothing could be simulated.
     """
 
     verb: ClassVar[str] = "check"

@@ -1,5 +1,6 @@
 """Predictions: many rows of parameters on many windows, in one batched call."""
 
+import mujoco
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
@@ -10,17 +11,25 @@ from gapless.sim.prediction.windows import Windows
 from gapless.sim.simulation import Simulation
 
 MAX_WORLDS = 2048
+_UNSTABLE = [
+    int(w)
+    for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+]
 
 
 class Predictor:
     """Predicts windows under rows of parameters. Keeps its worlds between calls."""
 
     def __init__(self, blueprint: Blueprint, space: ParameterSpace) -> None:
-        """Prepares predictions of a project with the parameters of a space."""
+        """Prepares predictions of a project with the parameters of a space.
+
+        `num_diverged` counts the predictions of the last call that the engine found unstable.
+        """
         self.blueprint = blueprint
         self.space = space
         self._states = StateReader.of(blueprint.project, blueprint.model)
         self._worlds: dict[int, Simulation] = {}
+        self.num_diverged = 0
 
     def predict(self, windows: Windows, rows: Array) -> Array:
         """Returns predicted measurements, (num_rows, num_windows, num_steps + 1, num_measurements).
@@ -33,11 +42,14 @@ class Predictor:
         pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
         out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
         num_worlds = _even_share(len(pairs))
+        self.num_diverged = 0
         for first in range(0, len(pairs), num_worlds):
             chunk = pairs[first : first + num_worlds]
             padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
             shown = self._run(windows.pick(padded[:, 1]), rows[padded[:, 0]])
             out[first : first + len(chunk)] = shown[: len(chunk)]
+            warned = self._world(num_worlds).batch.warning[: len(chunk), _UNSTABLE, 1]
+            self.num_diverged += int(warned.any(axis=1).sum())
         return out.reshape(num_rows, num_windows, *out.shape[1:])
 
     def _run(self, windows: Windows, rows: Array) -> Array:

@@ -63,7 +63,7 @@ def _limit(place: Place) -> Target:
         fields.of("actuator_forcelimited")[here] = 1
         fields.of("actuator_forcerange")[here] = force * (sizes / base)[:, :, None]
 
-    return sized(place, "actuator", "N·m or N", base, put)
+    return sized(place, "actuator", "N·m" if _turns(place) else "N", base, put)
 
 
 def _servo_gain(place: Place) -> Target:
@@ -79,5 +79,12 @@ def _servo_gain(place: Place) -> Target:
         if column == 1:
             fields.of("actuator_gainprm")[(*here, 0)] = sizes
 
-    unit = {"kp": "N·m/rad or N/m", "kd": "N·m·s/rad or N·s/m"}[place.field]
+    turning, sliding = {"kp": ("N·m/rad", "N/m"), "kd": ("N·m·s/rad", "N·s/m")}[place.field]
+    unit = turning if _turns(place) else sliding
     return sized(replace(place, ids=servos), "actuator", unit, -model.actuator_biasprm[servos, column], put)
+
+
+def _turns(place: Place) -> bool:
+    """Tells whether the first actuator drives a hinge."""
+    joint = driven_joint(place.model, int(place.ids[0]))
+    return joint is not None and place.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
