@@ -115,11 +115,12 @@ def train(
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
     try:
         learner.learn()
+        rng = np.random.default_rng(seed + 1)
+        runs = score(blueprint, task, learner.policy(), distribution, config.num_trials, rng)
     except KeyboardInterrupt:
         steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
         catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps}, provenance)
         raise
-    runs = score(blueprint, task, learner.policy(), distribution, config.num_trials, np.random.default_rng(seed + 1))
     success = wilson(int(runs.sum()), len(runs))
     num_steps = learner.num_done + int(learner.model.num_timesteps)
     result = TrainResult(provenance.parents, "", "", num_steps, success, tuple(learner.curve), seed)

@@ -63,7 +63,8 @@ def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:
     """
     windows = cut(evidence.project, evidence.tracks, WINDOW_S)
     if not len(windows):
-        return {}, None
+        text = f"no stretch of {WINDOW_S:g} s in which every mapped column is present: nothing can be predicted"
+        return {}, Note("fault", "logs", text)
     windows = windows.pick(np.unique(np.linspace(0, len(windows) - 1, MAX_WINDOWS).astype(np.intp)))
     row = np.zeros((1, 0))
     written = Predictor(evidence.blueprint, EMPTY_SPACE)

@@ -7,9 +7,9 @@ import numpy as np
 import gapless
 from gapless.core.interval import Interval, wilson
 from gapless.core.provenance import Provenance
-from gapless.core.results import ColumnError, MeasureResult
+from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, keep_result
+from gapless.data.keep import ids_of, keep_result, kept_result
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.blueprint import EMPTY_SPACE
 from gapless.sim.evidence import Evidence, gather
@@ -79,11 +79,14 @@ def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dic
 
 
 def known_success(evidence: Evidence) -> dict[str, Interval]:
-    """Returns success rates where outcomes are known: of the logs, and of simulated runs in the catalogue."""
+    """Returns success rates where outcomes are known: of the logs, and of the newest trials in simulation."""
     found: dict[str, Interval] = {}
-    simulated = [row.outcome for row in evidence.catalogue.episodes(source="sim") if row.outcome is not None]
+    for row in reversed(evidence.catalogue.artefacts("evaluate")):
+        result = kept_result(evidence.catalogue, row.id)
+        if isinstance(result, EvaluateResult) and result.where == "simulation":
+            found["simulation"] = result.success
+            break
     real = [episode.outcome for episode in evidence.episodes if episode.outcome is not None]
-    for name, outcomes in (("simulation", simulated), ("reality", real)):
-        if outcomes:
-            found[name] = wilson(outcomes.count("success"), len(outcomes))
+    if real:
+        found["reality"] = wilson(real.count("success"), len(real))
     return found

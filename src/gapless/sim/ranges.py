@@ -35,7 +35,9 @@ def read_result(path: str | Path, verb: str) -> dict[str, Any]:
 
 def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Array]:
     """Returns the parameters of a fit and their values, (num_parameters,)."""
-    entries = read_result(path, "identify").get("parameters", [])
+    entries = read_result(path, "identify").get("parameters")
+    if not isinstance(entries, list):
+        raise InputError(f"this fit has no parameters; `gapless identify DIR --json FILE` writes them: {path}")
     try:
         values = np.array([float(entry["value"]) for entry in entries])
         return _space([entry["target"] for entry in entries], values, values, blueprint), values
@@ -45,11 +47,16 @@ def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Ar
 
 def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
     """Returns the training ranges that `randomize` wrote."""
-    entries = read_result(path, "randomize").get("ranges", [])
+    entries = read_result(path, "randomize").get("ranges")
+    if not isinstance(entries, list):
+        raise InputError(f"there are no ranges in it; `gapless randomize DIR --json FILE` writes them: {path}")
     try:
         ranges = tuple(Range(**entry) for entry in entries)
-    except TypeError as error:
-        raise InputError(f"a range lacks a field or has one too many ({error}): {path}") from None
+        numbers = [float(value) for r in ranges for value in (r.low, r.high, r.mean, r.std)]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a range lacks a field, has one too many or holds no number ({error}): {path}") from None
+    if not np.isfinite(numbers).all():
+        raise InputError(f"a range holds a number that is not finite: {path}")
     low, high = np.array([r.low for r in ranges]), np.array([r.high for r in ranges])
     return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges)
 

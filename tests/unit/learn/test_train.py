@@ -1,3 +1,4 @@
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from gapless.core.errors import InputError
 from gapless.core.results import TrainResult
 from gapless.data.catalogue import Catalogue
 from gapless.learn.policy import load_policy
-from gapless.learn.train import TrainConfig, _Learner, train
+from gapless.learn.train import INTERRUPTED, TrainConfig, _Learner, train
 from gapless.project.code import load_task
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
@@ -63,17 +64,23 @@ def test_an_interrupt_keeps_the_policy_so_far(tmp_path: Path) -> None:
     folder = copy_example("balance", tmp_path / "balance")
 
     def interrupt(label: str, share: float) -> None:
-        if share > 0.5:
+        if share >= 0.5:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         train(folder, config=SMALL, progress=interrupt)
     catalogue = Catalogue.open(folder)
-    (kept,) = catalogue.artefacts("train")
-    assert 0 < kept.provenance.config["interrupted_after_steps"] < SMALL.num_steps + 1
+    assert catalogue.artefacts("train") == ()
+    (kept,) = catalogue.artefacts(INTERRUPTED)
     assert load_policy(catalogue.artefact_path(kept.id, "policy.npz")).history == 3
-    # the same command trains to the end, and does not take the half-done policy for the result
-    assert train(folder, config=SMALL).policy_id != kept.id
+    num_done = json.loads(catalogue.artefact_path(kept.id, "steps.json").read_text())
+    assert 0 < num_done <= SMALL.num_steps
+    # the same command goes on from there, up to the steps that were asked for
+    shares: list[float] = []
+    result = train(folder, config=SMALL, progress=lambda _, share: shares.append(share))
+    assert shares[0] > num_done / SMALL.num_steps
+    assert result.policy_id != kept.id
+    assert train(folder, config=SMALL) == result
 
 
 def test_training_goes_on_from_a_policy(folder: Path, trained: TrainResult) -> None:
@@ -83,7 +90,7 @@ def test_training_goes_on_from_a_policy(folder: Path, trained: TrainResult) -> N
 
 
 def test_a_start_of_another_shape_is_refused(folder: Path, trained: TrainResult) -> None:
-    with pytest.raises(InputError, match="start without it"):
+    with pytest.raises(InputError, match="not of the layers 8: start anew"):
         train(folder, start=trained.policy, config=replace(SMALL, layers=(8,)))
 
 
