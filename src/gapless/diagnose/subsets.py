@@ -9,7 +9,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.outcome import start_spread
-from gapless.identify.problem import Problem, robust
+from gapless.identify.problem import Problem
 from gapless.identify.solve import COARSE, MEDIUM, Solution, search, solve
 from gapless.identify.verb import make_problem
 from gapless.sim.blueprint import finer
@@ -69,6 +69,7 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
         rest = space.of(*(d for d in space.dimensions if d != dimension))
         start = np.where([p.dimension == dimension for p in space.parameters], space.nominal, full.row)
         without[dimension] = fit(rest, start).row if len(rest) else space.nominal
+    judged = judged.at(full.row)
     losses = Losses(
         none=window_losses(judged, space.nominal),
         alone={d: window_losses(judged, solution.row) for d, solution in alone.items()},
@@ -85,14 +86,14 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
 def _fit_briefly(problem: Problem, rng: np.random.Generator) -> Solution:
     """Solves from the model as written, and from a search without slopes where that finds better."""
     solution = solve(problem, problem.base, ((COARSE, 3), (MEDIUM, 4)))
-    row, cost = search(problem, rng, num_tries=24)
-    return solution if cost >= solution.cost else solve(problem, row, ((MEDIUM, 4),))
+    row, judge = search(problem, rng, num_tries=24), problem.at(solution.row)
+    return solution if judge.cost(row) >= judge.cost(solution.row) else solve(problem, row, ((MEDIUM, 4),))
 
 
 def window_losses(problem: Problem, row: Array) -> Array:
     """Returns the mean robust loss of each window under a row, (num_windows,)."""
-    weighted = problem.errors(row[None])[0] / problem.sigma
-    return np.nanmean(robust(np.clip(weighted, -1e3, 1e3)) ** 2, axis=(1, 2))
+    known = np.isfinite(problem.windows.measured[:, 1:]).sum(axis=(1, 2))
+    return np.sum(problem.residuals(problem.unit(row)[None])[0] ** 2, axis=1) / np.maximum(known, 1)
 
 
 def residual_to_noise(problem: Problem, row: Array, rng: np.random.Generator) -> float:
@@ -111,7 +112,7 @@ def _limited(problem: Problem, rng: np.random.Generator) -> Problem:
     count = len(problem.windows)
     if count <= MAX_WINDOWS:
         return problem
-    return replace(problem, windows=problem.windows.pick(np.sort(rng.choice(count, MAX_WINDOWS, replace=False))))
+    return problem.on(problem.windows.pick(np.sort(rng.choice(count, MAX_WINDOWS, replace=False))))
 
 
 def bootstrap(losses: Sequence[Array], rng: np.random.Generator, num_draws: int = 400) -> Array:

@@ -9,7 +9,7 @@ from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.signal import Array
 from gapless.identify.problem import Problem
 from gapless.identify.solve import Solution
-from gapless.sim.prediction.windows import Windows
+from gapless.identify.starts import moved_start, start_errors
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
@@ -92,24 +92,18 @@ def fit_errors(problem: Problem, names: Sequence[str], row: Array, rng: np.rando
 def start_spread(problem: Problem, row: Array, rng: np.random.Generator, num_draws: int = 6) -> Array:
     """Returns the error of predictions that comes from noise in the start state alone.
 
-    Shape (num_windows, num_steps, num_measurements). The value and the slope of each start are shaken by the noise
-    of the readings (the slope of a parabola through three samples has noise sqrt(1/2) * sigma * rate).
+    Shape (num_windows, num_steps, num_measurements).
     """
-    windows, noise = problem.windows, problem.windows.noise
-    rate_hz = problem.predictor.blueprint.project.rate_hz
+    windows = problem.windows
+    value_sd, slope_sd = start_errors(windows, problem.predictor.blueprint.project.rate_hz)
     plain = problem.predictor.predict(windows, row[None])[0, :, 1:]
     squares = np.zeros_like(plain)
     for _ in range(num_draws):
-        start = windows.start + noise * rng.standard_normal(windows.start.shape)
-        slope = windows.slope + noise * rate_hz * np.sqrt(0.5) * rng.standard_normal(windows.slope.shape)
-        shaken = _with_start(windows, start, slope)
+        value = value_sd * rng.standard_normal(windows.start.shape)
+        slope = slope_sd * rng.standard_normal(windows.slope.shape)
+        shaken = moved_start(windows, value, slope)
         squares += (problem.predictor.predict(shaken, row[None])[0, :, 1:] - plain) ** 2
     return np.sqrt(squares / num_draws)
-
-
-def _with_start(windows: Windows, start: Array, slope: Array) -> Windows:
-    parts = (windows.commands, windows.history, windows.measured)
-    return Windows(*parts, start, slope, windows.track, windows.first_row, windows.noise)
 
 
 def verdict(

@@ -6,6 +6,7 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
+from gapless.identify.starts import Starts, find_starts
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows
@@ -25,6 +26,7 @@ class Problem:
         free: Columns of the predictor's space that may move.
         base: (num_parameters,) the row that the others keep.
         sigma: (num_measurements,) weight of each column is 1 / sigma.
+        starts: How errors of the start states are discounted; None before `at`.
     """
 
     predictor: Predictor
@@ -32,6 +34,7 @@ class Problem:
     free: tuple[int, ...]
     base: Array
     sigma: Array
+    starts: Starts | None = None
 
     @property
     def space(self) -> ParameterSpace:
@@ -58,13 +61,30 @@ class Problem:
         """Returns robust weighted residuals, (num_rows, num_windows, num_per_window); unknown ones are 0."""
         weighted = self.errors(self.rows(unit)) / self.sigma
         weighted = np.nan_to_num(np.clip(weighted, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        return robust(weighted).reshape(len(unit), len(self.windows), -1)
+        weighted = weighted.reshape(len(unit), len(self.windows), -1)
+        return robust(weighted if self.starts is None else self.starts.discount(weighted))
+
+    def cost(self, row: Array) -> float:
+        """Returns half the sum of squares of a whole row's residuals."""
+        return 0.5 * float(np.sum(self.residuals(self.unit(row)[None]) ** 2))
+
+    def on(self, windows: Windows) -> "Problem":
+        """Returns the problem on other windows."""
+        return replace(self, windows=windows, starts=None)
+
+    def at(self, row: Array) -> "Problem":
+        """Returns the problem with errors of the start states discounted as they show under a row."""
+        return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma))
 
     def reweighted(self, row: Array) -> "Problem":
-        """Returns the problem with each column weighted by its noise and its present error together."""
-        error = self.errors(row[None])[0]
-        typical = 1.4826 * np.nanmedian(np.abs(error), axis=(0, 1))
-        return replace(self, sigma=np.sqrt(self.windows.noise**2 + typical**2))
+        """Returns the problem with each column weighted by its noise, or by its present error where that is more."""
+        noise = self.windows.noise
+        starts = find_starts(self.predictor, self.windows, row, noise)
+        error = self.errors(row[None])
+        weighted = np.nan_to_num(error / noise).reshape(1, len(self.windows), -1)
+        left = np.where(np.isfinite(error), starts.left_over(weighted).reshape(error.shape), np.nan)
+        typical = 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise
+        return replace(self, sigma=np.maximum(noise, typical), starts=None)
 
 
 def robust(residual: Array) -> Array:

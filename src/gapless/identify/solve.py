@@ -63,6 +63,7 @@ def solve(
     for k, (step, max_iterations) in enumerate(schedule):
         done = k / len(schedule)
         report = None if progress is None else _reporter(progress, done, 1 / (len(schedule) * max_iterations))
+        problem = problem.at(problem.rows(unit[None])[0])
         unit = _minimise(problem, unit, step, max_iterations, report)
     if progress is not None:
         progress("fit", 1.0)
@@ -108,11 +109,12 @@ def _minimise(
     return np.clip(found.ravel(), 0.0, 1.0)
 
 
-def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64) -> tuple[Array, float]:
-    """Looks for a row without any slopes, for landscapes that contact makes rugged; returns it and its cost.
+def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64) -> Array:
+    """Looks for a good row without any slopes, for landscapes that contact makes rugged; returns it.
 
     Draws from the bounds, some of them near the model as written; then from ever smaller clouds about the best.
     """
+    problem = problem.at(problem.base)
     centre = problem.unit(problem.base)
     tries = rng.uniform(0.0, 1.0, (num_tries, len(centre)))
     tries = centre + rng.uniform(0.0, 1.0, (num_tries, 1)) * (tries - centre)
@@ -120,7 +122,7 @@ def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64) -> t
     for spread in (0.1, 0.1, 0.05, 0.05, 0.02, 0.02):
         cloud = np.clip(best + spread * rng.standard_normal((num_tries // 2, len(centre))), 0.0, 1.0)
         best, cost = _best_of(problem, cloud, best, cost)
-    return problem.rows(best[None])[0], cost
+    return problem.rows(best[None])[0]
 
 
 def _best_of(problem: Problem, units: Array, best: Array, cost: float) -> tuple[Array, float]:
@@ -145,6 +147,7 @@ def _summary(problem: Problem, unit: Array, step: float) -> Solution:
     information = np.einsum("wri,wrj->ij", jacobian, jacobian)
     inverse = np.linalg.inv(information + PRIOR**2 * np.eye(len(unit)))
     gradients = np.einsum("wri,wr->wi", jacobian, residual)
+    gradients -= gradients.mean(axis=0)  # at a bound they push one way, which says nothing of the spread
     spread = gradients.T @ gradients * len(residual) / max(1, len(residual) - len(unit))
     covariance = inverse @ (spread + PRIOR**2 * np.eye(len(unit))) @ inverse
     unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written

@@ -60,7 +60,7 @@ def identify(
     judged = (
         make_problem(evidence, evidence.space, held, window_s, rng)
         if held
-        else replace(train, windows=train.windows.pick(np.zeros(0, np.intp)))
+        else train.on(train.windows.pick(np.zeros(0, np.intp)))
     )
     train_errors = fit_errors(train, _names(evidence, fitted), solution.row, rng)
     held_errors = fit_errors(judged, _names(evidence, held), solution.row, rng)
@@ -112,11 +112,11 @@ def fit(problem: Problem, rng: np.random.Generator, progress: Progress | None = 
     It starts at the model as written; where a search without slopes finds better than that leads to, there too.
     Weights are then taken anew from the better of the two, so that no signal swamps another.
     """
-    few = replace(problem, windows=limited(problem.windows, rng, FEW_WINDOWS))
+    few = problem.on(limited(problem.windows, rng, FEW_WINDOWS))
     brief = ((COARSE, 4), (MEDIUM, 6))
     better = solve(few, problem.base, brief, _part(progress, 0.0, 0.3))
-    row, cost = search(few, rng)
-    if cost < better.cost:
+    row, judge = search(few, rng), few.at(better.row)
+    if judge.cost(row) < judge.cost(better.row):
         better = solve(few, row, brief, _part(progress, 0.3, 0.2))
     return solve(problem.reweighted(better.row), better.row, progress=_part(progress, 0.5, 0.5))
 

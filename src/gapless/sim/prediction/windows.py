@@ -69,10 +69,11 @@ def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: f
     num_past = max(1, int(np.ceil(history_s * project.rate_hz)))
     longest = max(len(track.measured) - 1 for track in tracks)
     num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
+    skipped = num_past if project.commands and window_s > 0 else 0
     places = [
         (index, row)
         for index, track in enumerate(tracks)
-        for row in range(0, 1 if window_s == 0 else max(1, len(track.measured) - num_steps), num_steps)
+        for row in _first_rows(len(track.measured), num_steps, skipped, window_s == 0)
         if np.isfinite(track.measured[row]).all()
     ]
     pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
@@ -82,6 +83,14 @@ def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: f
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
     noise = np.sqrt(np.mean([track.noise**2 for track in tracks], axis=0))
     return Windows(*stacked, track=where[:, 0], first_row=where[:, 1], noise=noise)
+
+
+def _first_rows(num_rows: int, num_steps: int, skipped: int, whole: bool) -> range:
+    """Returns where windows begin: not before the commands that a delay still holds are known, if the log is long."""
+    if whole:
+        return range(1)
+    begin = skipped if num_rows - num_steps > 4 * skipped else 0
+    return range(begin, max(begin + 1, num_rows - num_steps), num_steps)
 
 
 def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array, ...]:

@@ -1,0 +1,73 @@
+"""Errors in the start state of a window: how they show in its residuals, and how they are discounted.
+
+Each window starts at a measured state, which is wrong by noise. That error runs through the whole window and looks
+like a parameter: a start velocity that lags looks like a delay. To first order the residuals of a window are
+r = r0 + A e, with e ~ N(0, 1) the errors of its start in units of their standard deviation. Weighting them with
+(1 + A A^T)^(-1/2) is the same as fitting e in every window along with the parameters.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import Windows
+
+SLOPE_NOISE = np.sqrt(0.5)  # of a parabola through three samples, in units of noise * rate
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The directions in which start errors move the residuals of each window.
+
+    Attributes:
+        directions: (num_windows, num_residuals, num_directions) orthonormal columns U of A = U diag(d) V^T.
+        shrink: (num_windows, num_directions) 1 / sqrt(1 + d^2).
+    """
+
+    directions: Array
+    shrink: Array
+
+    def discount(self, residual: Array) -> Array:
+        """Returns (1 + A A^T)^(-1/2) r for residuals (num_rows, num_windows, num_residuals)."""
+        return self._scaled(residual, self.shrink)
+
+    def left_over(self, residual: Array) -> Array:
+        """Returns (1 + A A^T)^(-1) r: the residuals after the likeliest start errors are taken out."""
+        return self._scaled(residual, self.shrink**2)
+
+    def _scaled(self, residual: Array, factor: Array) -> Array:
+        along = np.einsum("wmd,rwm->rwd", self.directions, residual)
+        return residual + np.einsum("wmd,rwd->rwm", self.directions, along * (factor - 1.0))
+
+
+def start_errors(windows: Windows, rate_hz: float) -> tuple[Array, Array]:
+    """Returns the standard deviations of start values and of start slopes, (num_measurements,) each."""
+    return windows.noise, windows.noise * rate_hz * SLOPE_NOISE
+
+
+def moved_start(windows: Windows, value: Array, slope: Array) -> Windows:
+    """Returns windows whose starts are moved by (..., num_measurements) values and slopes."""
+    parts = (windows.commands, windows.history, windows.measured, windows.start + value, windows.slope + slope)
+    return Windows(*parts, windows.track, windows.first_row, windows.noise)
+
+
+def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Starts:
+    """Returns the start directions of windows under a row, by differences of one standard deviation each way.
+
+    Costs 4 predictions per measured column.
+    """
+    num_windows, num_columns = len(windows), windows.measured.shape[2]
+    value_sd, slope_sd = start_errors(windows, predictor.blueprint.project.rate_hz)
+    steps = np.concatenate([np.diag(value_sd), np.zeros((num_columns, num_columns))])
+    slopes = np.concatenate([np.zeros((num_columns, num_columns)), np.diag(slope_sd)])
+    index = np.tile(np.arange(num_windows), 4 * num_columns)
+    value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
+    slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
+    shown = predictor.predict(moved_start(windows.pick(index), value, slope), row[None])[0, :, 1:]
+    up, down = np.split(shown.reshape(4 * num_columns, num_windows, -1, num_columns), 2)
+    effect = (up - down) / 2 / sigma
+    effect = np.where(np.isfinite(windows.measured[:, 1:]), effect, 0.0).reshape(2 * num_columns, num_windows, -1)
+    directions, sizes, _ = np.linalg.svd(np.moveaxis(effect, 0, -1), full_matrices=False)
+    return Starts(directions, 1.0 / np.sqrt(1.0 + sizes**2))
