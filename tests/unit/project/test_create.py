@@ -140,3 +140,24 @@ def test_awkward_names_survive(tmp_path: Path) -> None:
     assert project.name == "no"
     assert project.rate_hz == 100.0
     assert list(read_logs(project)[0].episode.measurements.times_s) == pytest.approx([0, 0.01, 0.02])
+
+
+CART = """<mujoco><worldbody><body name="cart"><joint name="cart" type="slide" axis="1 0 0"/>
+<geom name="cart" size=".1" mass="1"/></body></worldbody>
+<actuator><motor name="drive" joint="cart"/>{more}</actuator></mujoco>"""
+
+
+def test_the_only_column_left_commands_the_only_actuator_left(tmp_path: Path) -> None:
+    (tmp_path / "robot.xml").write_text(CART.format(more=""))
+    log = write_csv(tmp_path / "run.csv", {"time_s": [0, 1, 2], "voltage": [0, 1, 0], "cart": [0, 0, 1]})
+    result = new_project(tmp_path / "robot.xml", log, tmp_path / "made")
+    assert [command.actuator for command in load_project(tmp_path / "made").commands] == ["drive"]
+    assert not [note for note in result.notes if note.level == "warning"]
+
+
+def test_an_actuator_without_a_column_is_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "robot.xml").write_text(CART.format(more='<motor name="brake" joint="cart"/>'))
+    log = write_csv(tmp_path / "run.csv", {"time_s": [0, 1, 2], "voltage": [0, 1, 0], "cart": [0, 0, 1]})
+    result = new_project(tmp_path / "robot.xml", log, tmp_path / "made")
+    warned = [note.where for note in result.notes if note.level == "warning"]
+    assert warned == ["actuator drive", "actuator brake"]

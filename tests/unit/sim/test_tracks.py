@@ -146,14 +146,14 @@ def test_windows_tile_the_tracks_and_pad_with_nan(project: Project) -> None:
         tracks.append(make_track(project, episode(project, times_s, smooth_signals(times_s), commands)))
     windows = cut(project, tracks, 0.2, history_s=0.03)
     assert list(zip(windows.track, windows.first_row, strict=True)) == [
-        *((0, row) for row in (0, 20, 40, 60, 80)),
-        *((1, row) for row in (0, 20)),
-    ]
+        *((0, row) for row in (3, 23, 43, 63)),
+        *((1, row) for row in (3, 23)),
+    ]  # the first 3 rows are only the history of the first window
     assert windows.num_steps == 20
-    assert np.array_equal(windows.commands[1, :, 0], np.arange(20, 40))
-    assert np.array_equal(windows.history[1, :, 0], [17, 18, 19])
-    assert np.array_equal(windows.history[0, :, 0], [0, 0, 0])
-    assert np.array_equal(windows.measured[2], tracks[0].measured[40:61])
+    assert np.array_equal(windows.commands[1, :, 0], np.arange(23, 43))
+    assert np.array_equal(windows.history[1, :, 0], [20, 21, 22])
+    assert np.array_equal(windows.history[0, :, 0], [0, 1, 2])
+    assert np.array_equal(windows.measured[2], tracks[0].measured[43:64])
     whole = cut(project, tracks, 0.0)
     assert len(whole) == 2
     assert np.isnan(whole.measured[1, 46:]).all()

@@ -67,7 +67,9 @@ def guess_columns(
         if found is not None and (found.key not in best or best[found.key].score < found.score):
             best[found.key] = _with_degrees(model, found, values)
     chosen = {guess.column: guess for guess in best.values()}
+    chosen |= _by_elimination(model, [column for column in columns if column not in chosen], parts, chosen)
     notes = [_note(chosen.get(column), column) for column in columns]
+    notes += _idle_notes(model, chosen)
     ordered = [chosen[column] for column in columns if column in chosen]
     commands = [g for g in ordered if g.quantity == "command"]
     measured = [g for g in ordered if g.quantity != "command"]
@@ -76,6 +78,30 @@ def guess_columns(
         tuple(_measurement(model, g) for g in measured),
         tuple(notes),
     )
+
+
+def _by_elimination(
+    model: mujoco.MjModel, left: list[str], parts: Mapping[str, Sequence[str]], chosen: Mapping[str, Guess]
+) -> dict[str, Guess]:
+    """Maps columns to actuators that nothing commands, in their order, where there are as many of each."""
+    idle = _idle(model, chosen)
+    spoken = [column for column in left if any(_ROLES.get(word) == "command" for word in parts[column])]
+    for columns in (spoken, left):
+        if idle and len(columns) == len(idle):
+            reason = "columns and actuators are left in equal number, taken in order"
+            pairs = zip(columns, idle, strict=True)
+            return {c: Guess(c, "actuator", name, "command", 0, 1.0, 0.5, reason) for c, name in pairs}
+    return {}
+
+
+def _idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
+    driven = {guess.name for guess in chosen.values() if guess.quantity == "command"}
+    return [name for name in names(model, "actuator") if name not in driven]
+
+
+def _idle_notes(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[Note]:
+    text = "no column commands it, so that simulation leaves it alone: add its column to gapless.yaml"
+    return [Note("warning", f"actuator {name}", text) for name in _idle(model, chosen)]
 
 
 def _measurement(model: mujoco.MjModel, guess: Guess) -> MeasurementMap:
