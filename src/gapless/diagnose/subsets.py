@@ -8,7 +8,6 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.identify.outcome import start_spread
 from gapless.identify.problem import Problem
 from gapless.identify.solve import COARSE, MEDIUM, Solution, search, solve
 from gapless.identify.verb import make_problem
@@ -75,8 +74,8 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
         alone={d: window_losses(judged, solution.row) for d, solution in alone.items()},
         without={d: window_losses(judged, row) for d, row in without.items()},
         full=window_losses(judged, full.row),
-        noise_before=residual_to_noise(judged, space.nominal, rng),
-        noise_after=residual_to_noise(judged, full.row, rng),
+        noise_before=judged.to_noise(space.nominal),
+        noise_after=judged.to_noise(full.row),
         full_row=full.row,
     )
     losses.alone["numerics"] = _numerics(evidence, judged)
@@ -94,12 +93,6 @@ def window_losses(problem: Problem, row: Array) -> Array:
     """Returns the mean robust loss of each window under a row, (num_windows,)."""
     known = np.isfinite(problem.windows.measured[:, 1:]).sum(axis=(1, 2))
     return np.sum(problem.residuals(problem.unit(row)[None])[0] ** 2, axis=1) / np.maximum(known, 1)
-
-
-def residual_to_noise(problem: Problem, row: Array, rng: np.random.Generator) -> float:
-    """Returns the root mean square error in units of what noise in readings and starts explains [1]."""
-    floor = np.sqrt(problem.windows.noise**2 + start_spread(problem, row, rng) ** 2)
-    return float(np.sqrt(np.nanmean((problem.errors(row[None])[0] / floor) ** 2)))
 
 
 def _numerics(evidence: Evidence, judged: Problem) -> Array:

@@ -8,12 +8,10 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.signal import Array
 from gapless.identify.problem import Problem
-from gapless.identify.solve import Solution
-from gapless.identify.starts import moved_start, start_errors
+from gapless.identify.solve import AT_BOUND, Solution
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
-AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 
 
 def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
@@ -70,7 +68,7 @@ def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tu
     return tuple(found[:most])
 
 
-def fit_errors(problem: Problem, names: Sequence[str], row: Array, rng: np.random.Generator) -> FitErrors:
+def fit_errors(problem: Problem, names: Sequence[str], row: Array) -> FitErrors:
     """Returns the errors of a problem's windows before and after a fit."""
     if not len(problem.windows):
         return FitErrors(tuple(names), {}, None, None, None)
@@ -78,32 +76,14 @@ def fit_errors(problem: Problem, names: Sequence[str], row: Array, rng: np.rando
     rms = np.sqrt(np.nanmean(error**2, axis=(1, 2)))
     columns = problem.predictor.blueprint.project.measurement_names
     noise = problem.windows.noise
-    floor = np.sqrt(noise**2 + start_spread(problem, row, rng) ** 2)
     weighted = np.sqrt(np.nanmean((error / noise) ** 2, axis=(1, 2, 3)))
     return FitErrors(
         tuple(names),
         {name: {"before": float(rms[0, k]), "after": float(rms[1, k])} for k, name in enumerate(columns)},
         float(weighted[0]),
         float(weighted[1]),
-        float(np.sqrt(np.nanmean((error[1] / floor) ** 2))),
+        problem.to_noise(row),
     )
-
-
-def start_spread(problem: Problem, row: Array, rng: np.random.Generator, num_draws: int = 6) -> Array:
-    """Returns the error of predictions that comes from noise in the start state alone.
-
-    Shape (num_windows, num_steps, num_measurements).
-    """
-    windows = problem.windows
-    value_sd, slope_sd = start_errors(windows, problem.predictor.blueprint.project.rate_hz)
-    plain = problem.predictor.predict(windows, row[None])[0, :, 1:]
-    squares = np.zeros_like(plain)
-    for _ in range(num_draws):
-        value = value_sd * rng.standard_normal(windows.start.shape)
-        slope = slope_sd * rng.standard_normal(windows.slope.shape)
-        shaken = moved_start(windows, value, slope)
-        squares += (problem.predictor.predict(shaken, row[None])[0, :, 1:] - plain) ** 2
-    return np.sqrt(squares / num_draws)
 
 
 def verdict(

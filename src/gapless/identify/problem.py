@@ -76,6 +76,15 @@ class Problem:
         """Returns the problem with errors of the start states discounted as they show under a row."""
         return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma))
 
+    def to_noise(self, row: Array) -> float:
+        """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
+        noise = self.windows.noise
+        error = self.errors(row[None])
+        weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        starts = find_starts(self.predictor, self.windows, row, noise)
+        left = starts.discount(weighted.reshape(1, len(self.windows), -1))
+        return float(np.sqrt(np.sum(left**2) / max(1, np.isfinite(error).sum())))
+
     def reweighted(self, row: Array) -> "Problem":
         """Returns the problem with each column weighted by its noise, or by its present error where that is more."""
         noise = self.windows.noise

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from mujoco import minimize
+from numpy.typing import NDArray
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
@@ -15,6 +16,7 @@ COARSE, MEDIUM, FINE = (
     0.03,
     0.01,
 )  # finite-difference steps as shares of the range; contact needs large ones
+AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 Progress = Callable[[str, float], None]
 
 
@@ -145,12 +147,28 @@ def _summary(problem: Problem, unit: Array, step: float) -> Solution:
     residual, up, down = values[0], *np.split(values[1:], 2)
     jacobian = np.moveaxis((up - down) / (above - below)[:, None, None], 0, -1)
     information = np.einsum("wri,wrj->ij", jacobian, jacobian)
-    inverse = np.linalg.inv(information + PRIOR**2 * np.eye(len(unit)))
     gradients = np.einsum("wri,wr->wi", jacobian, residual)
-    gradients -= gradients.mean(axis=0)  # at a bound they push one way, which says nothing of the spread
-    spread = gradients.T @ gradients * len(residual) / max(1, len(residual) - len(unit))
-    covariance = inverse @ (spread + PRIOR**2 * np.eye(len(unit))) @ inverse
+    covariance = _covariance(information, gradients, _pressed(unit, gradients.sum(axis=0)))
     unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
     return Solution(row, unit, covariance, information, 0.5 * float(np.sum(residual**2)))
+
+
+def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
+    """Tells which parameters lie at a bound that the data would have them cross."""
+    return ((unit < AT_BOUND) & (gradient > 0)) | ((unit > 1 - AT_BOUND) & (gradient < 0))
+
+
+def _covariance(information: Array, gradients: Array, pressed: NDArray[np.bool_]) -> Array:
+    """Returns the covariance of the free parameters; those pressed against a bound are held, each on its own."""
+    count = len(gradients)
+    curvature = information + PRIOR**2 * np.eye(len(information))
+    covariance = np.diag(1.0 / np.diag(curvature))
+    free = np.flatnonzero(~pressed)
+    if len(free):
+        moved = gradients[:, free] - gradients[:, free].mean(axis=0)
+        spread = moved.T @ moved * count / max(1, count - len(free)) + PRIOR**2 * np.eye(len(free))
+        inverse = np.linalg.inv(curvature[np.ix_(free, free)])
+        covariance[np.ix_(free, free)] = inverse @ spread @ inverse
+    return covariance

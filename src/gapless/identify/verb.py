@@ -62,8 +62,8 @@ def identify(
         if held
         else train.on(train.windows.pick(np.zeros(0, np.intp)))
     )
-    train_errors = fit_errors(train, _names(evidence, fitted), solution.row, rng)
-    held_errors = fit_errors(judged, _names(evidence, held), solution.row, rng)
+    train_errors = fit_errors(train, _names(evidence, fitted), solution.row)
+    held_errors = fit_errors(judged, _names(evidence, held), solution.row)
     determined = combinations(evidence.space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
     shown = judged if len(judged.windows) else train

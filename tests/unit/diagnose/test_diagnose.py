@@ -45,7 +45,6 @@ def test_a_perfect_model_has_no_gap(tmp_path: Path) -> None:
     assert result.advice[0].verb == "evaluate"
 
 
-@pytest.mark.xfail(strict=True, reason="what smoothing positions does to start rates passes for a gap")
 def test_a_perfect_model_has_no_gap_in_positions_alone(tmp_path: Path) -> None:
     assert diagnose(write_reality(tmp_path, {}, measurements=ANGLE, noise=NOISE[:1])).no_gap.probability > 0.5
 

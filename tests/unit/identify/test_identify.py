@@ -166,7 +166,6 @@ def test_a_fit_at_a_bound_is_flagged(bounded: IdentifyResult) -> None:
     assert bounded.verdict != "good"
 
 
-@pytest.mark.xfail(strict=True, reason="its spread holds the push against the bound, so it is said not to be told")
 def test_a_fit_at_a_bound_says_so(bounded: IdentifyResult) -> None:
     assert any("at a bound: actuator/motor/gain" in reason for reason in bounded.reasons)
 
