@@ -15,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 import gapless
 from gapless.core.distribution import Distribution, nominal_only
 from gapless.core.errors import InputError
-from gapless.core.interval import wilson
+from gapless.core.interval import Interval, wilson
 from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
@@ -94,7 +94,6 @@ def train(
     catalogue = Catalogue.open(project.directory)
     blueprint = compile_project(project)
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
-    task = load_task(project)
     begun = None if start is None else _policy_path(start)
     about = {
         "project": fingerprint(project),
@@ -106,25 +105,29 @@ def train(
     done = same(catalogue, "train", provenance)
     if done is not None:
         return _located(catalogue, done)
-    learner = _Learner(blueprint, task, distribution, config, seed, progress)
+    learner = _Learner(blueprint, load_task(project), distribution, config, seed, progress)
     if begun is not None:
         learner.take_up(begun)
+    return _located(catalogue, _finish(learner, catalogue, provenance))
+
+
+def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -> str:
+    """Trains, scores and keeps a learner, from where an interrupted training left it; returns the result's id."""
     halfway = same(catalogue, INTERRUPTED, provenance)
     if halfway is not None:
         learner.take_up(catalogue.artefact_path(halfway, POLICY))
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
     try:
         learner.learn()
-        rng = np.random.default_rng(seed + 1)
-        runs = score(blueprint, task, learner.policy(), distribution, config.num_trials, rng)
+        success = learner.score()
     except KeyboardInterrupt:
         steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
         catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps}, provenance)
         raise
-    success = wilson(int(runs.sum()), len(runs))
     num_steps = learner.num_done + int(learner.model.num_timesteps)
-    result = TrainResult(provenance.parents, "", "", num_steps, success, tuple(learner.curve), seed)
-    return _located(catalogue, keep_result(catalogue, result, provenance, learner.files()))
+    curve = tuple(learner.curve)
+    result = TrainResult(provenance.parents, "", "", num_steps, success, curve, learner.seed)
+    return keep_result(catalogue, result, provenance, learner.files())
 
 
 def _policy_path(start: str | Path) -> Path:
@@ -139,21 +142,6 @@ def _located(catalogue: Catalogue, identity: str) -> TrainResult:
     assert isinstance(result, TrainResult)
     path = catalogue.artefact_path(identity, POLICY).resolve()
     return replace(result, policy=str(path), policy_id=identity)
-
-
-def score(
-    blueprint: Blueprint,
-    task: Task,
-    policy: NetworkPolicy,
-    distribution: Distribution,
-    num_trials: int,
-    rng: np.random.Generator,
-) -> np.ndarray:
-    """Returns whether each of some fresh simulated runs succeeded, (num_trials,) bool."""
-    world = Simulation(blueprint, num_trials, distribution.space, noisy=True)
-    world.set_parameters(distribution.sample(rng, num_trials))
-    units = (blueprint.project.command_units, blueprint.project.measurement_units)
-    return run_policy(world, task, policy, rng, num_trials, units=units).success
 
 
 class _Learner:
@@ -174,6 +162,7 @@ class _Learner:
         self.config = config
         self.curve: list[tuple[int, float]] = []
         self.num_done = 0
+        self.seed = seed
         self._progress = progress
         self.model = PPO(
             "MlpPolicy",
@@ -205,6 +194,16 @@ class _Learner:
             self.curve.append((num_timesteps, float(np.mean(recent))))
         if self._progress is not None:
             self._progress("train", min(1.0, num_timesteps / self.config.num_steps))
+
+    def score(self) -> Interval:
+        """Returns the success of the policy in fresh draws of the worlds it was trained in."""
+        num_trials, rng = self.config.num_trials, np.random.default_rng(self.seed + 1)
+        distribution, blueprint = self.env.distribution, self.env.world.blueprint
+        world = Simulation(blueprint, num_trials, distribution.space, noisy=True)
+        world.set_parameters(distribution.sample(rng, num_trials))
+        units = (blueprint.project.command_units, blueprint.project.measurement_units)
+        success = run_policy(world, self.env.task, self.policy(), rng, num_trials, units=units).success
+        return wilson(int(success.sum()), len(success))
 
     def policy(self) -> NetworkPolicy:
         """Returns the policy as plain numbers."""
