@@ -2,9 +2,9 @@
 
     python benchmarks/loop.py [--examples balance push] [--seeds 10 11 ... 19] [--trials 100] [--out FILE.json]
 
-Per example: one policy is trained in the model as written, and two are trained on from it: `wide` in ranges
-hand-set as one would without any log, and `family` in the very ranges that the twins are drawn from, which nobody
-has of a real robot. Per twin: all three are tried, then `gapless loop` closes the gap with at most 12 episodes of
+Per example: one policy is trained in the model as written, and three are trained on from it: `longer` in the model
+as written (the control: is it only the training?), `wide` in ranges hand-set as one would without any log, and
+`family` in the very ranges that the twins are drawn from, which nobody has of a real robot. Per twin: all are tried, then `gapless loop` closes the gap with at most 12 episodes of
 that twin and the same number of training steps, and its policy is tried. Trials only score; no one sees them.
 
 Twin 0 is the demo's, and twins 100 and up were used while tuning; 10 to 19 are for the table.
@@ -81,7 +81,7 @@ FAMILY = {
         "world/tilt/y": (-0.01, 0.01),
     },
 }
-COLUMNS = ("before", "wide", "family", "closed")
+COLUMNS = ("before", "longer", "wide", "family", "closed")
 
 
 def write_ranges(limits: dict[str, tuple[float, float]], path: Path) -> Path:
@@ -100,7 +100,8 @@ def run_example(example: str, seeds: list[int], trials: int, scratch: Path) -> d
     base = copy_example(example, scratch / f"{example}-base")
     shutil.rmtree(base / "logs", ignore_errors=True)
     first = train(base, config=config.first, seed=0)
-    others = {
+    others = {"longer": train(base, start=first.policy, config=config.last, seed=0)}
+    others |= {
         name: train(
             base,
             write_ranges(table[example], scratch / f"{name}.json"),
