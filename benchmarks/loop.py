@@ -4,8 +4,9 @@
 
 Per example: one policy is trained in the model as written, and three are trained on from it: `longer` in the model
 as written (the control: is it only the training?), `wide` in ranges hand-set as one would without any log, and
-`family` in the very ranges that the twins are drawn from, which nobody has of a real robot. Per twin: all are tried, then `gapless loop` closes the gap with at most 12 episodes of
-that twin and the same number of training steps, and its policy is tried. Trials only score; no one sees them.
+`family` in the very ranges that the twins are drawn from, which nobody has of a real robot. Per twin: all are tried,
+then `gapless loop` closes the gap with at most 12 episodes of that twin and the same number of training steps, and
+its policy is tried. Trials only score; no one sees them.
 
 Twin 0 is the demo's, and twins 100 and up were used while tuning; 10 to 19 are for the table.
 """
