@@ -8,7 +8,7 @@ from architecture.tree import named, tracked_files
 # Where packages come from, and where one machine keeps its files, is nobody else's business. The pieces are
 # joined here so that this file does not match itself.
 _HOSTS = ["py" + "pi.org", "python" + "hosted.org", "download." + "pytorch", "ana" + "conda.org"]
-_OPTIONS = ["extra-" + "index-url", "--index" + "-url", "--find" + "-links", "trusted" + "-host"]
+_OPTIONS = ["extra-" + "index" + "-url", "--index" + "-url", "--find" + "-links", "trusted" + "-host"]
 _FOLDERS = ["ro" + r"ot\b", "wo" + r"rk\b", "op" + r"t\b", "ho" + r"me/\w", "Us" + r"ers/\w"]
 
 HOST = re.compile("|".join(re.escape(text) for text in _HOSTS + _OPTIONS), re.IGNORECASE)
@@ -36,7 +36,7 @@ def test_no_file_names_a_package_host_or_a_path_of_one_machine() -> None:
     "text",
     [
         "https://files.python" + "hosted.org/x.whl",
-        "pip install --extra-" + "index-url somewhere",
+        "pip install --extra-" + "index" + "-url somewhere",
         "cd /wo" + "rk/main",
         "torch @ file:///op" + "t/wheels/torch.whl",
         '"/ro' + 'ot"',

@@ -31,7 +31,6 @@ class Losses:
         full: All parameters fitted.
         noise_before: Ratio of residual to noise with the model as written [1].
         noise_after: The same with all parameters fitted [1].
-        full_row: (num_parameters,) the fit of all.
     """
 
     none: Array
@@ -40,7 +39,6 @@ class Losses:
     full: Array
     noise_before: float
     noise_after: float
-    full_row: Array
 
 
 def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress | None) -> Losses:
@@ -76,7 +74,6 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
         full=window_losses(judged, full.row),
         noise_before=judged.to_noise(space.nominal),
         noise_after=judged.to_noise(full.row),
-        full_row=full.row,
     )
     losses.alone["numerics"] = _numerics(evidence, judged)
     return losses

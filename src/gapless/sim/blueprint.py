@@ -1,6 +1,6 @@
 """A project compiled for simulation: what does not depend on the number of worlds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
@@ -89,8 +89,3 @@ def finer(blueprint: Blueprint, factor: int) -> Blueprint:
 
 
 EMPTY_SPACE = ParameterSpace(())
-
-
-def with_model(blueprint: Blueprint, model: mujoco.MjModel) -> Blueprint:
-    """Returns the blueprint with another model of the same layout, such as a twin's."""
-    return replace(blueprint, model=model, reader=Reader.of(blueprint.project, model))

@@ -79,7 +79,6 @@ def losses(alone: dict[str, float], without: dict[str, float], full: float) -> L
         full=full * one,
         noise_before=5.0,
         noise_after=1.0,
-        full_row=np.zeros(2),
     )
 
 
