@@ -135,7 +135,7 @@ def train(
         Path | None, typer.Option(metavar="FILE", help="result of randomize; default: the model as written")
     ] = None,
     start: Annotated[Path | None, typer.Option(metavar="POLICY.npz", help="policy to go on from")] = None,
-    steps: Annotated[int, typer.Option(min=1, help="control steps over all worlds")] = 300_000,
+    steps: Annotated[int, typer.Option(min=1, help="control steps over all worlds")] = 600_000,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:

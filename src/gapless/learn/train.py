@@ -52,7 +52,7 @@ class TrainConfig:
         num_trials: Fresh runs in simulation that score the result.
     """
 
-    num_steps: int = 300_000
+    num_steps: int = 600_000
     num_worlds: int = 64
     history_s: float = 0.12
     layers: tuple[int, ...] = (64, 64)

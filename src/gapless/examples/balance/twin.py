@@ -12,9 +12,9 @@ def make(seed: int = 0, num_worlds: int = 1) -> Twin:
     rng = np.random.default_rng([1986, seed])
     imperfections = Imperfections(
         parameters={
-            "actuator/*/delay": rng.uniform(0.01, 0.035),
-            "actuator/motor/gain": rng.uniform(0.65, 1.0),
-            "joint/cart/frictionloss": rng.uniform(0.05, 0.35),
+            "actuator/*/delay": rng.uniform(0.05, 0.08),
+            "actuator/motor/gain": rng.uniform(0.4, 0.65),
+            "joint/cart/frictionloss": rng.uniform(0.2, 0.6),
             "joint/cart/damping": rng.uniform(0.5, 1.5),
             "joint/pole/damping": rng.uniform(0.001, 0.004),
             "body/pole/mass": 0.15 * rng.uniform(0.8, 1.4),

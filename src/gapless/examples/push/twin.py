@@ -13,7 +13,7 @@ def make(seed: int = 0, num_worlds: int = 1) -> Twin:
     friction = 0.4 * rng.uniform(0.45, 0.8)
     imperfections = Imperfections(
         parameters={
-            "actuator/*/delay": rng.uniform(0.03, 0.08),
+            "actuator/*/delay": rng.uniform(0.02, 0.06),
             "actuator/servo_x/kp": 120 * rng.uniform(0.5, 0.8),
             "actuator/servo_y/kp": 120 * rng.uniform(0.5, 0.8),
             "joint/tip_x/frictionloss": rng.uniform(0.1, 0.6),
@@ -22,8 +22,8 @@ def make(seed: int = 0, num_worlds: int = 1) -> Twin:
             "joint/tip_y/backlash": rng.uniform(0.0, 0.003),
             "geom/puck/friction": friction,
             "body/puck/mass": 0.25 * rng.uniform(0.7, 1.5),
-            "measurement/puck_x/bias": rng.uniform(-0.02, 0.02),
-            "measurement/puck_y/bias": rng.uniform(-0.02, 0.02),
+            "measurement/puck_x/bias": rng.uniform(-0.01, 0.01),
+            "measurement/puck_y/bias": rng.uniform(-0.01, 0.01),
             "world/tilt/x": rng.uniform(-0.01, 0.01),
             "world/tilt/y": rng.uniform(-0.01, 0.01),
         },
