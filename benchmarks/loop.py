@@ -59,7 +59,7 @@ WIDE = {
 FAMILY = {
     "balance": {
         "actuator/*/delay": (0.05, 0.08),
-        "actuator/motor/gain": (0.4, 0.65),
+        "actuator/motor/gain": (0.35, 0.55),
         "joint/cart/damping": (0.5, 1.5),
         "joint/cart/frictionloss": (0.2, 0.6),
         "joint/pole/damping": (0.001, 0.004),

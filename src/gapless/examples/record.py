@@ -37,14 +37,14 @@ def shove(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Ar
 def sway(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Array]:
     """Returns a motion that keeps the pole up with plain feedback while it sways the cart."""
     del start
-    size, rate_hz, phase = rng.uniform(0.1, 0.25, 3), rng.uniform(0.3, 2.0, 3), rng.uniform(0, 6.3, 3)
+    size, rate_hz, phase = rng.uniform(0.06, 0.15, 3), rng.uniform(0.3, 2.0, 3), rng.uniform(0, 6.3, 3)
     last: list[Array] = []
 
     def command(time_s: float, measured: Array) -> Array:
         last.append(measured)
         cart, pole = measured[0]
         cart_rate, pole_rate = (measured - last[max(0, len(last) - 3)])[0] / max(1, min(2, len(last) - 1)) * 50.0
-        push = 5.0 * pole + 0.9 * pole_rate + 0.6 * cart + 0.8 * cart_rate
+        push = 11.0 * pole + 2.2 * pole_rate + 1.4 * cart + 1.4 * cart_rate
         push += float(np.sum(size * np.sin(2 * np.pi * rate_hz * time_s + phase)))
         return np.array([[push]])
 

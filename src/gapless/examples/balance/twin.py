@@ -13,7 +13,7 @@ def make(seed: int = 0, num_worlds: int = 1) -> Twin:
     imperfections = Imperfections(
         parameters={
             "actuator/*/delay": rng.uniform(0.05, 0.08),
-            "actuator/motor/gain": rng.uniform(0.4, 0.65),
+            "actuator/motor/gain": rng.uniform(0.35, 0.55),
             "joint/cart/frictionloss": rng.uniform(0.2, 0.6),
             "joint/cart/damping": rng.uniform(0.5, 1.5),
             "joint/pole/damping": rng.uniform(0.001, 0.004),
