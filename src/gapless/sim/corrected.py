@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
@@ -39,9 +40,22 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
             shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps
             actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
-    spec.meshdir = os.path.relpath(source.parent / spec.meshdir, folder.resolve())
-    spec.texturedir = os.path.relpath(source.parent / spec.texturedir, folder.resolve())
-    return spec.to_xml()
+    return _moved(spec.to_xml(), source.parent, folder.resolve())
+
+
+def _moved(xml: str, source: Path, folder: Path) -> str:
+    """Returns a model written for one folder such that it finds its meshes and textures from another.
+
+    This is done on the text: a spec looks for its files from where it was read, not from where it will be written.
+    """
+    root = ElementTree.fromstring(xml)
+    compiler = root.find("compiler")
+    if compiler is None:
+        compiler = ElementTree.Element("compiler")
+        root.insert(0, compiler)
+    for name in ("meshdir", "texturedir"):
+        compiler.set(name, os.path.relpath(source / compiler.get(name, "."), folder))
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjModel) -> None:

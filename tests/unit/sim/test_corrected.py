@@ -108,3 +108,24 @@ def test_the_model_as_written_stays_as_it_is(tmp_path: Path) -> None:
     again = corrected(tmp_path / "b", blueprint, nominal)
     by_row, by_model = both(blueprint, nominal, again)
     np.testing.assert_allclose(by_model, by_row, rtol=0, atol=1e-9)
+
+
+MESHED = """<mujoco><compiler meshdir="assets"/><asset><mesh file="wedge.obj"/></asset>
+  <worldbody><body name="link"><joint name="hinge" axis="0 1 0"/><geom type="mesh" mesh="wedge"/></body></worldbody>
+  <actuator><motor name="motor" joint="hinge"/></actuator></mujoco>"""
+WEDGE = "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def test_a_corrected_model_in_another_folder_finds_its_meshes(tmp_path: Path) -> None:
+    (tmp_path / "model" / "assets").mkdir(parents=True)
+    (tmp_path / "model" / "assets" / "wedge.obj").write_text(WEDGE)
+    (tmp_path / "model" / "arm.xml").write_text(MESHED)
+    write_project(tmp_path, "", {"cmd": "{actuator: motor}"}, {"q": "{joint: hinge, quantity: position}"})
+    text = (tmp_path / "gapless.yaml").read_text().replace("robot.xml", "model/arm.xml")
+    (tmp_path / "gapless.yaml").write_text(text)
+    blueprint = compile_project(load_project(tmp_path))
+    far = tmp_path / "results" / "fit"
+    far.mkdir(parents=True)
+    xml = corrected_xml(blueprint, space_of(blueprint, "joint/hinge/damping"), np.array([0.5]), far)
+    (far / "model.xml").write_text(xml)
+    assert mujoco.MjModel.from_xml_path(str(far / "model.xml")).dof_damping[0] == 0.5
