@@ -96,6 +96,7 @@ def run_trials(
         if progress is not None:
             progress("run", count / num_trials)
 
+    report(0)
     task, runner = load_task(project), load_policy(policy)
     check_fits(runner, task, policy)
     return run_policy(

@@ -1,6 +1,6 @@
 """Assembles the page: one HTML file with everything inside it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +29,9 @@ class Source:
     seed: int | None
 
 
-def render_page(title: str, results: Mapping[str, Result], *, code_version: str, made_at: str) -> str:
+def render_page(
+    title: str, results: Mapping[str, Result], *, code_version: str, made_at: str, folder: Path | None = None
+) -> str:
     """Returns the results as one self-contained HTML page: no scripts, no fonts, nothing from a network.
 
     Args:
@@ -40,13 +42,20 @@ def render_page(title: str, results: Mapping[str, Result], *, code_version: str,
             names that have no place on the page are listed in its footer.
         code_version: Version of gapless that made the results.
         made_at: When the page was made, as it is to be printed.
+        folder: The project folder; files in it are named from there, so that the page can be sent to anyone.
 
     Raises:
         InputError: If a name holds the record of another verb.
     """
     parts = collect(results)
-    about = {"title": title, "code_version": code_version, "made_at": made_at}
+    about = {"title": title, "code_version": code_version, "made_at": made_at, "place": _place_in(folder)}
     return svg.legal(_environment().get_template("page.html").render(**about, **_context(parts)))
+
+
+def _place_in(folder: Path | None) -> Callable[[str], str]:
+    """Returns what names a file from a folder, where the file is in it."""
+    root = None if folder is None else folder.resolve()
+    return lambda path: str(Path(path).relative_to(root)) if root and Path(path).is_relative_to(root) else path
 
 
 def _context(parts: Parts) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
         {name: result for name, (_, result) in found.items()},
         code_version=gapless.__version__,
         made_at=made_at,
+        folder=project.directory,
     )
     path = Path(out) if out is not None else project.directory / "report.html"
     partial = path.with_name(f".{path.name}.part")

@@ -8,6 +8,7 @@ from dataclasses import fields, is_dataclass, replace
 from html.parser import HTMLParser
 from itertools import combinations
 from math import isfinite
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -185,3 +186,10 @@ def test_wrong_record_under_a_name_is_refused(make: Make) -> None:
 
 def test_results_without_a_place_are_named() -> None:
     assert "without a place on this page: new." in render({"new": NewResult((), "p", ())})
+
+
+def test_files_of_the_project_are_named_from_its_folder(make: Make, tmp_path: Path) -> None:
+    fit = replace(make("identify")["identify"], model=str(tmp_path / "fits" / "model.xml"))  # type: ignore[arg-type]
+    page = render_page("arm", {"identify": fit}, code_version="0", made_at="now", folder=tmp_path)
+    assert "fits/model.xml" in page
+    assert str(tmp_path) not in page

@@ -144,7 +144,7 @@ def _merged(notes: list[Note]) -> tuple[Note, ...]:
         groups.setdefault((note.level, key, re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", note.text)), []).append(note)
     merged: list[Note] = []
     for same in groups.values():
-        more = f" (and {len(same) - 1} more logs)" if len(same) > 1 else ""
+        more = f" (and {len(same) - 1} more log{'s' if len(same) > 2 else ''})" if len(same) > 1 else ""
         merged.append(Note(same[0].level, same[0].where, same[0].text + more))
     order = {"fault": 0, "warning": 1, "info": 2}
     return tuple(sorted(merged, key=lambda note: order[note.level]))
