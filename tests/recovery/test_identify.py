@@ -1,12 +1,15 @@
 """Identification finds what is known: the balance model with other parameters and noise plays reality."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gapless.examples.record import record, sway
+from gapless.core.protocols import Start
+from gapless.core.signal import Array
+from gapless.examples.record import record
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
@@ -49,14 +52,22 @@ def make_reality(folder: Path, seed: int) -> Path:
     world = Simulation(blueprint, 1, space_of(blueprint, *TRUTH), 1, noisy=True)
     world.set_parameters(np.array([list(TRUTH.values())]))
 
-    def steered(rng, start):  # type: ignore[no-untyped-def]
-        steer = sway(rng, start)
-        return lambda time_s, measured: steer(time_s, measured[:, :2])
-
     for k in range(NUM_LOGS):
-        episode = record(project, world, steered, 5.0, 10 * seed + k)
+        episode = record(project, world, rouse, 5.0, 10 * seed + k)
         write_log(project, replace(episode, source="real"))
     return folder
+
+
+def rouse(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Array]:
+    """Returns a motion that lets the pole lean far before it catches it, so that the pole's weight shows."""
+    del start
+    size, rate_hz, phase = rng.uniform(0.1, 0.25, 3), rng.uniform(0.3, 2.0, 3), rng.uniform(0, 6.3, 3)
+
+    def command(time_s: float, measured: Array) -> Array:
+        push = float(measured[0] @ [0.6, 5.0, 0.8, 0.9])  # cart, pole, and their rates
+        return np.array([[push + float(np.sum(size * np.sin(2 * np.pi * rate_hz * time_s + phase)))]])
+
+    return command
 
 
 @pytest.mark.parametrize("target", sorted(TRUTH))

@@ -36,7 +36,7 @@ SLOW = pytest.mark.slow  # both load torch, twice
 
 @pytest.mark.parametrize("verb", ["identify", pytest.param("train", marks=SLOW), pytest.param("loop", marks=SLOW)])
 def test_ctrl_c_is_one_line_and_leaves_the_catalogue_whole(verb: str, folder: Path) -> None:
-    status, said = interrupted([verb, str(folder)], folder / ".gapless" / "tables" / "artefacts" / "_delta_log", 4.0)
+    status, said = interrupted([verb, str(folder)], folder / ".gapless" / "tables" / "artefacts" / "_delta_log", 1.0)
     assert status == 130
     assert said.count("\n") == 1, said
     assert said.startswith("gapless: stopped")
