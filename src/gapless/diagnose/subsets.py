@@ -10,7 +10,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.problem import Problem
 from gapless.identify.solve import COARSE, MEDIUM, Solution, search, solve
-from gapless.identify.verb import make_problem
+from gapless.identify.verb import limited, make_problem
 from gapless.sim.blueprint import finer
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
@@ -45,8 +45,8 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
     """Fits all dimensions, each alone, and all but each; judges every fit on held-out windows."""
     fitted, held = evidence.split(())
     space = evidence.space
-    problem = _limited(make_problem(evidence, space, fitted, WINDOW_S, rng), rng)
-    judged = _limited(make_problem(evidence, space, held or fitted, WINDOW_S, rng), rng)
+    problem = _some(make_problem(evidence, space, fitted, WINDOW_S, rng), rng)
+    judged = _some(make_problem(evidence, space, held or fitted, WINDOW_S, rng), rng)
     judged = replace(judged, sigma=problem.sigma)
     done, total = 0, 1 + 2 * len(space.dimensions)
 
@@ -98,11 +98,8 @@ def _numerics(evidence: Evidence, judged: Problem) -> Array:
     return window_losses(replace(judged, predictor=fine), evidence.space.nominal)
 
 
-def _limited(problem: Problem, rng: np.random.Generator) -> Problem:
-    count = len(problem.windows)
-    if count <= MAX_WINDOWS:
-        return problem
-    return problem.on(problem.windows.pick(np.sort(rng.choice(count, MAX_WINDOWS, replace=False))))
+def _some(problem: Problem, rng: np.random.Generator) -> Problem:
+    return problem.on(limited(problem.windows, rng, MAX_WINDOWS))
 
 
 def bootstrap(losses: Sequence[Array], rng: np.random.Generator, num_draws: int = 400) -> Array:
