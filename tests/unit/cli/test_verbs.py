@@ -1,11 +1,14 @@
+import inspect
 import re
 
 import pytest
 import typer
 
 from gapless import verbs
+from gapless.cli import commands
 from gapless.cli.commands import app
 from gapless.cli.main import run
+from gapless.learn.train import TrainConfig
 
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
@@ -23,6 +26,11 @@ def test_every_verb_can_be_called(name: str) -> None:
 def test_an_unknown_verb_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="no verb 'measur'; there are: measure"):
         verbs.measur  # noqa: B018
+
+
+def test_train_takes_as_many_steps_as_its_function() -> None:
+    # The command states the number of its own, so that `--help` does not load torch.
+    assert inspect.signature(commands.train).parameters["steps"].default == TrainConfig().num_steps
 
 
 @pytest.mark.parametrize("name", COMMANDS)
