@@ -9,7 +9,7 @@ from pydantic import BeforeValidator
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.errors import nearest
 
-TARGET_KINDS = ("joint", "actuator", "body", "geom", "world", "measurement")
+TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
 _CODE = re.compile(r"[^:]+\.py:[A-Za-z_]\w*")
 
 

@@ -93,3 +93,37 @@ def delayed(history: Array, plan: DelayPlan) -> Array:
     out = plan.weight * (older - newer)
     out += newer
     return out
+
+
+def settled(past: Array, keep: Array, delay_s: Array, interval_s: float, num_substeps: int) -> Array:
+    """Returns where lags stand after a past of held commands that reach them late, (num_worlds, num_commands).
+
+    Before the past the oldest command was held forever. A delay and a lag may change places: the lag runs over the
+    past by whole intervals, y' = u + keep^num_substeps (y - u), and is then read as long ago as the delay says,
+    between substeps along a line, as `plan_delay` mixes commands.
+
+    Args:
+        past: (num_worlds, num_past, num_commands) held commands, the newest last.
+        keep: (num_worlds, num_commands) share that a lag leaves after a physics step.
+        delay_s: (num_worlds, num_commands) delays [s].
+        interval_s: Length of a control interval [s].
+        num_substeps: Physics steps in a control interval.
+    """
+    after = past.copy()
+    whole = keep**num_substeps
+    for k in range(1, past.shape[1]):
+        after[:, k] = past[:, k] + whole * (after[:, k - 1] - past[:, k])
+    late = delay_s / interval_s * num_substeps  # in substeps
+    newer = np.floor(late + 1e-9).astype(np.intp)
+    share = np.clip(late - newer, 0.0, 1.0)
+    rows, columns = np.arange(len(past))[:, None], np.arange(past.shape[2])
+
+    def ago(count: NDArray[np.intp]) -> Array:
+        """Returns where the lags stood some substeps ago."""
+        index = past.shape[1] - 1 - count // num_substeps
+        here, before = np.clip(index, 0, None), np.clip(index - 1, 0, None)
+        part = keep ** (num_substeps - count % num_substeps)
+        command = past[rows, here, columns]
+        return command + part * (after[rows, before, columns] - command)
+
+    return ago(newer) + share * (ago(newer + 1) - ago(newer))

@@ -8,8 +8,18 @@ import numpy as np
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
+from gapless.sim.efforts import joint_efforts
 from gapless.sim.prediction.tracks import Track
-from gapless.sim.targets import Target, driven_joint, has_one_axis, is_object, is_position_servo, resolve
+from gapless.sim.targets import (
+    Target,
+    driven_joint,
+    force_per_command,
+    has_one_axis,
+    is_dc_motor,
+    is_object,
+    is_position_servo,
+    resolve,
+)
 
 
 def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
@@ -25,7 +35,7 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
     project, model = blueprint.project, blueprint.model
     scales = _Scales(project, model, tracks)
     if project.parameters == "auto":
-        return ParameterSpace(tuple(_parameter(t, project, model, scales) for t in _propose(project, model)))
+        return ParameterSpace(parameters_of(blueprint, tracks, _propose(project, model)))
     found: list[Parameter] = []
     for entry in project.parameters:
         target = resolve(entry.target, project, model)
@@ -38,10 +48,20 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
     return ParameterSpace(tuple(found))
 
 
-def _parameter(path: str, project: Project, model: mujoco.MjModel, scales: "_Scales") -> Parameter:
-    target = resolve(path, project, model)
-    low, high = default_bounds(target, project, model, scales)
-    return Parameter(path, target.dimension, target.unit, target.nominal, low, high)
+def parameters_of(blueprint: Blueprint, tracks: Sequence[Track], paths: Sequence[str]) -> tuple[Parameter, ...]:
+    """Returns the parameters of some targets, with bounds that follow from the model and its episodes.
+
+    Raises:
+        InputError: If a path names nothing.
+    """
+    project, model = blueprint.project, blueprint.model
+    scales = _Scales(project, model, tracks)
+    targets = [resolve(path, project, model) for path in paths]
+    bounds = [default_bounds(target, project, model, scales) for target in targets]
+    return tuple(
+        Parameter(target.path, target.dimension, target.unit, target.nominal, low, high)
+        for target, (low, high) in zip(targets, bounds, strict=True)
+    )
 
 
 class _Scales:
@@ -50,11 +70,9 @@ class _Scales:
     def __init__(self, project: Project, model: mujoco.MjModel, tracks: Sequence[Track]) -> None:
         self.effort = np.full(model.njnt, 1.0)
         self.speed = np.full(model.njnt, 1.0)
-        for column, item in enumerate(project.measurements):
-            if item.element == "joint" and item.quantity in ("position", "velocity") and tracks:
-                source = "slope" if item.quantity == "position" else "smooth"
-                speeds = np.concatenate([getattr(track, source)[:, column] for track in tracks])
-                self.speed[model.joint(item.name).id] = max(float(np.sqrt(np.mean(speeds**2))), 1e-3)
+        moves = joint_efforts(project, model, tracks)
+        for joint, (effort, speed) in moves.items():
+            self.effort[joint], self.speed[joint] = max(effort, 1e-6), max(speed, 1e-3)
         for column, item in enumerate(project.commands):
             actuator = model.actuator(item.actuator).id
             joint = driven_joint(model, actuator)
@@ -62,7 +80,7 @@ class _Scales:
                 continue
             size = self._command_size(column, is_position_servo(model, actuator), tracks)
             gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
-            effort = abs(float(model.actuator_gainprm[actuator, 0])) * max(size, 1e-6) * gear
+            effort = force_per_command(model, actuator) * max(size, 1e-6) * gear
             if model.actuator_forcelimited[actuator]:
                 effort = min(effort, float(model.actuator_forcerange[actuator, 1]) * gear)
             self.effort[joint] = max(effort, 1e-6)
@@ -80,11 +98,21 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     driven = [model.actuator(item.actuator) for item in project.commands]
     servos = [a.name for a in driven if is_position_servo(model, a.id)]
     paths: list[str] = []
-    for joint in _moving_joints(project, model):
-        paths += [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
-    paths += [f"actuator/{a.name}/kp" if a.name in servos else f"actuator/{a.name}/gain" for a in driven]
+    damped = damping_servos(project, model)
+    for joint in moving_joints(project, model):
+        paths += (
+            [f"joint/{joint}/frictionloss"]
+            if joint in damped
+            else [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
+        )
+    paths += [f"actuator/{name}/kd" for name in damped.values()]
+    for actuator in driven:
+        constants = ("motorconst", "resistance") if is_dc_motor(model, actuator.id) else ("gain",)
+        paths += [f"actuator/{actuator.name}/{c}" for c in (("kp",) if actuator.name in servos else constants)]
     if driven:
         paths.append("actuator/*/delay")
+    if servos:
+        paths.append("joint/*/creep")
     for body in range(1, model.nbody):
         if not is_object(model, body) or not model.body(body).name:
             continue
@@ -99,7 +127,19 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     return paths
 
 
-def _moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
+def damping_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
+    """Returns joint -> position servo that damps it: only the sum of its damping and the joint's shows."""
+    found: dict[str, str] = {}
+    for item in project.commands:
+        actuator = model.actuator(item.actuator)
+        joint = driven_joint(model, actuator.id)
+        if joint is not None and is_position_servo(model, actuator.id) and model.actuator_biasprm[actuator.id, 2] < 0:
+            found[model.joint(joint).name] = actuator.name
+    return found
+
+
+def moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
+    """Returns the names of the hinge and slide joints that are measured or driven."""
     names = [item.name for item in project.measurements if item.element == "joint"]
     driven = [driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
     names += [model.joint(joint).name for joint in driven if joint is not None]
@@ -113,13 +153,21 @@ def _biases(project: Project, model: mujoco.MjModel, servos: list[str], driven: 
     paths: list[str] = []
     for item in project.measurements:
         joint_seen = item.element == "joint" and item.quantity == "position"
-        if joint_seen and (
-            item.name in held or model.jnt_type[model.joint(item.name).id] == mujoco.mjtJoint.mjJNT_HINGE
-        ):
+        if joint_seen and (item.name in held or _is_pulled(model, model.joint(item.name).id)):
             paths.append(f"measurement/{item.column}/bias")
         if item.element == "body" and item.quantity in ("x", "y") and driven:
             paths.append(f"measurement/{item.column}/bias")
     return paths
+
+
+def _is_pulled(model: mujoco.MjModel, joint: int) -> bool:
+    """Tells whether gravity can turn a hinge: not if it stands upright on what does not move."""
+    if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_HINGE:
+        return False
+    data, gravity = mujoco.MjData(model), model.opt.gravity
+    mujoco.mj_kinematics(model, data)
+    upright = abs(float(data.xaxis[joint] @ gravity)) > 0.999 * float(np.linalg.norm(gravity))
+    return not (upright and model.body_weldid[model.body_parentid[model.jnt_bodyid[joint]]] == 0)
 
 
 def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: "_Scales") -> tuple[float, float]:
@@ -129,7 +177,7 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     nominal = target.nominal
     if kind == "world":
         return (0.9 * nominal, 1.1 * nominal) if rest == "gravity" else (-0.1, 0.1)
-    if kind == "joint" and (name != "*" or field in ("offset", "backlash")):
+    if kind == "joint" and field != "creep" and (name != "*" or field in ("offset", "backlash", "load")):
         joints = [j for j in range(model.njnt) if has_one_axis(model, j)]
         joint = joints[0] if name == "*" else model.joint(name).id
         return _joint_bounds(field, nominal, joint, model, scales)
@@ -138,20 +186,41 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     if field.startswith("com/"):
         return nominal - 0.05, nominal + 0.05
     factors = {
-        "gain": (0.3, 2.0),
-        "kp": (0.25, 2.5),
-        "kd": (0.0, 4.0),
-        "limit": (0.1, 2.0),
-        "mass": (0.3, 3.0),
+        "gain": (0.1, 10.0),
+        "kp": (0.01, 10.0),
+        "kd": (0.0, 20.0),
+        "limit": (0.05, 5.0),
+        "mass": (0.2, 5.0),
         "inertia": (0.3, 3.0),
         "friction": (0.1, 3.0),
         "stiffness": (0.05, 20.0),
     }
-    if field == "delay":
-        return 0.0, 0.15
+    if field == "creep":
+        return 0.001, 1.0
+    if field in ("delay", "lag"):
+        return 0.0, max(0.15 if field == "delay" else 0.2, 5 * nominal)
+    if field == "payload":
+        return 0.0, _carrying_mass(kind, name, model)
+    if field == "restitution":
+        return min(0.01, nominal), 0.99
+    if field == "speed":
+        return 0.5 * _least_speed(name, model, scales), nominal
     low, high = factors.get(field, (0.8, 1.25) if field.startswith("size/") else (0.2, 5.0))
     base = nominal if nominal > 0 else 1.0
     return min(low * base, nominal), high * base
+
+
+def _carrying_mass(kind: str, name: str, model: mujoco.MjModel) -> float:
+    """Returns the mass of everything that moves with the carrier of a payload [kg]."""
+    body = model.body(name).id if kind == "body" else int(model.site_bodyid[model.site(name).id])
+    return float(model.body_subtreemass[model.body_rootid[body]])
+
+
+def _least_speed(name: str, model: mujoco.MjModel, scales: "_Scales") -> float:
+    """Returns the typical speed in the logs of the joint that an actuator drives; the lowest of all for `*`."""
+    actuators = range(model.nu) if name == "*" else [model.actuator(name).id]
+    joints = [driven_joint(model, a) for a in actuators]
+    return min((float(scales.speed[j]) for j in joints if j is not None), default=1.0)
 
 
 def _joint_bounds(
@@ -165,10 +234,13 @@ def _joint_bounds(
         return (0.0, 0.15) if hinge else (0.0, 0.02)
     ceiling = {
         "damping": effort / speed,
-        "frictionloss": 0.5 * effort,
+        "frictionloss": effort,
         "armature": effort / speed,
         "stiffness": effort,
+        "load": 0.5 * effort,
     }
+    if field == "load":
+        return -ceiling[field], ceiling[field]
     return 0.0, max(5 * nominal, ceiling[field])
 
 

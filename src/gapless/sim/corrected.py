@@ -9,6 +9,7 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
+from gapless.realism.actuator import time_constant
 from gapless.sim.blueprint import Blueprint, editable_spec
 from gapless.sim.simulation import Simulation
 
@@ -17,7 +18,8 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
     """Returns the MJCF of the model with a row of parameters in it.
 
     Biases, scales and delays of measurements, zero offsets and backlash are not part of a model: they stay in
-    the JSON of the fit.
+    the JSON of the fit. A servo with a speed limit is a DC motor, which has no room for a lag: that becomes a delay
+    of the same length.
 
     Args:
         blueprint: The compiled project.
@@ -33,14 +35,27 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
     original = spec.compile()
     model.opt.timestep = original.opt.timestep
     spec.copy_back(model)
+    for actuator, offset in zip(spec.actuators, world.fields.target_offset[0], strict=True):
+        actuator.biasprm[0] += actuator.gainprm[0] * offset  # a servo that follows a shifted target
     _copy_flags(spec, model, original)
-    for actuator, delay_s in zip(spec.actuators, world.fields.delay_s[0], strict=True):
+    for actuator, delay_s, lag_s in zip(spec.actuators, world.fields.delay_s[0], world.fields.lag_s[0], strict=True):
+        if lag_s > 0 and actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
+            delay_s += lag_s
+        elif lag_s > 0:
+            _write_lag(actuator, time_constant(lag_s, blueprint.model.opt.timestep))
         if delay_s >= 0.5 * original.opt.timestep:
             actuator.delay = float(delay_s)
             shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps
             actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
     return _moved(spec.to_xml(), source.parent, folder.resolve())
+
+
+def _write_lag(actuator: mujoco.MjsActuator, time_constant_s: float) -> None:
+    """Gives an actuator without dynamics a lag whose end of step counts, as in the fit."""
+    actuator.dyntype = mujoco.mjtDyn.mjDYN_FILTEREXACT
+    actuator.dynprm = [time_constant_s] + [0.0] * (len(actuator.dynprm) - 1)
+    actuator.actearly = True
 
 
 def _moved(xml: str, source: Path, folder: Path) -> str:
@@ -67,3 +82,7 @@ def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjM
     for actuator in spec.actuators:
         if model.actuator_forcelimited[actuator.id] != original.actuator_forcelimited[actuator.id]:
             actuator.forcelimited = int(model.actuator_forcelimited[actuator.id])
+        if model.actuator_gaintype[actuator.id] != original.actuator_gaintype[actuator.id]:  # made a DC motor
+            actuator.gaintype = mujoco.mjtGain.mjGAIN_DCMOTOR
+            actuator.biastype = mujoco.mjtBias.mjBIAS_DCMOTOR
+            actuator.dyntype, actuator.actearly = mujoco.mjtDyn.mjDYN_DCMOTOR, True

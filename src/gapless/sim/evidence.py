@@ -12,11 +12,13 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.project.load import load_project
+from gapless.project.log.inspect import merged, time_notes
 from gapless.project.log.read import read_logs
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.prediction.tracks import Track, make_track
+from gapless.sim.terms import candidate_terms
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,8 @@ class Evidence:
         ids: Id of each episode in the catalogue.
         tracks: Each episode at the control rate.
         space: The parameters that may be wrong.
-        notes: What reading the logs had to say.
+        terms: Groups of further ones that the model may lack; `identify` tries them.
+        notes: What reading the logs had to say: corrupt samples, gaps, jitter.
     """
 
     project: Project
@@ -41,7 +44,14 @@ class Evidence:
     ids: tuple[str, ...]
     tracks: tuple[Track, ...]
     space: ParameterSpace
+    terms: tuple[ParameterSpace, ...]
     notes: tuple[Note, ...]
+
+    @property
+    def whole(self) -> ParameterSpace:
+        """All parameters: those that may be wrong, then those of the terms."""
+        everything = (*self.space.parameters, *(p for term in self.terms for p in term.parameters))
+        return ParameterSpace(tuple({p.target: p for p in everything}.values()))
 
     def split(self, hold_out: Sequence[str]) -> tuple[list[int], list[int]]:
         """Returns the indices of episodes to fit and to hold out.
@@ -66,15 +76,19 @@ class Evidence:
         return fitted, held
 
 
-def gather(directory: str | Path) -> Evidence:
+def gather(directory: str | Path, logs_like: Sequence[str] = ()) -> Evidence:
     """Reads a project and its logs, and enters the logs in the catalogue.
+
+    Args:
+        directory: The project folder.
+        logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
 
     Raises:
         InputError: If the project, its logs or its catalogue cannot be used.
     """
     project = load_project(directory)
     blueprint = compile_project(project)
-    logs = read_logs(project)
+    logs = read_logs(project, logs_like)
     catalogue = Catalogue.open(project.directory)
     mapping = {"commands": project.command_names, "measurements": project.measurement_names}
     entries = [
@@ -87,6 +101,7 @@ def gather(directory: str | Path) -> Evidence:
     ids = catalogue.add_episodes(entries)
     episodes = tuple(log.episode for log in logs)
     tracks = tuple(make_track(project, episode) for episode in episodes)
-    notes = tuple(note for log in logs for note in log.notes)
+    notes = merged([note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))])
     space = parameter_space(blueprint, tracks)
-    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, notes)
+    terms = candidate_terms(blueprint, tracks)
+    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes)

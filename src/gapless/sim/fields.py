@@ -12,7 +12,7 @@ class Fields:
     """Per-world values that parameter targets write to. Nothing here outlives `restore`."""
 
     def __init__(self, model: mujoco.MjModel, num_worlds: int, num_measurements: int) -> None:
-        """Makes the ideal signal path: no delay, no play, no bias."""
+        """Makes the ideal signal path: no delay, no lag, no play, no bias."""
         self.model = model
         self.batch: Batch | None = None
         self.num_worlds = num_worlds
@@ -20,6 +20,7 @@ class Fields:
         self.needs_constants = False
         num_actuators = model.nu
         self.delay_s = np.zeros((num_worlds, num_actuators))
+        self.lag_s = np.zeros((num_worlds, num_actuators))
         self.backlash = np.zeros((num_worlds, num_actuators))
         self.target_offset = np.zeros((num_worlds, num_actuators))
         self.bias = np.zeros((num_worlds, num_measurements))
@@ -32,7 +33,7 @@ class Fields:
         self.ids = ids
         for name, field in self._touched.items():
             field[ids] = self.nominal(name)
-        for ideal in (self.delay_s, self.backlash, self.target_offset, self.bias, self.reading_delay_s):
+        for ideal in (self.delay_s, self.lag_s, self.backlash, self.target_offset, self.bias, self.reading_delay_s):
             ideal[ids] = 0.0
         self.scale[ids] = 1.0
 

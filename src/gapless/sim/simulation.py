@@ -8,17 +8,17 @@ from gapless.core.episode import Source
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
-from gapless.realism.actuator import backlash
-from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay
+from gapless.realism.actuator import backlash, kept, lagged
+from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.fields import Fields
-from gapless.sim.targets import driven_joint, is_position_servo, resolve
+from gapless.sim.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
 
 
 class Simulation:
     """The model of a project with one row of parameters per world. A `World`.
 
-    The signal path of a command is: limits, zero offset, backlash, delay, engine; that of a measurement:
+    The signal path of a command is: limits, zero offset, backlash, delay, lag, engine; that of a measurement:
     engine, delay, scale, bias, noise.
     """
 
@@ -53,6 +53,7 @@ class Simulation:
         self.fields = Fields(blueprint.model, num_worlds, len(self.measurement_names))
         self.fields.batch = self.batch
         self._targets = [resolve(p.target, project, blueprint.model) for p in space.parameters]
+        self._order = sorted(range(len(space)), key=lambda k: self._targets[k].builds_on_others)
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))
@@ -60,11 +61,14 @@ class Simulation:
         self._held = Past(num_worlds, self._length, blueprint.model.nu)
         self._seen = Past(num_worlds, self._length, len(self.measurement_names))
         self._plan: DelayPlan | None = None
+        self._keep: Array | None = None
+        self._lagging = np.zeros((num_worlds, blueprint.model.nu))
         self._may_be_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._play = False
         self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
         self._rng = np.random.default_rng(0)
         self._engine_keeps = [(a, int(n)) for a, n in enumerate(blueprint.model.actuator_history[:, 0]) if n]
+        self._engine_lags = [a for a in range(blueprint.model.nu) if is_filter(blueprint.model, a)]
         self._control = self.batch.bind("ctrl")
         blueprint.reader.read(self.batch)  # registers the fields it reads
         self.batch.reset()
@@ -73,8 +77,8 @@ class Simulation:
         """Gives worlds their rows, (num_ids, num_parameters); the state is left as it is."""
         which = np.arange(self.num_worlds) if ids is None else ids
         self.fields.restore(which)
-        for target, values in zip(self._targets, rows.T, strict=True):
-            target.write(self.fields, values)
+        for k in self._order:
+            self._targets[k].write(self.fields, rows[:, k])
         if self.fields.needs_constants:
             self.batch.set_const(np.sort(which))
         self.plan_delays()
@@ -92,6 +96,7 @@ class Simulation:
             qpos[which, address : address + values.shape[1]] = values
         resting = self._resting(which)
         self._held.fill(which, resting)
+        self._lagging[which] = resting[:, 0]
         self._tell_engine(which, resting)
         return self._begin_reading(which, 0.0)
 
@@ -109,20 +114,18 @@ class Simulation:
         self.batch.bind("qpos")[:] = qpos
         self.batch.bind("qvel")[:] = qvel
         everyone = np.arange(self.num_worlds)
-        before = self._resting(everyone)
-        if command_history.shape[1]:
-            before[:, 0, self._actuators] = self._sent(command_history[:, 0])
-        self._held.fill(everyone, before)
-        needed = command_history if self._play else command_history[:, -self._length :]
-        for k in range(needed.shape[1]):
-            self.hold(needed[:, k])
-        self._tell_engine(everyone, self._spread(command_history, before))
+        past = self._past(command_history)
+        recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
+        self._held.fill(everyone, past[:, recent])
+        if self._keep is not None:
+            self._lagging = self._settled(past, self._keep, self.fields.delay_s)
+        self._tell_engine(everyone, past)
         return self._begin_reading(everyone, rate)
 
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
         applied = self.hold(requested_command)
-        if self._plan is None:
+        if self._plan is None and self._keep is None:
             self._control[:] = self._held.last
             self.batch.step(nstep=self.blueprint.num_substeps)
         else:
@@ -142,18 +145,27 @@ class Simulation:
         return applied
 
     def plan_delays(self) -> None:
-        """Takes note of the delays in force; call after changing `fields.delay_s`."""
-        delay_s = self.fields.delay_s
-        self._plan = None
+        """Takes note of the delays and lags in force; call after changing `fields.delay_s` or `fields.lag_s`."""
+        blueprint, delay_s, lag_s = self.blueprint, self.fields.delay_s, self.fields.lag_s
+        self._plan = self._keep = None
         if delay_s.any():
-            blueprint = self.blueprint
             self._plan = plan_delay(delay_s, blueprint.interval_s, blueprint.num_substeps, self._length)
+        if lag_s.any():
+            self._keep = kept(lag_s, blueprint.model.opt.timestep)
 
     def substep_controls(self) -> Array:
-        """Returns what reaches the actuators in each substep, (num_worlds, num_substeps, num_actuators)."""
+        """Returns what reaches the actuators in each substep, (num_worlds, num_substeps, num_actuators).
+
+        To be called once per control interval: lags move on.
+        """
         if self._plan is None:
-            return np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
-        return delayed(self._held.rows, self._plan)
+            controls = np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
+        else:
+            controls = delayed(self._held.rows, self._plan)
+        if self._keep is not None:
+            controls = lagged(controls, self._lagging, self._keep)
+            self._lagging = controls[:, -1].copy()
+        return controls
 
     def read(self) -> Array:
         """Returns what the sensors say now, (num_worlds, num_measurements), in model units."""
@@ -162,10 +174,28 @@ class Simulation:
             self._seen.push(true)
         return self._show(true)
 
-    def _sent(self, requested_command: Array) -> Array:
-        """Returns commands after limits and zero offset, (num_worlds, num_commands)."""
-        applied = np.clip(requested_command, self._low, self._high)
-        return applied + self.fields.target_offset[:, self._actuators]
+    def _past(self, command_history: Array) -> Array:
+        """Returns past commands after limits, zero offset and play, (num_worlds, num_past, nu), the newest last.
+
+        Without play or lag only the newest ones, which a delay may still hold.
+        """
+        resting = self._resting(np.arange(self.num_worlds))
+        if not command_history.shape[1]:
+            return resting
+        if not (self._play or self._keep is not None or self._engine_keeps or self._engine_lags):
+            command_history = command_history[:, -self._length :]
+        past = np.repeat(resting, command_history.shape[1], axis=1)
+        applied = np.clip(command_history, self._low, self._high)
+        past[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
+        width = self.fields.backlash
+        for k in range(1, past.shape[1] if self._play else 0):
+            past[:, k] = np.where(width > 0, backlash(past[:, k - 1], past[:, k], width), past[:, k])
+        return past
+
+    def _settled(self, past: Array, keep: Array, delay_s: Array) -> Array:
+        """Returns where lags stand after past commands, (num_worlds, nu)."""
+        blueprint = self.blueprint
+        return settled(past, keep, delay_s, blueprint.interval_s, blueprint.num_substeps)
 
     def _resting(self, ids: NDArray[np.intp]) -> Array:
         """Returns the commands that servos hold at the start, (num_ids, 1, nu): where their joints are."""
@@ -179,30 +209,31 @@ class Simulation:
                 commands[:, 0, actuator] = model.actuator_gear[actuator, 0] * place
         return commands
 
-    def _spread(self, command_history: Array, before: Array) -> Array:
-        """Returns past commands, one per physics step, (num_worlds, num_past * num_substeps, nu)."""
-        if not self._engine_keeps or not command_history.shape[1]:
-            return before
-        out = np.repeat(before, command_history.shape[1], axis=1)
-        for k in range(command_history.shape[1]):
-            out[:, k, self._actuators] = self._sent(command_history[:, k])
-        return np.repeat(out, self.blueprint.num_substeps, axis=1)
-
     def _tell_engine(self, ids: NDArray[np.intp], past: Array) -> None:
-        """Gives actuators whose delay is part of the model the commands that came before.
+        """Gives actuators whose delay or lag is part of the model the commands that came before.
 
         Args:
             ids: The worlds.
-            past: (num_ids, any number, nu) one command per physics step, the newest last.
+            past: (num_ids, any number, nu) one command per control interval, the newest last.
         """
+        model, num_substeps = self.blueprint.model, self.blueprint.num_substeps
+        longest = max((count for _, count in self._engine_keeps), default=0)
+        each = np.repeat(past[:, -(-(-longest // num_substeps) or 1) :], num_substeps, axis=1)
         history = self.batch.bind("history") if self._engine_keeps else None
         for actuator, count in self._engine_keeps:
-            begin = int(self.blueprint.model.actuator_historyadr[actuator]) + 2 + count  # after the times
-            rows = np.clip(past.shape[1] - count + np.arange(count), 0, None)
-            history[ids, begin : begin + count] = past[:, rows, actuator]  # type: ignore[index]
+            begin = int(model.actuator_historyadr[actuator]) + 2 + count  # after the times
+            rows = np.clip(each.shape[1] - count + np.arange(count), 0, None)
+            history[ids, begin : begin + count] = each[:, rows, actuator]  # type: ignore[index]
+        if self._engine_lags:
+            keep = np.zeros((len(ids), model.nu))
+            lag_s = self.fields.of("actuator_dynprm")[ids, :, 0]
+            keep[:, self._engine_lags] = engine_keep(model, lag_s)[:, self._engine_lags]
+            state = self._settled(past, keep, model.actuator_delay + self.fields.delay_s[ids])
+            for actuator in self._engine_lags:
+                self.batch.bind("act")[ids, model.actuator_actadr[actuator]] = state[:, actuator]
 
     def _begin_reading(self, ids: NDArray[np.intp], rate: Array | float) -> Array:
-        self._control[ids] = self._held.last[ids]
+        self._control[ids] = self._held.last[ids] if self._keep is None else self._lagging[ids]
         true = self.blueprint.reader.read(self.batch, np.sort(ids))
         if self._may_be_late:
             age_s = np.arange(self._length - 1, -1, -1)[:, None] / self.rate_hz

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from gapless.realism.latency import Past, delayed, history_length, plan_delay
+from gapless.realism.actuator import lagged
+from gapless.realism.latency import Past, delayed, history_length, plan_delay, settled
 
 INTERVAL_S, NUM_SUBSTEPS, FINE = 0.04, 8, 2000
 
@@ -95,3 +96,18 @@ def test_past_fills_some_worlds_only() -> None:
     assert np.array_equal(past.rows[2], [[2, 3], [4, 5], [6, 7], [9, 9]])
     past.fill(np.array([1]), np.full((1, 1, 2), 5.0))
     assert np.all(past.rows[1] == 5.0)
+
+
+@pytest.mark.parametrize("num_past", [1, 2, 40])
+def test_lags_settle_where_they_would_stand_had_they_run(num_past: int) -> None:
+    rng = np.random.default_rng(4)
+    past, keep = rng.normal(size=(5, num_past, 2)), rng.uniform(0, 0.99, (5, 2))
+    delay_s = rng.uniform(0, 0.15, (5, 2))
+    delay_s[0] = [0.0, INTERVAL_S]  # none, and one that ends with an interval
+    length = history_length(0.15, INTERVAL_S)
+    plan = plan_delay(delay_s, INTERVAL_S, NUM_SUBSTEPS, length)
+    held = np.concatenate([np.repeat(past[:, :1], length, axis=1), past], axis=1)  # the oldest was held forever
+    state = past[:, 0]
+    for k in range(num_past):
+        state = lagged(delayed(held[:, k + 1 : k + 1 + length], plan), state, keep)[:, -1]
+    np.testing.assert_allclose(settled(past, keep, delay_s, INTERVAL_S, NUM_SUBSTEPS), state, rtol=0, atol=1e-12)

@@ -19,11 +19,12 @@ def test_proposals_for_an_arm(tmp_path: Path) -> None:
     assert parameter_space(arm(tmp_path), []).targets == (
         "joint/shoulder/damping",
         "joint/shoulder/frictionloss",
-        "joint/elbow/damping",
         "joint/elbow/frictionloss",
+        "actuator/servo/kd",  # it damps the elbow: only the sum shows
         "actuator/motor/gain",
         "actuator/servo/kp",
         "actuator/*/delay",
+        "joint/*/creep",
         "measurement/q1/bias",
         "measurement/q2/bias",
         "world/tilt/x",
@@ -69,7 +70,8 @@ def test_bounds_hold_the_model_as_written(blueprint: Blueprint) -> None:
 
 LISTABLE = [
     *(f"joint/{j}/{f}" for j in ("elbow", "*") for f in ("damping", "armature", "offset", "backlash")),
-    *(f"actuator/{a}/{f}" for a in ("servo", "*") for f in ("gain", "kp", "kd", "delay", "limit")),
+    *(f"actuator/{a}/{f}" for a in ("servo", "*") for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
+    *("joint/elbow/load", "body/upper/payload", "site/tip/payload"),
     *("joint/elbow/stiffness", "body/upper/mass", "body/*/mass", "body/upper/com/x", "body/upper/inertia"),
     *("world/gravity", "world/tilt/x", "measurement/q1/bias", "measurement/*/bias", "measurement/v1/scale"),
     *("measurement/*/delay",),
@@ -91,7 +93,7 @@ def test_what_the_owner_lists_wins(tmp_path: Path) -> None:
     ]
     first, second = parameter_space(arm(tmp_path, parameters=listed), []).parameters
     assert (first.low, first.high, first.dimension, first.nominal) == (0.05, 0.3, "contact", 0.1)
-    assert (second.low, second.high, second.dimension) == (2.0, 9.0, "actuator")  # a quarter of kp = 8
+    assert (second.low, second.high, second.dimension) == (0.08, 9.0, "actuator")  # a hundredth of kp = 8
 
 
 def test_a_listed_target_that_does_not_exist_is_refused(tmp_path: Path) -> None:

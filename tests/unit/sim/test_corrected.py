@@ -4,11 +4,13 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
+import pytest
 
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.simulation import Simulation
+from gapless.sim.targets.contact import restitution
 from unit.sim.scenes import (
     ARM_COMMANDS,
     ARM_MEASUREMENTS,
@@ -88,12 +90,40 @@ def test_a_corrected_model_restarts_with_the_commands_of_before(tmp_path: Path) 
         np.testing.assert_allclose(seen, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("timestep", [0.002, 0.003])  # the second does not divide the interval: 2.5 ms are used
+def test_a_lag_in_the_corrected_model_is_the_fitted_one(tmp_path: Path, timestep: float) -> None:
+    blueprint = arm(tmp_path / "a", timestep=timestep)
+    step_s = blueprint.model.opt.timestep
+    lag_s = step_s / np.expm1(step_s / 0.05)  # the filter's time constant is then 0.05 s, without rounding in XML
+    fit = {"actuator/*/lag": lag_s, "actuator/*/delay": 0.027, "joint/shoulder/damping": 0.5}
+    again = corrected(tmp_path / "b", blueprint, fit)
+    assert again.model.na == 2
+    by_row, by_model = both(blueprint, fit, again)
+    np.testing.assert_allclose(by_model, by_row, rtol=0, atol=1e-6)
+
+
+def test_a_corrected_model_restarts_with_its_lag_filled(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path / "a")
+    fit = {"actuator/*/delay": 0.027, "actuator/*/lag": 0.002 / np.expm1(0.002 / 0.05)}
+    again = corrected(tmp_path / "b", blueprint, fit)
+    fitted = Simulation(blueprint, 1, space_of(blueprint, *fit), 1)
+    fitted.set_parameters(np.array([list(fit.values())]))
+    model = Simulation(again, 1, EMPTY_SPACE, 1)
+    history = np.random.default_rng(0).uniform(-1, 1, (1, 25, 2))
+    for world in (fitted, model):
+        world.restart(np.array([[0.1, 0.2]]), np.array([[1.0, -1.0]]), history)
+    for command in waves(blueprint)[:20]:
+        expected, seen = fitted.step(command).measured, model.step(command).measured
+        np.testing.assert_allclose(seen, expected, rtol=0, atol=1e-6)
+
+
 def test_corrected_surfaces_are_the_fitted_row(tmp_path: Path) -> None:
     floor = {"floor_condim": 4, "floor_friction": "0.3 .02 .001"}
     blueprint = things(tmp_path / "a", **floor)
     fit = {
         "geom/box/friction": 0.15,
         "geom/box/stiffness": 900.0,
+        "geom/ball/restitution": float(restitution(0.3)),  # a damping of 2 * 0.3 * 50 / s: no rounding in XML
         "geom/ball/size/x": 0.12,
         "body/box/mass": 0.9,
     }

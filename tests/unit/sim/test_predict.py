@@ -36,11 +36,23 @@ def recorded(blueprint: Blueprint, space: ParameterSpace, row: Array, num_steps:
     )
 
 
-def worst(blueprint: Blueprint, space: ParameterSpace, row: Array, window_s: float = 0.2) -> Array:
-    """Returns the largest error per column of predictions of an episode that the same row made."""
-    windows = cut(blueprint.project, [recorded(blueprint, space, row)], window_s)
+def worst(
+    blueprint: Blueprint,
+    space: ParameterSpace,
+    row: Array,
+    window_s: float = 0.2,
+    *,
+    num_steps: int = 120,
+    first_row: int = 6,
+) -> Array:
+    """Returns the largest error per column of predictions of an episode that the same row made.
+
+    Only windows from `first_row` on count: commands of before the episode are not known.
+    """
+    windows = cut(blueprint.project, [recorded(blueprint, space, row, num_steps)], window_s)
     predicted = Predictor(blueprint, space).predict(windows, row[None])[0]
-    inside = windows.first_row > 5  # commands of before the episode are not known
+    inside = windows.first_row >= first_row
+    assert inside.any()
     return np.nanmax(np.abs(difference(blueprint.project, predicted, windows.measured))[inside], axis=(0, 1))
 
 

@@ -10,13 +10,14 @@ from gapless.sim.targets import resolve
 from unit.sim.scenes import arm, run, run_plain, run_rows, space_of, things, waves
 
 ARM_TARGETS = (
-    *(f"joint/shoulder/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "offset")),
+    *(f"joint/shoulder/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "load", "offset")),
     *(f"joint/elbow/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "offset", "backlash")),
     *(f"joint/*/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "offset", "backlash")),
-    *(f"actuator/motor/{f}" for f in ("gain", "delay", "limit")),
-    *(f"actuator/servo/{f}" for f in ("gain", "kp", "kd", "delay", "limit")),
-    *(f"actuator/*/{f}" for f in ("gain", "kp", "kd", "delay", "limit")),
-    *(f"body/upper/{f}" for f in ("mass", "inertia", "com/x", "com/y", "com/z")),
+    *(f"actuator/motor/{f}" for f in ("gain", "delay", "lag", "limit")),
+    *(f"actuator/servo/{f}" for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
+    *(f"actuator/*/{f}" for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
+    *(f"body/upper/{f}" for f in ("mass", "inertia", "com/x", "com/y", "com/z", "payload")),
+    "site/tip/payload",
     *("body/*/mass", "body/*/inertia", "world/gravity", "world/tilt/x", "world/tilt/y"),
     *(f"measurement/{c}/{f}" for c in ("q1", "*") for f in ("bias", "scale", "delay")),
 )
@@ -30,7 +31,8 @@ THING_TARGETS = (
         "body/box/mass",
         "body/*/mass",
     ),
-    *("body/box/com/x", "body/ball/inertia", "world/gravity", "world/tilt/y"),
+    *("body/box/com/x", "body/ball/inertia", "body/ball/payload", "world/gravity", "world/tilt/y"),
+    *("geom/box/restitution", "geom/ball/restitution"),
 )
 
 
@@ -100,10 +102,12 @@ def test_parameters_of_some_worlds_leave_the_others_untouched(tmp_path: Path) ->
         "body/upper/mass",
         "measurement/q1/delay",
         "joint/elbow/backlash",
+        "actuator/*/lag",
+        "site/tip/payload",
     )
     space = space_of(blueprint, *targets)
     world = Simulation(blueprint, 4, space, 1)
-    rows = np.tile([0.5, 0.013, 1.1, 0.017, 0.05], (4, 1))
+    rows = np.tile([0.5, 0.013, 1.1, 0.017, 0.05, 0.03, 0.2], (4, 1))
     world.set_parameters(rows)
     before = run(world, waves(blueprint, 4))
     world.set_parameters(np.tile(space.nominal, (2, 1)), np.array([3, 1]))
@@ -125,10 +129,11 @@ def test_a_batch_of_different_rows_is_as_many_single_worlds(tmp_path: Path) -> N
         "joint/elbow/backlash",
         "world/tilt/y",
         "joint/elbow/offset",
+        "actuator/*/lag",
     )
     rng = np.random.default_rng(0)
-    rows = rng.uniform([0, 0.5, 3, 0, 0, 0, -0.1, -0.1], [1, 2, 12, 0.1, 0.1, 0.1, 0.1, 0.1], (6, 8))
-    rows[2, 3:6] = 0.0  # one world without any delay or play among those that have them
+    rows = rng.uniform([0, 0.5, 3, 0, 0, 0, -0.1, -0.1, 0], [1, 2, 12, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], (6, 9))
+    rows[2, [3, 4, 5, 8]] = 0.0  # one world without any delay, lag or play among those that have them
     space = space_of(blueprint, *targets)
     batch = Simulation(blueprint, 6, space, 2)
     batch.set_parameters(rows)

@@ -1,5 +1,6 @@
 """Episodes at the control rate: resampling, gaps, angles, noise, windows."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,8 @@ from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.sim.prediction.tracks import difference, estimate_noise, make_track
+from gapless.sim.prediction.smoother import estimate_noise
+from gapless.sim.prediction.tracks import difference, make_track
 from gapless.sim.prediction.windows import cut
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
 
@@ -159,3 +161,41 @@ def test_windows_tile_the_tracks_and_pad_with_nan(project: Project) -> None:
     assert np.isnan(whole.measured[1, 46:]).all()
     assert np.isfinite(whole.measured[1, :46]).all()
     assert len(windows.pick(windows.track == 1)) == 2
+
+
+def test_rows_of_no_use_are_in_no_window(project: Project) -> None:
+    times_s = np.arange(101) / 100
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), np.zeros((101, 2))))
+    usable = track.usable.copy()
+    usable[:30] = False
+    usable[70] = False
+    marked = replace(track, usable=usable)
+    assert list(cut(project, [marked], 0.2, history_s=0.03).first_row) == [43]  # not 3, 23 (to 43) and 63 (to 83)
+    whole = cut(project, [marked], 0.0)  # begins at the first row of use and ends before the next of none
+    assert list(whole.first_row) == [30]
+    assert np.isfinite(whole.measured[0, :40]).all()
+    assert np.isnan(whole.measured[0, 40:]).all()
+
+
+def test_windows_may_begin_at_the_first_row(project: Project) -> None:
+    times_s = np.arange(101) / 100
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), np.zeros((101, 2))))
+    assert list(cut(project, [track], 0.2, from_first_row=True).first_row) == [0, 20, 40, 60, 80]
+
+
+@pytest.mark.parametrize("jitter_s", [0.0, 0.002])
+def test_a_column_slower_than_the_rate_starts_windows_but_makes_no_readings(project: Project, jitter_s: float) -> None:
+    rng = np.random.default_rng(0)
+    times_s = np.arange(400) / 100 + rng.uniform(-jitter_s, jitter_s, 400)
+    times_s -= times_s[0]
+    measured = smooth_signals(times_s)
+    measured[np.arange(400) % 10 != 0, 1] = np.nan  # 10 Hz in a log of 100 Hz
+    track = make_track(project, episode(project, times_s, measured, np.zeros((400, 2))))
+    rows = np.arange(len(track.measured))
+    present = np.isfinite(track.measured[:, 1])
+    assert 38 <= present.sum() <= 41
+    np.testing.assert_allclose(track.measured[present, 1], np.sin(2 * rows[present] / 100 + 1), atol=2e-3)
+    # A cubic through values and slopes 0.1 s apart: 16 * 0.1^4 / 384 = 4e-6; slopes by differences err by more.
+    np.testing.assert_allclose(track.smooth[20:370, 1], np.sin(2 * rows[20:370] / 100 + 1), atol=2e-3)
+    np.testing.assert_allclose(track.slope[20:370, 1], 2 * np.cos(2 * rows[20:370] / 100 + 1), atol=0.05)
+    assert len(cut(project, [track], 0.2)) >= 15

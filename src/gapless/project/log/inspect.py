@@ -34,7 +34,7 @@ def inspect_logs(project: Project) -> tuple[Note, ...]:
     notes: list[Note] = []
     for path in paths:
         notes += _inspect_one(project, path, model)
-    return _merged(notes)
+    return merged(notes)
 
 
 def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[Note]:
@@ -42,7 +42,7 @@ def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[No
         log = read_log(project, path)
     except (InputError, OSError) as error:
         return [Note("fault", path.name, str(error))]
-    notes = [*log.notes, *_time_notes(log, project.rate_hz)]
+    notes = [*log.notes, *time_notes(log, project.rate_hz)]
     for command in project.commands:
         notes += _command_notes(log, command)
     for measurement in project.measurements:
@@ -50,7 +50,8 @@ def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[No
     return notes
 
 
-def _time_notes(log: Log, rate_hz: float) -> list[Note]:
+def time_notes(log: Log, rate_hz: float) -> list[Note]:
+    """Returns what is odd in the time stamps of a log: gaps, jitter, another rate than the project's."""
     intervals_s = np.diff(log.episode.measurements.times_s)
     median_s = float(np.median(intervals_s))
     where = f"{log.path.name}: time_s"
@@ -135,16 +136,16 @@ def _finite(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
-def _merged(notes: list[Note]) -> tuple[Note, ...]:
+def merged(notes: list[Note]) -> tuple[Note, ...]:
     """Joins notes that differ only in their log and numbers, faults first."""
     groups: dict[tuple[str, str, str], list[Note]] = {}
     for note in notes:
         column = note.where.partition(": ")[2]
         key = note.where if note.level == "fault" else column
         groups.setdefault((note.level, key, re.sub(r"[-+]?[\d.]+(e[-+]?\d+)?", "#", note.text)), []).append(note)
-    merged: list[Note] = []
+    joined: list[Note] = []
     for same in groups.values():
         more = f" (and {len(same) - 1} more log{'s' if len(same) > 2 else ''})" if len(same) > 1 else ""
-        merged.append(Note(same[0].level, same[0].where, same[0].text + more))
+        joined.append(Note(same[0].level, same[0].where, same[0].text + more))
     order = {"fault": 0, "warning": 1, "info": 2}
-    return tuple(sorted(merged, key=lambda note: order[note.level]))
+    return tuple(sorted(joined, key=lambda note: order[note.level]))

@@ -1,7 +1,8 @@
 """Logs: one file each, read as one episode in model units."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, TimeSeries
 from gapless.project.log.columns import SUFFIXES, log_error, read_columns
+from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.sidecar import read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
@@ -53,19 +55,33 @@ def log_paths(project: Project) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_logs(project: Project) -> tuple[Log, ...]:
-    """Reads all logs of a project, sorted by name.
+def read_logs(project: Project, patterns: Sequence[str] = ()) -> tuple[Log, ...]:
+    """Reads the logs of a project, sorted by name: all, or those whose name matches one of some patterns.
 
     Raises:
-        LogError: One line about the first log that cannot be read.
+        LogError: One line about the first log that cannot be read, or about a pattern that matches none.
     """
-    return tuple(read_log(project, path) for path in log_paths(project))
+    return tuple(read_log(project, path) for path in _matching(log_paths(project), patterns))
+
+
+def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
+    """Returns the paths whose name, with or without its ending, matches a pattern such as `march-*`."""
+    found = {
+        pattern: [p for p in paths if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)]
+        for pattern in patterns
+    }
+    for pattern, matches in found.items():
+        if not matches:
+            there = nearest(pattern, (path.stem for path in paths))
+            raise log_error(f"no log is called {pattern}; there are: {there}", paths[0].parent)
+    return [path for path in paths if not patterns or any(path in matches for matches in found.values())]
 
 
 def read_log(project: Project, path: Path) -> Log:
     """Reads one log: the mapped columns in model units (scale * column + offset), and its sidecar.
 
-    Rows with a repeated or no time stamp are left out with a note; other missing values stay NaN.
+    Rows with a repeated or no time stamp are left out, and samples that cannot be readings become NaN, with a note
+    each; other missing values stay NaN.
 
     Raises:
         LogError: One line, if it has no such columns, no numbers, or time that runs backwards.
@@ -128,4 +144,14 @@ def _series(
             notes.append(Note("warning", where, text))
         if missing := int(np.isnan(raw).sum()):
             notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
+        if isinstance(item, MeasurementMap):
+            _drop_corrupt(values[:, place], times_s, item, where, notes)
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
+
+
+def _drop_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:
+    """Turns samples that cannot be readings into NaN, in place, and says so."""
+    for corrupt, text in list(find_corrupt(values, times_s, item.quantity)):
+        values[corrupt] = np.nan
+        text = f"{int(corrupt.sum())} of {len(values)} values {text}; they count as missing"
+        notes.append(Note("warning", where, text))

@@ -73,7 +73,7 @@ def _free_state(pose: Array, twist: Array, columns: dict[str, int], value: Array
         index = [columns[quantity] for quantity in _POSE[3:]]
         length = np.linalg.norm(value[:, index], axis=1, keepdims=True)
         pose[:, 3:] = value[:, index] / np.maximum(length, 1e-9)
-        twist[:, 3:] = _body_rate(pose[:, 3:], rate[:, index])
+        twist[:, 3:] = body_rate(pose[:, 3:], rate[:, index])
     elif "yaw" in columns:
         half = value[:, columns["yaw"]] / 2
         pose[:, 3:] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)
@@ -83,7 +83,7 @@ def _free_state(pose: Array, twist: Array, columns: dict[str, int], value: Array
             twist[:, k] = value[:, columns[quantity]]
 
 
-def _body_rate(quaternion: Array, slope: Array) -> Array:
+def body_rate(quaternion: Array, slope: Array) -> Array:
     """Returns the angular velocity in the body frame: the vector part of 2 q* dq/dt."""
     w, v = quaternion[:, :1], quaternion[:, 1:]
     return 2 * (w * slope[:, 1:] - slope[:, :1] * v - np.cross(v, slope[:, 1:]))

@@ -1,16 +1,16 @@
 """Episodes brought to the control rate, with smoothed values, slopes and noise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.signal import savgol_filter
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from gapless.core.episode import Episode
-from gapless.core.signal import Array, TimeSeries
+from gapless.core.signal import Array, Flags, TimeSeries
 from gapless.project.records import Project
+from gapless.sim.prediction.smoother import Smoothed, find_quantum, smooth
 
 MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
-SMOOTHERS = (3, 5, 7, 9, 13, 17, 25)  # samples in a local parabola; 3 passes through every sample
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,10 @@ class Track:
         smooth: (num_rows, num_measurements) smoothed, gaps bridged.
         slope: (num_rows, num_measurements) its time derivative [unit/s].
         noise: (num_measurements,) standard deviation of the readings, stated by the project or estimated.
+        value_sd: (num_measurements,) standard error of `smooth`.
+        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
+        known: (num_rows,) whether every reading is present, or between present ones in a column slower than the rate.
+        usable: (num_rows,) False in stretches that tell nothing of the model, such as before a drive was switched on.
     """
 
     name: str
@@ -32,6 +36,10 @@ class Track:
     smooth: Array
     slope: Array
     noise: Array
+    value_sd: Array
+    slope_sd: Array
+    known: Flags
+    usable: Flags
 
 
 def make_track(project: Project, episode: Episode) -> Track:
@@ -50,24 +58,22 @@ def make_track(project: Project, episode: Episode) -> Track:
         axis=1,
     )
     _align_quaternions(project, measured)
-    smooth, slope, noise = np.empty_like(measured), np.empty_like(measured), np.empty(measured.shape[1])
-    for k, item in enumerate(project.measurements):
-        filled = _bridged(measured[:, k])
-        noise[k] = item.noise if item.noise is not None else estimate_noise(filled)
-        smooth[:, k], slope[:, k] = _smoothed(filled, noise[k], rate_hz)
-    return Track(episode.name, commands, measured, smooth, slope, noise)
-
-
-def estimate_noise(values: Array) -> float:
-    """Returns the standard deviation of white noise on a smooth signal, from its third differences.
-
-    A third difference of white noise has variance 20 sigma^2 (1 + 9 + 9 + 1); the median keeps jumps out.
-    """
-    if len(values) < 8:
-        return float(np.std(values)) * 1e-3 + 1e-12
-    third = np.diff(values, n=3)
-    typical = float(np.median(np.abs(third))) / 0.6745 / np.sqrt(20.0)
-    return max(typical, 1e-6 * float(np.ptp(values)), 1e-12)
+    found = [
+        _smoothed(measured[:, k], rate_hz, item.noise, find_quantum(episode.measurements.values[:, k]))
+        for k, item in enumerate(project.measurements)
+    ]
+    return Track(
+        episode.name,
+        commands,
+        measured,
+        np.stack([one.value for one in found], axis=1),
+        np.stack([one.slope for one in found], axis=1),
+        np.array([one.noise for one in found]),
+        np.array([one.value_sd for one in found]),
+        np.array([one.slope_sd for one in found]),
+        np.all([_is_near(measured[:, k]) for k in range(measured.shape[1])], axis=0),
+        np.ones(len(measured), dtype=np.bool_),
+    )
 
 
 def _held(series: TimeSeries, times_s: Array, tolerance_s: float) -> Array:
@@ -86,12 +92,46 @@ def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: boo
     stamps, values = series.times_s[known], values[known]
     if is_angle:
         values = np.unwrap(values)
+    if np.median(np.diff(stamps)) > MAX_GAP / rate_hz:
+        return _sparse(stamps, values, times_s, rate_hz)
     out = np.interp(times_s, stamps, values)
     after = np.clip(np.searchsorted(stamps, times_s), 1, len(stamps) - 1)
     wide = stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz
     away_s = np.minimum(np.abs(times_s - stamps[after - 1]), np.abs(stamps[after] - times_s))
     out[wide & (away_s > 1e-6 / rate_hz)] = np.nan  # a sample at the edge of a gap is no part of it
     return out
+
+
+def _sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Array:
+    """Returns a column that is slower than the rate: its samples at the nearest rows, NaN between."""
+    out = np.full(len(times_s), np.nan)
+    rows = np.unique(np.round((stamps - times_s[0]) * rate_hz).astype(np.intp))
+    rows = rows[(rows >= 0) & (rows < len(times_s))]
+    out[rows] = PchipInterpolator(stamps, values, extrapolate=True)(times_s[rows])
+    return out
+
+
+def _smoothed(values: Array, rate_hz: float, noise: float | None, quantum: float) -> Smoothed:
+    """Returns a column smoothed at its own rate, at all rows."""
+    known = np.flatnonzero(np.isfinite(values))
+    every = int(np.median(np.diff(known))) if len(known) > 1 else 1
+    if every <= MAX_GAP:
+        return smooth(_bridged(values), rate_hz, noise, quantum)
+    own = np.arange(known[0], known[-1] + 1, every)
+    found = smooth(np.interp(own, known, values[known]), rate_hz / every, noise, quantum)
+    curve = CubicHermiteSpline(own / rate_hz, found.value, found.slope)
+    times_s = np.clip(np.arange(len(values)), own[0], own[-1]) / rate_hz
+    return replace(found, value=curve(times_s), slope=curve(times_s, 1))
+
+
+def _is_near(values: Array) -> Flags:
+    """Tells at which rows a column is present, or lies between samples that are no further apart than usual."""
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2 or np.median(np.diff(known)) <= MAX_GAP:
+        return np.isfinite(values)
+    after = np.clip(np.searchsorted(known, np.arange(len(values))), 1, len(known) - 1)
+    near = known[after] - known[after - 1] <= MAX_GAP * np.median(np.diff(known))
+    return near & (np.arange(len(values)) >= known[0]) & (np.arange(len(values)) <= known[-1])
 
 
 def _bridged(values: Array, hold: bool = False) -> Array:
@@ -104,21 +144,6 @@ def _bridged(values: Array, hold: bool = False) -> Array:
     if hold:
         return values[known[np.clip(np.searchsorted(known, rows, side="right") - 1, 0, None)]]
     return np.interp(rows, known, values[known])
-
-
-def _smoothed(values: Array, noise: float, rate_hz: float) -> tuple[Array, Array]:
-    """Returns value and slope by local parabolas, the widest that leave no more than noise behind."""
-    if len(values) < 3:
-        return values.copy(), np.zeros_like(values)
-    smooth, width = values, 3
-    for candidate in SMOOTHERS[1:]:
-        if candidate > len(values):
-            break
-        trial = savgol_filter(values, candidate, 2)
-        if np.sqrt(np.mean((trial - values) ** 2)) > 1.1 * noise:
-            break
-        smooth, width = trial, candidate
-    return smooth.copy(), savgol_filter(values, width, 2, deriv=1, delta=1 / rate_hz)
 
 
 def _align_quaternions(project: Project, measured: Array) -> None:

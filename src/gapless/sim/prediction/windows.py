@@ -1,7 +1,7 @@
 """Prediction windows: stretches of episodes that begin at a measured state."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.sim.prediction.tracks import Track
+
+HISTORY_S = 1.0  # commands kept before each window: a lag of 0.2 s has forgotten all but 1 % of what came before
+UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds commands from before it
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class Windows:
         track: (num_windows,) index of the track that each comes from.
         first_row: (num_windows,) row of the track where each starts.
         noise: (num_measurements,) standard deviation of the readings.
+        start_sd: (num_measurements,) standard error of `start`.
+        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
     """
 
     commands: Array
@@ -34,6 +39,8 @@ class Windows:
     track: NDArray[np.intp]
     first_row: NDArray[np.intp]
     noise: Array
+    start_sd: Array
+    slope_sd: Array
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -45,50 +52,56 @@ class Windows:
 
     def pick(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Windows":
         """Returns some of the windows."""
-        parts = (
-            self.commands,
-            self.history,
-            self.measured,
-            self.start,
-            self.slope,
-            self.track,
-            self.first_row,
-        )
-        return Windows(*(part[index] for part in parts), noise=self.noise)
+        names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
 
 
-def cut(project: Project, tracks: Sequence[Track], window_s: float, history_s: float = 0.25) -> Windows:
-    """Cuts tracks into windows that do not overlap.
+def cut(
+    project: Project,
+    tracks: Sequence[Track],
+    window_s: float,
+    history_s: float = HISTORY_S,
+    *,
+    from_first_row: bool = False,
+) -> Windows:
+    """Cuts tracks into windows that do not overlap; rows that are not usable are in none.
 
     Args:
         project: The project.
         tracks: The episodes.
         window_s: Length of a window [s]; 0 for one window per episode.
-        history_s: How much of the commands before each window is kept [s].
+        history_s: How much of the commands before each window is kept [s]; before the log its first one stands in.
+        from_first_row: Begin at the first row, where the commands before are not known.
     """
     num_past = max(1, int(np.ceil(history_s * project.rate_hz)))
     longest = max(len(track.measured) - 1 for track in tracks)
     num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
-    skipped = num_past if project.commands and window_s > 0 else 0
+    known = not project.commands or window_s == 0 or from_first_row
+    skipped = 0 if known else int(np.ceil(min(UNKNOWN_S, history_s) * project.rate_hz))
     places = [
         (index, row)
         for index, track in enumerate(tracks)
-        for row in _first_rows(len(track.measured), num_steps, skipped, window_s == 0)
-        if np.isfinite(track.measured[row]).all()
+        for row in _first_rows(track, num_steps, skipped, window_s == 0)
+        if track.known[row] and (window_s == 0 or track.usable[row : row + num_steps + 1].all())
     ]
     pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
     stacked = (
         [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
     )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
-    noise = np.sqrt(np.mean([track.noise**2 for track in tracks], axis=0))
-    return Windows(*stacked, track=where[:, 0], first_row=where[:, 1], noise=noise)
+    errors = [
+        np.sqrt(np.mean([getattr(track, name) ** 2 for track in tracks], axis=0))
+        for name in ("noise", "value_sd", "slope_sd")
+    ]
+    return Windows(*stacked, where[:, 0], where[:, 1], *errors)
 
 
-def _first_rows(num_rows: int, num_steps: int, skipped: int, whole: bool) -> range:
+def _first_rows(track: Track, num_steps: int, skipped: int, whole: bool) -> range:
     """Returns where windows begin: not before the commands that a delay still holds are known, if the log is long."""
+    num_rows = len(track.measured)
     if whole:
-        return range(1)
+        first = int(np.argmax(track.usable))
+        return range(first, first + 1)
     begin = skipped if num_rows - num_steps > 4 * skipped else 0
     return range(begin, max(begin + 1, num_rows - num_steps), num_steps)
 
@@ -96,7 +109,8 @@ def _first_rows(num_rows: int, num_steps: int, skipped: int, whole: bool) -> ran
 def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array, ...]:
     rows = row + np.arange(num_steps + 1)
     inside = np.clip(rows, 0, len(track.measured) - 1)
-    measured = np.where((rows < len(track.measured))[:, None], track.measured[inside], np.nan)
+    known = (rows < len(track.measured)) & np.logical_and.accumulate(track.usable[inside])
+    measured = np.where(known[:, None], track.measured[inside], np.nan)
     past = np.clip(row + np.arange(-num_past, 0), 0, None)
     return track.commands[inside[:-1]], track.commands[past], measured, track.smooth[row], track.slope[row]
 

@@ -1,9 +1,10 @@
 """Parameter targets: what each path of the design sets, its unit, and its value in the model as written."""
 
-from gapless.sim.targets.actuator import driven_joint, is_position_servo
 from gapless.sim.targets.body import is_object
 from gapless.sim.targets.contact import effective_friction
+from gapless.sim.targets.drive import driven_joint, force_per_command, is_dc_motor, is_filter, is_position_servo
 from gapless.sim.targets.joint import has_one_axis
+from gapless.sim.targets.lag import engine_keep
 from gapless.sim.targets.resolve import resolve
 from gapless.sim.targets.target import Target
 
@@ -11,7 +12,11 @@ __all__ = [
     "Target",
     "driven_joint",
     "effective_friction",
+    "engine_keep",
+    "force_per_command",
     "has_one_axis",
+    "is_dc_motor",
+    "is_filter",
     "is_object",
     "is_position_servo",
     "resolve",

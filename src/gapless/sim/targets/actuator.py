@@ -2,38 +2,25 @@
 
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.fields import Fields
+from gapless.sim.targets.drive import is_dc_motor, is_position_servo, turns
+from gapless.sim.targets.lag import lag_target
+from gapless.sim.targets.motor import MOTOR_FIELDS, motor_target, speed_target
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("gain", "kp", "kd", "delay", "limit")
+_FIELDS = ("gain", "kp", "kd", "delay", "lag", "limit", "speed")
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
-
-
-def is_position_servo(model: mujoco.MjModel, actuator: int) -> bool:
-    """Tells whether an actuator is a position servo: force = kp (u - q) - kd v."""
-    gain, bias = model.actuator_gainprm[actuator, 0], model.actuator_biasprm[actuator]
-    affine = model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_AFFINE
-    return bool(affine and bias[1] != 0 and np.isclose(gain, -bias[1]))
-
-
-def driven_joint(model: mujoco.MjModel, actuator: int) -> int | None:
-    """Returns the hinge or slide joint that an actuator drives; None where it pulls on something else."""
-    drives = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    joint = int(model.actuator_trnid[actuator, 0])
-    if mujoco.mjtTrn(int(model.actuator_trntype[actuator])) not in drives:
-        return None
-    one_axis = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-    return joint if mujoco.mjtJoint(int(model.jnt_type[joint])) in one_axis else None
 
 
 def actuator_target(place: Place) -> Target:
     """Returns a target of actuators."""
-    place.require(_FIELDS)
+    place.require((*_FIELDS, *MOTOR_FIELDS))
+    if place.field in MOTOR_FIELDS:
+        return motor_target(place)
     if place.field == "delay":
 
         def write_delay(fields: Fields, values: Array) -> None:
@@ -41,14 +28,25 @@ def actuator_target(place: Place) -> Target:
 
         return Target(place.path, "latency", "s", 0.0, write_delay)
     if place.field == "gain":
+        return _gain(place)
+    if place.field in ("kp", "kd"):
+        return _servo_gain(place)
+    return {"lag": lag_target, "speed": speed_target, "limit": _limit}[place.field](place)
 
-        def write_gain(fields: Fields, values: Array) -> None:
-            here = np.ix_(fields.ids, place.ids)
-            fields.of("actuator_gainprm")[here] *= values[:, None, None]
-            fields.of("actuator_biasprm")[here] *= values[:, None, None]
 
-        return Target(place.path, "actuator", "1", 1.0, write_gain)
-    return _limit(place) if place.field == "limit" else _servo_gain(place)
+def _gain(place: Place) -> Target:
+    """Returns the target of a factor on the force; a DC motor has constants instead."""
+    ids = np.array([a for a in place.ids if not is_dc_motor(place.model, int(a))], np.intp)
+    if not len(ids):
+        text = "a DC motor has no gain; write motorconst or resistance"
+        raise InputError(f"parameter {place.path}: {text}")
+
+    def write(fields: Fields, values: Array) -> None:
+        here = np.ix_(fields.ids, ids)
+        fields.of("actuator_gainprm")[here] *= values[:, None, None]
+        fields.of("actuator_biasprm")[here] *= values[:, None, None]
+
+    return Target(place.path, "actuator", "1", 1.0, write)
 
 
 def _limit(place: Place) -> Target:
@@ -63,12 +61,15 @@ def _limit(place: Place) -> Target:
         fields.of("actuator_forcelimited")[here] = 1
         fields.of("actuator_forcerange")[here] = force * (sizes / base)[:, :, None]
 
-    return sized(place, "actuator", "N·m" if _turns(place) else "N", base, put)
+    return sized(place, "actuator", "N·m" if turns(place) else "N", base, put)
 
 
 def _servo_gain(place: Place) -> Target:
     model, column = place.model, 1 if place.field == "kp" else 2
-    servos = np.array([a for a in place.ids if is_position_servo(model, int(a))], np.intp)
+    found = [int(a) for a in place.ids if is_position_servo(model, int(a))]
+    servos = np.array([a for a in found if not is_dc_motor(model, a)], np.intp)
+    if found and not len(servos):
+        return motor_target(place)
     if not len(servos):
         name = model.actuator(int(place.ids[0])).name
         text = f"{name} is no position actuator; write actuator/{name}/gain"
@@ -80,11 +81,5 @@ def _servo_gain(place: Place) -> Target:
             fields.of("actuator_gainprm")[(*here, 0)] = sizes
 
     turning, sliding = {"kp": ("N·m/rad", "N/m"), "kd": ("N·m·s/rad", "N·s/m")}[place.field]
-    unit = turning if _turns(place) else sliding
+    unit = turning if turns(place) else sliding
     return sized(replace(place, ids=servos), "actuator", unit, -model.actuator_biasprm[servos, column], put)
-
-
-def _turns(place: Place) -> bool:
-    """Tells whether the first actuator drives a hinge."""
-    joint = driven_joint(place.model, int(place.ids[0]))
-    return joint is not None and place.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE

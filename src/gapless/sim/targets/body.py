@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
@@ -9,7 +10,7 @@ from gapless.sim.fields import Fields
 from gapless.sim.reading import free_joint_of
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("mass", "com/x", "com/y", "com/z", "inertia")
+_FIELDS = ("mass", "com/x", "com/y", "com/z", "inertia", "payload")
 
 
 def is_object(model: mujoco.MjModel, body: int) -> bool:
@@ -22,6 +23,8 @@ def body_target(place: Place) -> Target:
     place.require(_FIELDS)
     if place.field == "mass":
         return _mass(place)
+    if place.field == "payload":
+        return _payload(place, int(place.ids[0]), place.model.body_ipos[place.ids[0]].copy())
     if place.field == "inertia":
 
         def write_inertia(fields: Fields, values: Array) -> None:
@@ -51,3 +54,57 @@ def _mass(place: Place) -> Target:
         fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
 
     return sized(place, "object", "kg", base, put)
+
+
+def site_target(place: Place) -> Target:
+    """Returns a target of sites: what hangs there."""
+    place.require(("payload",))
+    site = int(place.ids[0])
+    return _payload(place, int(place.model.site_bodyid[site]), place.model.site_pos[site].copy())
+
+
+def _payload(place: Place, body: int, spot: Array) -> Target:
+    """Returns the target of a point mass that is carried at a spot of a body's frame, (3,) [m]."""
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a payload belongs to one {place.path.partition('/')[0]}; name it")
+    if place.model.body_mass[body] == 0:
+        raise InputError(f"parameter {place.path}: this body has no mass of its own; name one that has")
+
+    def write(fields: Fields, values: Array) -> None:
+        ids = fields.ids[values != 0]
+        here = (ids, body)
+        names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
+        mass, centre, frame, inertia = (fields.of(name, constants=True) for name in names)
+        both = joined(mass[here], centre[here], frame[here], inertia[here], values[values != 0], spot)
+        mass[here], centre[here], frame[here], inertia[here] = both
+
+    return Target(place.path, "object", "kg", 0.0, write, builds_on_others=True)
+
+
+def joined(
+    mass: Array, centre: Array, frame: Array, inertia: Array, extra: Array, spot: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
+
+    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as
+    possible, physically, as the body was.
+
+    Args:
+        mass: (num_worlds,) [kg].
+        centre: (num_worlds, 3) centre of mass in the body's frame [m].
+        frame: (num_worlds, 4) inertial frame in the body's frame, wxyz.
+        inertia: (num_worlds, 3) principal inertias [kg·m²].
+        extra: (num_worlds,) point masses [kg].
+        spot: (3,) where they are in the body's frame [m].
+    """
+    total = mass + extra
+    common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]
+    axes = Rotation.from_quat(frame, scalar_first=True).as_matrix()
+    tensor = np.einsum("nij,nj,nkj->nik", axes, inertia, axes)
+    for weight, place in ((mass, centre), (extra, np.broadcast_to(spot, centre.shape))):
+        arm = place - common
+        square = np.sum(arm**2, axis=1)[:, None, None] * np.eye(3)
+        tensor += weight[:, None, None] * (square - arm[:, :, None] * arm[:, None, :])
+    principal, vectors = np.linalg.eigh(tensor)
+    vectors[:, :, 2] *= np.linalg.det(vectors)[:, None]  # right-handed
+    return total, common, Rotation.from_matrix(vectors).as_quat(scalar_first=True), principal

@@ -8,10 +8,10 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.fields import Fields
-from gapless.sim.targets.contact import Surface, surface_of
+from gapless.sim.targets.contact import Surface, damping_ratio, restitution, surface_of
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("friction", "stiffness", "size/x", "size/y", "size/z")
+_FIELDS = ("friction", "stiffness", "restitution", "size/x", "size/y", "size/z")
 
 
 def geom_target(place: Place) -> Target:
@@ -19,6 +19,8 @@ def geom_target(place: Place) -> Target:
     place.require(_FIELDS)
     if place.field == "friction":
         return _friction(place)
+    if place.field == "restitution":
+        return _restitution(place)
     return _stiffness(place) if place.field == "stiffness" else _size(place)
 
 
@@ -105,6 +107,26 @@ def _shared_stiffness(place: Place) -> Target:
         solref[(*here, 1)] *= np.where(is_time, 1.0, root)
 
     return Target(place.path, "contact", "1", 1.0, write)
+
+
+def _restitution(place: Place) -> Target:
+    """Returns the target of how fast a geom leaves what it hits, as a share of how fast it came; stiffness kept."""
+    model = place.model
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a restitution belongs to one geom; name it")
+    surfaces = [surface_of(model, int(place.ids[0]))]
+    nominal = float(restitution(_spring(model, surfaces[0].solref)[1]))
+
+    def write(fields: Fields, values: Array) -> None:
+        ids = fields.ids[values != nominal]
+        here = np.ix_(ids, place.ids)
+        _take_over(fields, here, surfaces, model)
+        solref = fields.of("geom_solref")[ids, place.ids[0]]
+        stiffness = np.array([_spring(model, one)[0] for one in solref])
+        damping = 2 * damping_ratio(values[values != nominal]) * np.sqrt(stiffness)
+        fields.of("geom_solref")[ids, place.ids[0]] = np.stack([-stiffness, -damping], axis=1)
+
+    return Target(place.path, "contact", "1", nominal, write, builds_on_others=True)
 
 
 def _spring(model: mujoco.MjModel, solref: Array) -> tuple[float, float]:

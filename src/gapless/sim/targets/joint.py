@@ -8,17 +8,20 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.fields import Fields
-from gapless.sim.targets.actuator import driven_joint, is_position_servo
+from gapless.sim.targets.drive import driven_joint, is_position_servo
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("damping", "frictionloss", "armature", "stiffness", "offset", "backlash")
+_FIELDS = ("damping", "frictionloss", "armature", "stiffness", "load", "offset", "backlash", "creep")
+SOFT = 1e-4  # stiffness that a load needs, as a share of it per rad or m
 _UNITS = {
     "damping": ("N·m·s/rad", "N·s/m"),
     "frictionloss": ("N·m", "N"),
     "armature": ("kg·m²", "kg"),
     "stiffness": ("N·m/rad", "N/m"),
+    "load": ("N·m", "N"),
     "offset": ("rad", "m"),
     "backlash": ("rad", "m"),
+    "creep": ("1", "1"),
 }
 
 
@@ -42,13 +45,55 @@ def joint_target(place: Place) -> Target:
         return _offset(replace(place, ids=joints), unit)
     if field == "backlash":
         return _backlash(replace(place, ids=joints), unit)
-    name = "jnt_stiffness" if field == "stiffness" else f"dof_{field}"
-    index = joints if field == "stiffness" else model.jnt_dofadr[joints].astype(np.intp)
+    if field == "creep":
+        return _creep(replace(place, ids=model.jnt_dofadr[joints].astype(np.intp)))
+    if field in ("stiffness", "load"):
+        return _spring(replace(place, ids=joints), unit)
+    name, index = f"dof_{field}", model.jnt_dofadr[joints].astype(np.intp)
 
     def put(fields: Fields, here: Block, sizes: Array) -> None:
         fields.of(name, constants=field == "armature")[here] = sizes
 
     return sized(replace(place, ids=index), "actuator", unit, getattr(model, name)[index].copy(), put)
+
+
+def _creep(place: Place) -> Target:
+    """Returns the target of how much joints creep that friction should hold, as a factor of what the engine lets them.
+
+    The engine's friction is soft: below its limit it lets a joint move at a speed of load * (1 - d) / d times a
+    constant, d = solimpfriction[0]. The factor is on (1 - d) / d; a real joint that sticks is near 0.
+    """
+    impedance = place.model.dof_solimp[place.ids, :2].copy()
+    softness = (1 - impedance) / impedance
+
+    def write(fields: Fields, values: Array) -> None:
+        here = np.ix_(fields.ids, place.ids)
+        fields.of("dof_solimp")[(*here, slice(0, 2))] = 1 / (1 + values[:, None, None] * softness)
+
+    return Target(place.path, "actuator", "1", 1.0, write)
+
+
+def _spring(place: Place, unit: str) -> Target:
+    """Returns the target of a spring's stiffness, or of a constant load: a cable, a spring that was left out.
+
+    The engine has springs, force = k (rest - q), and a load is one that is far stretched: rest = load / k. A joint
+    without stiffness gets one too soft to matter, `SOFT` of the load per unit of travel.
+    """
+    model, is_load = place.model, place.field == "load"
+    base = model.jnt_stiffness[place.ids].copy()
+    rest = model.qpos_spring[model.jnt_qposadr[place.ids]].copy()
+
+    def put(fields: Fields, here: Block, sizes: Array) -> None:
+        stiffness, worlds = fields.of("jnt_stiffness"), here[0]
+        middle = fields.of("qpos_spring")
+        address = model.jnt_qposadr[here[1]]
+        load = stiffness[here] * (middle[worlds, address] - rest)
+        load, hardness = (sizes, stiffness[here]) if is_load else (load, sizes)
+        hardness = np.maximum(hardness, SOFT * np.abs(load))
+        stiffness[here] = hardness
+        middle[worlds, address] = rest + np.divide(load, hardness, out=np.zeros(load.shape), where=hardness > 0)
+
+    return sized(place, "environment" if is_load else "actuator", unit, np.zeros(len(base)) if is_load else base, put)
 
 
 def _servos(place: Place) -> tuple[list[int], Array]:

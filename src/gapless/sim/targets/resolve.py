@@ -8,7 +8,7 @@ import numpy as np
 from gapless.core.errors import InputError, nearest
 from gapless.project.records import Project
 from gapless.sim.targets.actuator import actuator_target
-from gapless.sim.targets.body import body_target
+from gapless.sim.targets.body import body_target, site_target
 from gapless.sim.targets.geom import geom_target
 from gapless.sim.targets.joint import joint_target
 from gapless.sim.targets.surroundings import measurement_target, world_target
@@ -19,6 +19,7 @@ _KINDS: dict[str, Callable[[Place], Target]] = {
     "actuator": actuator_target,
     "body": body_target,
     "geom": geom_target,
+    "site": site_target,
     "world": world_target,
     "measurement": measurement_target,
 }
@@ -48,6 +49,12 @@ def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, s
     """Returns index -> name of everything of a kind but the world body; a name may be empty."""
     if kind == "measurement":
         return dict(enumerate(project.measurement_names))
-    count = {"joint": model.njnt, "actuator": model.nu, "body": model.nbody, "geom": model.ngeom}[kind]
+    counts = {
+        "joint": model.njnt,
+        "actuator": model.nu,
+        "body": model.nbody,
+        "geom": model.ngeom,
+        "site": model.nsite,
+    }
     first = 1 if kind == "body" else 0
-    return {k: getattr(model, kind)(k).name for k in range(first, count)}
+    return {k: getattr(model, kind)(k).name for k in range(first, counts[kind])}

@@ -28,6 +28,7 @@ class Target:
         unit: Unit of its values.
         nominal: Value that leaves the model as it was written.
         write: Writes one value per world of `fields.ids`, (num_ids,).
+        builds_on_others: Whether it changes what other targets have set, and so is written after them.
     """
 
     path: str
@@ -35,6 +36,7 @@ class Target:
     unit: str
     nominal: float
     write: Write
+    builds_on_others: bool = False
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Place:
             InputError: If the field is not one of `fields`; the message lists them.
         """
         if self.field not in fields:
-            known = nearest(self.field, fields)
+            known = nearest(self.field, fields, len(fields))
             raise InputError(f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}")
 
 

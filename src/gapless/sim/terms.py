@@ -1,0 +1,87 @@
+"""Terms that a model may lack: proposed to `identify`, which keeps those that the logs call for."""
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.project.records import Project
+from gapless.sim.auto import moving_joints, parameters_of
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.prediction.tracks import Track
+from gapless.sim.targets import driven_joint, is_filter, is_position_servo
+
+
+def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:
+    """Returns terms that could be wrong or lacking, besides what is always fitted; each enters as a whole.
+
+    Args:
+        blueprint: The compiled project.
+        tracks: Its episodes; bounds follow from the commands and speeds in them.
+    """
+    project, model = blueprint.project, blueprint.model
+    if project.parameters != "auto":
+        return ()  # its owner has listed what may be wrong
+    groups = [*_drive_terms(project, model), *_joint_terms(project, model)]
+    groups += [*_servo_terms(project, model), *_link_terms(project, model)]
+    return tuple(ParameterSpace(parameters_of(blueprint, tracks, group)) for group in groups)
+
+
+def _drive_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
+    """Returns the lag that motors share, besides their delay."""
+    driven = [model.actuator(item.actuator).id for item in project.commands]
+    bare = [a for a in driven if model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE]
+    return [["actuator/*/lag"]] if bare or any(is_filter(model, a) for a in driven) else []
+
+
+def _joint_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
+    """Returns inertia of the drive, and springs, where there is a drive whose cable may be one, or one in the model."""
+    driven = {driven_joint(model, model.actuator(item.actuator).id) for item in project.commands}
+    names = moving_joints(project, model)
+    drives = [name for name in names if model.joint(name).id in driven]
+    sprung = [name for name in names if name in drives or model.joint(name).stiffness[0] > 0]
+    springs = [[f"joint/{name}/stiffness", f"joint/{name}/load"] for name in sprung]
+    return [[f"joint/{name}/armature"] for name in drives] + springs
+
+
+def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
+    """Returns what position servos have besides their stiffness."""
+    groups: list[list[str]] = []
+    for item in project.commands:
+        actuator = model.actuator(item.actuator)
+        joint = driven_joint(model, actuator.id)
+        if not is_position_servo(model, actuator.id) or joint is None:
+            continue
+        if model.actuator_biasprm[actuator.id, 2] == 0:
+            groups.append([f"actuator/{actuator.name}/kd"])
+        if model.joint(joint).name:
+            groups.append([f"joint/{model.joint(joint).name}/backlash"])
+        if model.actuator_forcelimited[actuator.id]:
+            groups.append([f"actuator/{actuator.name}/limit"])
+    return groups
+
+
+def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
+    """Returns mass, and centre with inertia, of each named link that a measured joint carries; then all together.
+
+    The heaviest link keeps its mass: without a measured force only ratios of forces and masses show. Centres move
+    along the link only, away from its joint.
+    """
+    bodies = [model.body(int(model.jnt_bodyid[model.joint(name).id])) for name in moving_joints(project, model)]
+    links = {body.id: body for body in bodies if body.name and body.mass[0] > 0}
+    if not links:
+        return []
+    heaviest = max(links.values(), key=lambda body: float(body.mass[0]))
+    masses = [[f"body/{body.name}/mass"] for body in links.values() if body.id != heaviest.id]
+    shapes = [_shape(model, number) for number in links]
+    together = [path for group in (*masses, *shapes) for path in group]
+    return [*masses, *shapes, together] if len(links) > 1 else shapes
+
+
+def _shape(model: mujoco.MjModel, body: int) -> list[str]:
+    """Returns the centre along a link, and its inertia."""
+    along, name = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]], model.body(body).name
+    axis = "xyz"[int(np.argmax(np.abs(along)))]
+    centre = [f"body/{name}/com/{axis}"] if np.abs(along).max() > 1e-6 else []
+    return [*centre, f"body/{name}/inertia"]
