@@ -19,6 +19,7 @@ from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import cut
+from gapless.suspicion.examine import examine
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
@@ -46,6 +47,9 @@ def check(directory: str | Path) -> CheckResult:
         else:
             inputs = evidence.ids
             notes += _outside_bounds(evidence.space.parameters)
+            found = examine(evidence)
+            evidence, notes = found.evidence, [*notes, *found.notes]
+            notes += [Note("fault", "logs", found.refusal)] if found.refusal else []
             numerics, lost = convergence(evidence)
             notes += [lost] if lost is not None else _numerics_notes(numerics)
     rank = {"fault": 0, "warning": 1, "info": 2}
