@@ -8,9 +8,10 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.identify.problem import Problem
-from gapless.identify.solve import COARSE, MEDIUM, Solution, search, solve
-from gapless.identify.verb import limited, make_problem
+from gapless.identify.fit import limited, make_problem
+from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.search import search
+from gapless.identify.solver.solve import COARSE, MEDIUM, Solution, solve
 from gapless.sim.blueprint import finer
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor

@@ -12,9 +12,11 @@ from gapless.core.results import Advice, Cause, DiagnoseResult, Probability
 from gapless.core.signal import Array
 from gapless.data.keep import keep_result
 from gapless.diagnose.subsets import WINDOW_S, Losses, Progress, bootstrap, fit_subsets
-from gapless.identify.verb import make_problem, why_refuse
+from gapless.identify.fit import make_problem
+from gapless.identify.verb import why_refuse
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.evidence import Evidence, gather
+from gapless.suspicion.examine import examine
 
 MATTERS = 0.05  # a dimension takes part if it accounts for more than this share of the explained gap
 NO_GAP_AT = 1.3  # ratio of residual to noise at which a gap is as likely as none
@@ -37,12 +39,13 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
     Raises:
         InputError: If the project or its logs cannot be used.
     """
-    evidence = gather(directory)
+    found = examine(gather(directory))
+    evidence = found.evidence
     if not len(evidence.space):
         raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     fitted, _ = evidence.split(())
     problem = make_problem(evidence, evidence.space, fitted, WINDOW_S, np.random.default_rng(seed))
-    refusal = why_refuse(evidence, problem, WINDOW_S)
+    refusal = found.refusal or why_refuse(evidence, problem, WINDOW_S)
     if refusal is not None:
         return _kept(evidence, _undecided(evidence, refusal, seed))
     rng = np.random.default_rng(seed)
@@ -55,7 +58,7 @@ def diagnose(directory: str | Path, *, seed: int = 0, progress: Progress | None 
         causes=causes,
         no_gap=Probability(no_gap),
         unmodelled=Probability(_logistic((losses.noise_after - UNMODELLED_AT) / 0.5)),
-        evidence=_sentences(losses, causes),
+        evidence=(*(note.text for note in found.notes), *_sentences(losses, causes)),
         ambiguous=ambiguous,
         advice=_advice(evidence, causes, ambiguous, no_gap, losses.noise_after),
         seed=seed,

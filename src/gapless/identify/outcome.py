@@ -7,8 +7,9 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.signal import Array
-from gapless.identify.problem import Problem
-from gapless.identify.solve import AT_BOUND, Solution
+from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.scaling import Scaling
+from gapless.identify.solver.solve import AT_BOUND, Solution
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
@@ -16,11 +17,11 @@ DETERMINED = 0.1  # a parameter is determined if its standard deviation is below
 
 def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
     """Returns each parameter with its interval, clipped to its bounds."""
-    half = solution.half_width(LEVEL)
+    half, scaling = solution.half_width(LEVEL), Scaling.of(space)
+    values = scaling.values(solution.unit)
+    lows, highs = (scaling.values(np.clip(solution.unit + sign * half, 0.0, 1.0)) for sign in (-1, 1))
     found: list[FittedParameter] = []
     for k, parameter in enumerate(space.parameters):
-        width = parameter.high - parameter.low
-        value = parameter.low + solution.unit[k] * width
         identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
         physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
@@ -30,9 +31,9 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
                 parameter.dimension,
                 parameter.unit,
                 parameter.nominal,
-                float(value),
-                float(max(parameter.low, value - half[k] * width)),
-                float(min(parameter.high, value + half[k] * width)),
+                float(values[k]),
+                float(lows[k]),
+                float(highs[k]),
                 LEVEL,
                 identifiable,
                 bool(beyond and not physical),
@@ -53,6 +54,7 @@ def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tu
     if len(loose) < 2:
         return ()
     covariance = solution.covariance[np.ix_(loose, loose)]
+    slopes = Scaling.of(space).slope(solution.unit)
     values, vectors = np.linalg.eigh(covariance)
     found: list[str] = []
     for variance, vector in zip(values, vectors.T, strict=True):
@@ -62,7 +64,7 @@ def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tu
             terms = []
             for k in heavy:
                 parameter = space.parameters[loose[k]]
-                factor = sign * vector[k] / (parameter.high - parameter.low)
+                factor = sign * vector[k] / slopes[loose[k]]
                 terms.append(f"{factor:+.3g}*{parameter.target}")
             found.append("only " + " ".join(terms).lstrip("+") + " is determined")
     return tuple(found[:most])

@@ -1,124 +1,157 @@
 """The verb `identify`."""
 
-from collections.abc import Sequence
+import importlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
+from typing import Literal
 
 import numpy as np
 
 import gapless
-from gapless.core.parameters import ParameterSpace
+from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
 from gapless.data.keep import keep_result
+from gapless.identify.drift.compare import since_then
+from gapless.identify.drift.earlier import earlier_fit, recorded_span
+from gapless.identify.fit import FINAL, MIN_WINDOWS, SHORT_S, fit, make_problem
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
-from gapless.identify.problem import Problem
-from gapless.identify.solve import COARSE, MEDIUM, Progress, Solution, search, solve
+from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
+from gapless.identify.solver.problem import Problem, Watch
+from gapless.identify.solver.solve import Progress, Solution, solve
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.traces import example_traces
-
-WINDOW_S = 0.3
-MAX_WINDOWS = 160
-MIN_WINDOWS = 8
-FEW_WINDOWS = 48  # for the brief solves that choose a start
+from gapless.suspicion.examine import Examination, examine
 
 
 def identify(
     directory: str | Path,
     hold_out: Sequence[str] = (),
     *,
-    window_s: float = WINDOW_S,
+    logs: Sequence[str] = (),
+    since: str | Path | None = None,
+    posterior: Literal["gaussian", "sbi"] = "gaussian",
+    window_s: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> IdentifyResult:
     """Fits the model's parameters to the logs on short windows and says what cannot be told.
 
     Args:
         directory: The project folder.
         hold_out: Names of logs to judge on instead of fitting; by default every fourth.
-        window_s: Length of the prediction windows [s].
-        seed: Seed of the starts tried and the windows chosen.
+        logs: Patterns of the names of logs to use, such as `march-*`; by default all.
+        since: JSON of an earlier fit to compare with; by default the earliest in the catalogue that suits.
+        posterior: `sbi` also samples the posterior by neural estimation (needs the extra `sbi`).
+        window_s: Length of the prediction windows [s]; None lets the logs decide.
+        seed: Seed of the starts tried, the windows chosen and the samples drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
+        watch: Called with all parameters that may be fitted and a whole row of them, at every step of every solver
+            and with the result; for benchmarks and plots of how a fit came about.
 
     Raises:
-        InputError: If the project or its logs cannot be used.
+        InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
-    evidence = gather(directory)
+    neural = _neural() if posterior == "sbi" else None
+    looked = examine(gather(directory, logs))
+    evidence = looked.evidence
+    named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
-    train = make_problem(evidence, evidence.space, fitted, window_s, rng)
-    refusal = why_refuse(evidence, train, window_s)
+    train = replace(make_problem(evidence, evidence.whole, fitted, window_s or SHORT_S, rng), watch=watch)
+    refusal = looked.refusal or why_refuse(evidence, train, window_s or SHORT_S)
     if refusal:
-        return refused(evidence, window_s, seed, refusal)
-    solution = fit(train, rng, progress)
-    parameters = fitted_parameters(evidence.space, solution)
+        return refused(evidence, window_s or SHORT_S, seed, looked, refusal)
+    train.notice(train.unit(train.base))
+    found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
+    window_s, structure = found.window_s, found.structure
+    earlier = named or earlier_fit(evidence, None, window_s)
+    train = replace(found.problem, free=structure.free)
+    weighted = train.reweighted(structure.row)
+    solution = solve(weighted, structure.row, FINAL, _part(progress, 0.7, 0.3))
+    train.notice(solution.unit)
     judged = (
-        make_problem(evidence, evidence.space, held, window_s, rng)
+        make_problem(evidence, evidence.whole, held, window_s, rng)
         if held
         else train.on(train.windows.pick(np.zeros(0, np.intp)))
     )
-    train_errors = fit_errors(train, _names(evidence, fitted), solution.row)
-    held_errors = fit_errors(judged, _names(evidence, held), solution.row)
-    determined = combinations(evidence.space, solution)
+    names = _names(evidence, fitted), _names(evidence, held)
+    result = _judged(evidence, train, judged, names, solution, window_s=window_s, seed=seed)
+    result = _doubted(replace(result, tried=structure.tried), looked)
+    result = since_then(result, earlier, train, solution.row)
+    result, files = _sampled(result, weighted, solution, neural, progress)
+    return _kept(evidence, result, solution.row, files)
+
+
+def _sampled(
+    result: IdentifyResult, problem: Problem, solution: Solution, neural: ModuleType | None, progress: Progress | None
+) -> tuple[IdentifyResult, dict[str, bytes]]:
+    """Returns a result, and its samples as files; with what `sbi` has to say where that was asked for."""
+    draws = gaussian_samples(problem.space, solution, np.random.default_rng([result.seed, 1]))
+    files = {GAUSSIAN: parquet_bytes(problem.space, draws, [("method", "gaussian")])}
+    if neural is None:
+        return result, files
+    rng = np.random.default_rng([result.seed, 2])
+    draws, said = neural.sample_posterior(problem.at(solution.row), solution, rng, progress)
+    files[NEURAL] = parquet_bytes(problem.space, draws, [("method", "sbi"), ("calibrated", str(said.calibrated))])
+    return replace(result, neural=said, reasons=(*result.reasons, *neural.reasons(said))), files
+
+
+def _neural() -> ModuleType:
+    """Returns the module that samples with `sbi`.
+
+    Raises:
+        InputError: If it is not installed.
+    """
+    try:
+        return importlib.import_module("gapless.identify.posterior.neural")
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        if missing in ("sbi", "torch"):
+            text = f"--posterior sbi needs {missing}: install it with pip install 'gapless[sbi]'"
+            raise InputError(text) from None
+        raise
+
+
+def _judged(
+    evidence: Evidence,
+    train: Problem,
+    judged: Problem,
+    names: tuple[list[str], list[str]],
+    solution: Solution,
+    *,
+    window_s: float,
+    seed: int,
+) -> IdentifyResult:
+    """Returns a solution as a result: parameters, errors on fitted and held-out windows, verdict."""
+    parameters = fitted_parameters(train.space, solution)
+    train_errors = fit_errors(train, names[0], solution.row)
+    held_errors = fit_errors(judged, names[1], solution.row)
+    determined = combinations(train.space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
     shown = judged if len(judged.windows) else train
-    result = IdentifyResult(
+    recorded = recorded_span(evidence.episodes)
+    return IdentifyResult(
         inputs=evidence.ids,
         parameters=parameters,
         combinations=determined,
         train=train_errors,
         held_out=held_errors,
         verdict=word,
-        reasons=tuple(reasons),
+        reasons=reasons,
         model=None,
         window_s=window_s,
         seed=seed,
         traces=_traces(evidence, shown, solution.row),
+        recorded_from=recorded[0],
+        recorded_to=recorded[1],
     )
-    return _kept(evidence, result, solution.row)
-
-
-def make_problem(
-    evidence: Evidence,
-    space: ParameterSpace,
-    episodes: Sequence[int],
-    window_s: float,
-    rng: np.random.Generator,
-) -> Problem:
-    """Returns the problem of fitting a part of the evidence's space to some of its episodes."""
-    windows = limited(cut(evidence.project, [evidence.tracks[k] for k in episodes], window_s), rng)
-    windows = replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
-    free = tuple(evidence.space.index(target) for target in space.targets)
-    predictor = Predictor(evidence.blueprint, evidence.space)
-    problem = Problem(predictor, windows, free, evidence.space.nominal, windows.noise)
-    return problem.reweighted(evidence.space.nominal) if len(windows) else problem
-
-
-def limited(windows: Windows, rng: np.random.Generator, most: int = MAX_WINDOWS) -> Windows:
-    """Returns at most `most` of the windows, drawn at random but kept in order."""
-    if len(windows) <= most:
-        return windows
-    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False)))
-
-
-def fit(problem: Problem, rng: np.random.Generator, progress: Progress | None = None) -> Solution:
-    """Solves a problem: first on some windows with coarse slopes, then on all with fine ones.
-
-    It starts at the model as written; where a search without slopes finds better than that leads to, there too.
-    Weights are then taken anew from the better of the two, so that no signal swamps another.
-    """
-    few = problem.on(limited(problem.windows, rng, FEW_WINDOWS))
-    brief = ((COARSE, 4), (MEDIUM, 6))
-    better = solve(few, problem.base, brief, _part(progress, 0.0, 0.3))
-    row, judge = search(few, rng), few.at(better.row)
-    if judge.cost(row) < judge.cost(better.row):
-        better = solve(few, row, brief, _part(progress, 0.3, 0.2))
-    return solve(problem.reweighted(better.row), better.row, progress=_part(progress, 0.5, 0.5))
 
 
 def _part(progress: Progress | None, begin: float, share: float) -> Progress | None:
@@ -145,7 +178,13 @@ def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | N
     return None
 
 
-def refused(evidence: Evidence, window_s: float, seed: int, reason: str) -> IdentifyResult:
+def _doubted(result: IdentifyResult, looked: Examination) -> IdentifyResult:
+    """Returns a result with what was found wrong in the logs; a fit to columns that seem mistaken is never good."""
+    word, reasons = looked.judged(result.verdict, result.reasons)
+    return replace(result, verdict=word, reasons=reasons, notes=looked.every_note)
+
+
+def refused(evidence: Evidence, window_s: float, seed: int, looked: Examination, reason: str) -> IdentifyResult:
     """Returns a refusal: every parameter stays nominal and undetermined."""
     parameters = tuple(
         FittedParameter(
@@ -159,7 +198,9 @@ def refused(evidence: Evidence, window_s: float, seed: int, reason: str) -> Iden
     )
     nothing = FitErrors((), {}, None, None, None)
     result = IdentifyResult(evidence.ids, parameters, (), nothing, nothing, "refused", (reason,), None, window_s, seed)
-    return _kept(evidence, result, evidence.space.nominal)
+    recorded = recorded_span(evidence.episodes)
+    result = _doubted(replace(result, recorded_from=recorded[0], recorded_to=recorded[1]), looked)
+    return _kept(evidence, result, evidence.whole.nominal, {})
 
 
 def _traces(evidence: Evidence, problem: Problem, row: Array) -> tuple[Trace, ...]:
@@ -171,8 +212,8 @@ def _names(evidence: Evidence, episodes: Sequence[int]) -> list[str]:
     return [evidence.episodes[k].name for k in episodes]
 
 
-def _kept(evidence: Evidence, result: IdentifyResult, row: Array) -> IdentifyResult:
-    """Enters the fit and its corrected model in the catalogue; returns the result with the model's path."""
+def _kept(evidence: Evidence, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
+    """Enters the fit, its corrected model and its samples in the catalogue; returns the result with their paths."""
     config = {
         "project": fingerprint(evidence.project),
         "window_s": result.window_s,
@@ -182,7 +223,9 @@ def _kept(evidence: Evidence, result: IdentifyResult, row: Array) -> IdentifyRes
     files: dict[str, bytes] = {}
     if result.verdict != "refused":
         folder = evidence.catalogue.artefact_folder("0")
-        files["model.xml"] = corrected_xml(evidence.blueprint, evidence.space, row, folder).encode()
+        files["model.xml"] = corrected_xml(evidence.blueprint, evidence.whole, row, folder).encode()
+        files |= samples
     identity = keep_result(evidence.catalogue, result, provenance, files)
-    path = evidence.catalogue.artefact_path(identity, "model.xml") if files else None
-    return replace(result, model=str(path.resolve()) if path else None)
+    path = {name: str(evidence.catalogue.artefact_path(identity, name).resolve()) for name in files}
+    neural = replace(result.neural, path=path.get(NEURAL)) if result.neural else None
+    return replace(result, model=path.get("model.xml"), posterior=path.get(GAUSSIAN), neural=neural)

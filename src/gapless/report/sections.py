@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gapless.core.distribution import Range
-from gapless.core.results import DiagnoseResult, FittedParameter, IdentifyResult, Trace, TrainResult
+from gapless.core.results import DiagnoseResult, Drift, FittedParameter, IdentifyResult, Trace, TrainResult
 from gapless.report import numbers as n
 from gapless.report import plots
 from gapless.report.parts import Parts
@@ -36,6 +36,18 @@ class ParameterRow:
     interval: str
     glyph: Markup
     states: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DriftRow:
+    """One parameter that changed since an earlier fit, in words."""
+
+    target: str
+    name: str
+    unit: str
+    before: str
+    after: str
+    change: str
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,28 @@ def parameter_rows(identify: IdentifyResult) -> tuple[ParameterRow, ...]:
 def _states(parameter: FittedParameter) -> tuple[str, ...]:
     first = "identifiable" if parameter.identifiable else "not identifiable"
     return (first, "at bound") if parameter.at_bound else (first,)
+
+
+def drift_rows(identify: IdentifyResult) -> tuple[DriftRow, ...]:
+    """Returns what changed since the earlier fit."""
+    return tuple(
+        DriftRow(
+            target=d.target,
+            name=n.readable_target(d.target),
+            unit=n.unit_cell(d.unit),
+            before=n.number(d.before),
+            after=n.number(d.after),
+            change=_drift_words(d),
+        )
+        for d in identify.drift
+    )
+
+
+def _drift_words(drift: Drift) -> str:
+    sign = "+" if drift.change > 0 else ""
+    if drift.relative:
+        return sign + n.percent_span(drift.change, drift.low, drift.high)
+    return f"{sign}{n.number(drift.change)} {n.span(drift.low, drift.high)}"
 
 
 def levels(identify: IdentifyResult) -> str:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from gapless.identify.problem import HUBER, Problem, robust
-from gapless.identify.solve import solve
-from gapless.identify.verb import make_problem
+from gapless.identify.fit import make_problem
+from gapless.identify.solver.problem import HUBER, Problem, robust
+from gapless.identify.solver.solve import solve
 from gapless.sim.evidence import Evidence, gather
 from unit.identify.realities import WHATEVER, write_reality
 
@@ -47,12 +47,13 @@ def test_unit_and_rows_are_inverse(problem: Problem) -> None:
     units = np.array([[0.0, 0.5, 1.0], [0.2, 0.3, 0.4]])
     rows = problem.rows(units)
     np.testing.assert_allclose([problem.unit(row) for row in rows], units, atol=1e-12)
-    # low + unit * (high - low): damping 0..0.3, gain 0.3..2, delay 0..0.1
+    # damping and delay at their bounds; gain 0.3..2 in the middle: its bounds are not far apart, so steps are amounts
     np.testing.assert_allclose(rows[0], [0.0, 1.15, 0.1])
 
 
 def test_rows_stay_within_bounds(problem: Problem) -> None:
-    np.testing.assert_allclose(problem.rows(np.array([[-1.0, 2.0, 0.5]])), [[0.0, 2.0, 0.05]])
+    # a delay of 0..0.1 s, soft = 0.1 / 100: halfway is soft * (sqrt(1 + 0.1 / soft) - 1) = 0.001 * (sqrt(101) - 1)
+    np.testing.assert_allclose(problem.rows(np.array([[-1.0, 2.0, 0.5]])), [[0.0, 2.0, 0.001 * (101**0.5 - 1)]])
 
 
 def test_what_is_not_free_keeps_its_base(problem: Problem) -> None:

@@ -13,16 +13,20 @@ from gapless.core.results import (
     CheckResult,
     ColumnError,
     DiagnoseResult,
+    Drift,
     EvaluateResult,
     FitErrors,
     FittedParameter,
     IdentifyResult,
     LoopResult,
     MeasureResult,
+    NeuralPosterior,
     Note,
     Probability,
     RandomizeResult,
     Result,
+    SampledParameter,
+    Since,
     Trace,
     TrainResult,
 )
@@ -48,7 +52,24 @@ def make(text: str = "puck_x") -> dict[str, Result]:
     )
     fit_errors = FitErrors((text,), {text: {"before": 0.03, "after": nan}}, 9.0, 1.2, None)
     identify = IdentifyResult(
-        (ID, text), parameters, (text,), fit_errors, fit_errors, "good", (text,), text, 0.5, 7, (trace,)
+        (ID, text),
+        parameters,
+        (text,),
+        fit_errors,
+        fit_errors,
+        "good",
+        (text,),
+        text,
+        0.5,
+        7,
+        (trace,),
+        posterior=text,
+        neural=NeuralPosterior(text, 3000, 200, False, (SampledParameter(text, 0.3, nan, inf, 0.95, None),), (text,)),
+        since=Since(text, text, (text, "body/puck/mass"), 0.95, True),
+        drift=(
+            Drift(text, text, 0.5, 0.7, 0.4, 0.28, 0.53, 0.95, True, text),
+            Drift("world/tilt/x", "rad", 0.0, -0.02, -0.02, -0.03, nan, 0.95, False, None),
+        ),
     )
     causes = (Cause("contact", 0.9, 0.6, 0.4, 0.8), Cause("object", nan, nan, nan, nan))
     diagnose = DiagnoseResult(

@@ -15,7 +15,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
-from gapless.core.results import LoopResult, NewResult, Result
+from gapless.core.results import IdentifyResult, LoopResult, NewResult, Result
 from gapless.report import render_page
 
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
@@ -112,6 +112,18 @@ def test_hostile_text_is_escaped(make: Make, name: str) -> None:
     assert "<script" not in page
     assert "{{ 7 * 7 }}" in page
     assert "\x07" not in page
+
+
+def test_drift_is_shown_with_its_interval_and_no_drift_in_words(make: Make) -> None:
+    results = make()
+    page = render(results)
+    assert "+40 % [28, 53]" in page
+    assert "−0.02 [−0.03, –]" in page
+    identify = results["identify"]
+    assert isinstance(identify, IdentifyResult)
+    none = render({"identify": replace(identify, drift=())})
+    assert "No parameter changed by more than its intervals allow." in none
+    assert "Drift since" not in render({"identify": replace(identify, since=None, drift=())})
 
 
 def test_overlapping_intervals_show_no_improvement(make: Make) -> None:

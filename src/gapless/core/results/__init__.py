@@ -2,9 +2,12 @@
 
 from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeResult, ReportResult, TrainResult
 from gapless.core.results.decode import from_json
+from gapless.core.results.drift import Drift, Since
 from gapless.core.results.encode import FORMAT, Result, plain, to_json
-from gapless.core.results.fit import FitErrors, FittedParameter, IdentifyResult, Verdict
+from gapless.core.results.excite import Curve, ExciteResult, KeptLimit, LimitSource, Outlook, PredictedParameter
+from gapless.core.results.fit import FitErrors, FittedParameter, IdentifyResult, TriedTerm, Verdict
 from gapless.core.results.gap import Advice, Cause, ColumnError, DiagnoseResult, MeasureResult, Probability, Trace
+from gapless.core.results.posterior import NeuralPosterior, SampledParameter
 from gapless.core.results.soundness import CheckResult, NewResult, Note
 
 __all__ = [
@@ -13,21 +16,32 @@ __all__ = [
     "Cause",
     "CheckResult",
     "ColumnError",
+    "Curve",
     "DiagnoseResult",
+    "Drift",
     "EvaluateResult",
+    "ExciteResult",
     "FitErrors",
     "FittedParameter",
     "IdentifyResult",
+    "KeptLimit",
+    "LimitSource",
     "LoopResult",
     "MeasureResult",
+    "NeuralPosterior",
     "NewResult",
     "Note",
+    "Outlook",
+    "PredictedParameter",
     "Probability",
     "RandomizeResult",
     "ReportResult",
     "Result",
+    "SampledParameter",
+    "Since",
     "Trace",
     "TrainResult",
+    "TriedTerm",
     "Verdict",
     "from_json",
     "plain",

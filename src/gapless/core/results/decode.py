@@ -2,7 +2,7 @@
 
 import types
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from gapless.core.errors import InputError, nearest
@@ -15,7 +15,7 @@ def from_json(data: Mapping[str, Any]) -> Result:
     """Returns the record that `to_json` wrote.
 
     Raises:
-        InputError: If the format or the verb is unknown, or a field is missing.
+        InputError: If the format or the verb is unknown, or a field is missing that has no default.
     """
     if data.get("format") != FORMAT:
         raise InputError(f"this result has format {data.get('format')!r}; this gapless reads format {FORMAT}")
@@ -27,10 +27,15 @@ def from_json(data: Mapping[str, Any]) -> Result:
 
 def _record(kind: type[Any], data: Mapping[str, Any]) -> Any:
     hints = get_type_hints(kind)
-    absent = [item.name for item in fields(kind) if item.name not in data]
+    absent = [item.name for item in fields(kind) if item.name not in data and _is_needed(item)]
     if absent:
         raise InputError(f"a result of {getattr(kind, 'verb', kind.__name__)} lacks {', '.join(absent)}")
-    return kind(**{item.name: _value(hints[item.name], data[item.name]) for item in fields(kind)})
+    return kind(**{item.name: _value(hints[item.name], data[item.name]) for item in fields(kind) if item.name in data})
+
+
+def _is_needed(item: Field[Any]) -> bool:
+    """Tells whether a field has no default: those that came later have one, so that older results can be read."""
+    return item.default is MISSING and item.default_factory is MISSING
 
 
 def _value(hint: Any, value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeResult, ReportResult, TrainResult
+from gapless.core.results.excite import ExciteResult
 from gapless.core.results.fit import IdentifyResult
 from gapless.core.results.gap import DiagnoseResult, MeasureResult
 from gapless.core.results.soundness import CheckResult, NewResult
@@ -21,6 +22,7 @@ Result = (
     | CheckResult
     | MeasureResult
     | IdentifyResult
+    | ExciteResult
     | DiagnoseResult
     | RandomizeResult
     | TrainResult

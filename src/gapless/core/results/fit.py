@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
+from gapless.core.results.drift import Drift, Since
 from gapless.core.results.gap import Trace
+from gapless.core.results.posterior import NeuralPosterior
+from gapless.core.results.soundness import Note
 
 Verdict = Literal["good", "poor", "refused"]
 
@@ -63,6 +66,23 @@ class FitErrors:
 
 
 @dataclass(frozen=True)
+class TriedTerm:
+    """A term that the model as written does not fit, and whether the logs call for it.
+
+    Attributes:
+        targets: The parameters that enter with it, together.
+        kept: Whether it stayed.
+        saving: Share of the cost that it saves on windows that it was not fitted to [1].
+        score: The same in standard errors [1]; below 3 it may be chance.
+    """
+
+    targets: tuple[str, ...]
+    kept: bool
+    saving: float
+    score: float
+
+
+@dataclass(frozen=True)
 class IdentifyResult:
     """Which parameter values make the model match.
 
@@ -78,6 +98,14 @@ class IdentifyResult:
         window_s: Length of the prediction windows [s].
         seed: Seed in force.
         traces: Held-out examples for plots.
+        tried: Terms beyond those that are always fitted: which stayed, which went, and why.
+        posterior: Path of samples of the fitted parameters; None if refused.
+        neural: Samples by neural posterior estimation, where they were asked for.
+        recorded_from: When the first of the logs was recorded, ISO 8601; None unless all of them say.
+        recorded_to: When the last of them was.
+        since: The earlier fit that this one was compared with; None without one.
+        drift: What changed since then by more than chance.
+        notes: What was found wrong in the logs, and what was left out of them.
     """
 
     verb: ClassVar[str] = "identify"
@@ -92,3 +120,11 @@ class IdentifyResult:
     window_s: float
     seed: int
     traces: tuple[Trace, ...] = ()
+    tried: tuple[TriedTerm, ...] = ()
+    posterior: str | None = None
+    neural: NeuralPosterior | None = None
+    recorded_from: str | None = None
+    recorded_to: str | None = None
+    since: Since | None = None
+    drift: tuple[Drift, ...] = ()
+    notes: tuple[Note, ...] = ()

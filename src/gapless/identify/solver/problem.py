@@ -1,19 +1,23 @@
 """The least-squares problem: windows, weights, and residuals of many rows at once."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gapless.core.parameters import ParameterSpace
+from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
-from gapless.identify.starts import Starts, find_starts
+from gapless.identify.solver.scaling import Scaling
+from gapless.identify.solver.starts import Starts, find_starts
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
+PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
+Watch = Callable[[ParameterSpace, Array], None]
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,7 @@ class Problem:
         base: (num_parameters,) the row that the others keep.
         sigma: (num_measurements,) weight of each column is 1 / sigma.
         starts: How errors of the start states are discounted; None before `at`.
+        watch: Called with the whole space and a whole row whenever a solver has moved on; None for nobody.
     """
 
     predictor: Predictor
@@ -35,22 +40,35 @@ class Problem:
     base: Array
     sigma: Array
     starts: Starts | None = None
+    watch: Watch | None = None
 
     @property
     def space(self) -> ParameterSpace:
         """The free parameters."""
         return ParameterSpace(tuple(self.predictor.space.parameters[k] for k in self.free))
 
+    @property
+    def prior(self) -> Array:
+        """Weight of each free parameter's distance from nominal, (num_free,), in residuals per unit.
+
+        Every window counts as one reading: its residuals go wrong together where the model lacks something.
+        """
+        return PRIOR + 0.5 * np.sqrt(max(1, len(self.windows))) / np.array([_spread(p) for p in self.space.parameters])
+
     def rows(self, unit: Array) -> Array:
         """Returns whole rows for free parameters in [0, 1], (num_rows, num_free)."""
-        low, high = self.space.low, self.space.high
         rows = np.tile(self.base, (len(unit), 1))
-        rows[:, list(self.free)] = low + np.clip(unit, 0.0, 1.0) * (high - low)
+        rows[:, list(self.free)] = Scaling.of(self.space).values(np.clip(unit, 0.0, 1.0))
         return rows
 
     def unit(self, row: Array) -> Array:
         """Returns the free parameters of a whole row in [0, 1]."""
-        return (row[list(self.free)] - self.space.low) / (self.space.high - self.space.low)
+        return np.clip(Scaling.of(self.space).unit(row[list(self.free)]), 0.0, 1.0)
+
+    def notice(self, unit: Array) -> None:
+        """Tells whoever watches where a solver is: free parameters in [0, 1], (num_free,)."""
+        if self.watch is not None:
+            self.watch(self.predictor.space, self.rows(unit[None])[0])
 
     def errors(self, rows: Array) -> Array:
         """Returns prediction errors, (num_rows, num_windows, num_steps, num_measurements); NaN where unknown."""
@@ -59,10 +77,24 @@ class Problem:
 
     def residuals(self, unit: Array) -> Array:
         """Returns robust weighted residuals, (num_rows, num_windows, num_per_window); unknown ones are 0."""
+        return robust(self.plain_residuals(unit))
+
+    def plain_residuals(self, unit: Array) -> Array:
+        """Returns weighted residuals before large ones are flattened, (num_rows, num_windows, num_per_window)."""
         weighted = self.errors(self.rows(unit)) / self.sigma
         weighted = np.nan_to_num(np.clip(weighted, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
         weighted = weighted.reshape(len(unit), len(self.windows), -1)
-        return robust(weighted if self.starts is None else self.starts.discount(weighted))
+        return weighted if self.starts is None else self.starts.discount(weighted)
+
+    def in_pieces(self, values: Array) -> Array:
+        """Returns (num_windows, num_per_window, ...) as pieces of about `PIECE_S`, (num_pieces, num_per_piece, ...).
+
+        What a model lacks makes errors that last; in longer windows they come and go.
+        """
+        steps, rate_hz = self.windows.num_steps, self.predictor.blueprint.project.rate_hz
+        wanted = max(1, round(steps / (PIECE_S * rate_hz)))
+        count = next(number for number in range(wanted, 0, -1) if steps % number == 0)
+        return values.reshape(len(values) * count, values.shape[1] // count, *values.shape[2:])
 
     def cost(self, row: Array) -> float:
         """Returns half the sum of squares of a whole row's residuals."""
@@ -100,3 +132,16 @@ def robust(residual: Array) -> Array:
     """Returns r' with r'^2 / 2 = pseudo-Huber loss of r: quadratic near 0, linear far away."""
     ratio = residual / HUBER
     return np.sign(residual) * HUBER * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
+
+
+def robust_weight(residual: Array) -> Array:
+    """Returns how much a residual counts against one near 0: the loss's slope over r, 1 / sqrt(1 + (r / HUBER)^2)."""
+    return 1.0 / np.sqrt(1.0 + (residual / HUBER) ** 2)
+
+
+_SPREADS = {"mass": 0.1, "inertia": 0.1, "com": 0.05, "tilt": 0.15, "bias": 0.15, "load": 0.1, "stiffness": 0.1}
+
+
+def _spread(parameter: Parameter) -> float:
+    """Returns how far a careful builder's value is off, as a share of the range: about one standard deviation."""
+    return next((size for word, size in _SPREADS.items() if f"/{word}" in parameter.target), 0.5)

@@ -4,18 +4,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from mujoco import minimize
 from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.identify.problem import PRIOR, Problem
+from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_weight
 
 COARSE, MEDIUM, FINE = (
     0.1,
     0.03,
     0.01,
 )  # finite-difference steps as shares of the range; contact needs large ones
+DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
+ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last
+LITTLE = 0.02  # of the sum of squares, with fine ones: it moves no parameter by more than 0.15 standard errors
 AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 Progress = Callable[[str, float], None]
 
@@ -51,8 +54,7 @@ def solve(
 ) -> Solution:
     """Minimises the problem from a whole row.
 
-    The optimiser is MuJoCo's own bounded Gauss-Newton (`mujoco.minimize`); residuals and Jacobian come from the
-    batched simulation. It is run once per entry of the schedule, each time from where it was.
+    It is run once per entry of the schedule, each time from where it was.
 
     Args:
         problem: What to minimise.
@@ -63,17 +65,17 @@ def solve(
     unit = np.clip(problem.unit(start), 0.0, 1.0)
     step = FINE
     for k, (step, max_iterations) in enumerate(schedule):
-        done = k / len(schedule)
-        report = None if progress is None else _reporter(progress, done, 1 / (len(schedule) * max_iterations))
+        report = None if progress is None else _reporter(progress, k / len(schedule), 1 / len(schedule))
         problem = problem.at(problem.rows(unit[None])[0])
         unit = _minimise(problem, unit, step, max_iterations, report)
+        problem.notice(unit)
     if progress is not None:
         progress("fit", 1.0)
     return _summary(problem, unit, step)
 
 
-def _reporter(progress: Progress, done: float, share: float) -> Callable[[list[minimize.IterLog]], None]:
-    return lambda trace: progress("fit", min(1.0, done + share * len(trace)))
+def _reporter(progress: Progress, done: float, share: float) -> Callable[[float], None]:
+    return lambda part: progress("fit", done + share * part)
 
 
 def _minimise(
@@ -81,78 +83,73 @@ def _minimise(
     unit: Array,
     step: float,
     max_iterations: int,
-    report: Callable[[list[minimize.IterLog]], None] | None,
+    report: Callable[[float], None] | None,
 ) -> Array:
-    centre = problem.unit(problem.base)
+    """Minimises by Gauss-Newton steps, damped as far as real evaluations ask for (Levenberg and Marquardt).
+
+    An iteration is two batched calls: all columns of the Jacobian, then the steps of all dampings; the best of these
+    is taken.
+    """
+    centre, prior = problem.unit(problem.base), problem.prior
 
     def stacked(units: Array) -> Array:
-        values = problem.residuals(units.T).reshape(units.shape[1], -1).T
-        return np.concatenate([values, PRIOR * (units - centre[:, None])])
+        values = problem.residuals(units).reshape(len(units), -1)
+        return np.concatenate([values, prior * (units - centre)], axis=1)
 
-    def jacobian(at: Array, residual: Array) -> Array:
-        flat = at.ravel()
-        steps = np.where(flat + step <= 1.0, step, -step)
-        moved = stacked(flat[:, None] + np.diag(steps))
-        return (moved - residual.reshape(-1, 1)) / steps
-
-    found, _ = minimize.least_squares(
-        unit,
-        stacked,
-        [np.zeros(len(unit)), np.ones(len(unit))],
-        jacobian=jacobian,
-        mu_min=1e-2,
-        mu_factor=4.0,
-        xtol=1e-3,
-        gtol=1e-4,
-        max_iter=max_iterations,
-        verbose=minimize.Verbosity.SILENT,
-        iter_callback=report,
-    )
-    return np.clip(found.ravel(), 0.0, 1.0)
+    residual = stacked(unit[None])[0]
+    for iteration in range(max_iterations):
+        steps = np.where(unit + step <= 1.0, step, -step)
+        jacobian = (stacked(unit + np.diag(steps)) - residual).T / steps
+        tries = unit + damped_steps(jacobian, residual, unit)
+        outcomes = stacked(tries)
+        best = int(np.argmin(np.sum(outcomes**2, axis=1)))
+        gain = 1.0 - float(np.sum(outcomes[best] ** 2) / np.sum(residual**2))
+        if gain > 0:
+            unit, residual = np.clip(tries[best], 0.0, 1.0), outcomes[best]
+            problem.notice(unit)
+        if report is not None:
+            report((iteration + 1) / max_iterations)
+        if gain * np.sum(residual**2) < (ENOUGH * np.sum(residual**2) if step > FINE else LITTLE):
+            break
+    return unit
 
 
-def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64) -> Array:
-    """Looks for a good row without any slopes, for landscapes that contact makes rugged; returns it.
-
-    Draws from the bounds, some of them near the model as written; then from ever smaller clouds about the best.
-    """
-    problem = problem.at(problem.base)
-    centre = problem.unit(problem.base)
-    tries = rng.uniform(0.0, 1.0, (num_tries, len(centre)))
-    tries = centre + rng.uniform(0.0, 1.0, (num_tries, 1)) * (tries - centre)
-    best, cost = _best_of(problem, tries, centre, np.inf)
-    for spread in (0.1, 0.1, 0.05, 0.05, 0.02, 0.02):
-        cloud = np.clip(best + spread * rng.standard_normal((num_tries // 2, len(centre))), 0.0, 1.0)
-        best, cost = _best_of(problem, cloud, best, cost)
-    return problem.rows(best[None])[0]
+def damped_steps(jacobian: Array, residual: Array, unit: Array) -> Array:
+    """Returns the steps of all dampings that stay within bounds, (num_dampings, num_free)."""
+    hessian, gradient = jacobian.T @ jacobian, jacobian.T @ residual
+    scale = np.maximum(np.diag(hessian), 1e-9 * np.diag(hessian).max() + 1e-12)
+    return np.stack([_bounded(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in DAMPINGS])
 
 
-def _best_of(problem: Problem, units: Array, best: Array, cost: float) -> tuple[Array, float]:
-    costs = 0.5 * np.sum(problem.residuals(units) ** 2, axis=(1, 2))
-    index = int(np.argmin(costs))
-    return (units[index], float(costs[index])) if costs[index] < cost else (best, cost)
+def _bounded(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:
+    """Returns the minimiser of x^T H x / 2 + g^T x within bounds."""
+    factor = np.linalg.cholesky(hessian)
+    return lsq_linear(factor.T, -np.linalg.solve(factor, gradient), (low - 1e-9, high + 1e-9), method="bvls").x
 
 
 def _summary(problem: Problem, unit: Array, step: float) -> Solution:
-    """Measures the solution: cost, information, and a covariance clustered by window.
+    """Measures the solution: cost, information, and a covariance clustered by pieces of windows.
 
-    With g_w the gradient of window w and H the Gauss-Newton matrix plus prior: cov = H^-1 (sum g_w g_w^T) H^-1
-    plus the prior's part, which stays right when errors within a window go together (Liang and Zeger, 1986).
+    With g_w the gradient of a piece of a window and H the Gauss-Newton matrix plus prior:
+    cov = H^-1 (sum g_w g_w^T) H^-1 plus the prior's part, which stays right when errors within a piece go together
+    (Liang and Zeger, 1986).
     Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
-    that these windows do not determine, such as gain and mass together.
+    that these windows do not determine, such as gain and mass together. They are those of the plain residuals, for
+    the same reason: flattened ones bend.
     """
     above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
-    values = problem.residuals(np.concatenate([unit[None], *moved]))
+    values = problem.plain_residuals(np.concatenate([unit[None], *moved]))
     residual, up, down = values[0], *np.split(values[1:], 2)
     jacobian = np.moveaxis((up - down) / (above - below)[:, None, None], 0, -1)
-    information = np.einsum("wri,wrj->ij", jacobian, jacobian)
-    gradients = np.einsum("wri,wr->wi", jacobian, residual)
+    weight = robust_weight(residual)
+    information = np.einsum("wri,wr,wrj->ij", jacobian, weight, jacobian, optimize=True)
+    gradients = np.einsum("wri,wr->wi", *(problem.in_pieces(part) for part in (jacobian, weight * residual)))
     covariance = _covariance(information, gradients, _pressed(unit, gradients.sum(axis=0)))
     unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
-    return Solution(row, unit, covariance, information, 0.5 * float(np.sum(residual**2)))
+    return Solution(row, unit, covariance, information, 0.5 * float(np.sum(robust(residual) ** 2)))
 
 
 def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:

@@ -6,15 +6,13 @@ r = r0 + A e, with e ~ N(0, 1) the errors of its start in units of their standar
 (1 + A A^T)^(-1/2) is the same as fitting e in every window along with the parameters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows
-
-SLOPE_NOISE = np.sqrt(0.5)  # of a parabola through three samples, in units of noise * rate
 
 
 @dataclass(frozen=True)
@@ -42,32 +40,32 @@ class Starts:
         return residual + np.einsum("wmd,rwd->rwm", self.directions, along * (factor - 1.0))
 
 
-def start_errors(windows: Windows, rate_hz: float) -> tuple[Array, Array]:
-    """Returns the standard deviations of start values and of start slopes, (num_measurements,) each."""
-    return windows.noise, windows.noise * rate_hz * SLOPE_NOISE
-
-
 def moved_start(windows: Windows, value: Array, slope: Array) -> Windows:
     """Returns windows whose starts are moved by (..., num_measurements) values and slopes."""
-    parts = (windows.commands, windows.history, windows.measured, windows.start + value, windows.slope + slope)
-    return Windows(*parts, windows.track, windows.first_row, windows.noise)
+    return replace(windows, start=windows.start + value, slope=windows.slope + slope)
 
 
-def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Starts:
-    """Returns the start directions of windows under a row, by differences of one standard deviation each way.
+def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Array:
+    """Returns what one standard error of each start value and slope does to the readings, in units of sigma.
 
-    Costs 4 predictions per measured column.
+    (2 * num_measurements, num_windows, num_steps, num_measurements), by differences both ways: costs 4 predictions per
+    measured column.
     """
     num_windows, num_columns = len(windows), windows.measured.shape[2]
-    value_sd, slope_sd = start_errors(windows, predictor.blueprint.project.rate_hz)
-    steps = np.concatenate([np.diag(value_sd), np.zeros((num_columns, num_columns))])
-    slopes = np.concatenate([np.zeros((num_columns, num_columns)), np.diag(slope_sd)])
+    steps = np.concatenate([np.diag(windows.start_sd), np.zeros((num_columns, num_columns))])
+    slopes = np.concatenate([np.zeros((num_columns, num_columns)), np.diag(windows.slope_sd)])
     index = np.tile(np.arange(num_windows), 4 * num_columns)
     value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
     slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
     shown = predictor.predict(moved_start(windows.pick(index), value, slope), row[None])[0, :, 1:]
     up, down = np.split(shown.reshape(4 * num_columns, num_windows, -1, num_columns), 2)
-    effect = (up - down) / 2 / sigma
-    effect = np.where(np.isfinite(windows.measured[:, 1:]), effect, 0.0).reshape(2 * num_columns, num_windows, -1)
+    return (up - down) / 2 / sigma
+
+
+def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Starts:
+    """Returns the start directions of windows under a row."""
+    effect = start_effects(predictor, windows, row, sigma)
+    known = np.isfinite(windows.measured[:, 1:])
+    effect = np.where(known, effect, 0.0).reshape(len(effect), len(windows), -1)
     directions, sizes, _ = np.linalg.svd(np.moveaxis(effect, 0, -1), full_matrices=False)
     return Starts(directions, 1.0 / np.sqrt(1.0 + sizes**2))

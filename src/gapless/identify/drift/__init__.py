@@ -1,0 +1,1 @@
+"""Over time: what changed between two fits of one robot."""

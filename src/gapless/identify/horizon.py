@@ -1,0 +1,41 @@
+"""How long prediction windows may be.
+
+A window starts at a measured state, which is uncertain. Where that uncertainty dies out, as in an arm that servos hold,
+longer windows show more: friction that holds, slow creep, sag. Where it grows, as in a pendulum, longer windows show
+ever more of the start's error, and fitting it teaches wrong things. So windows grow as long as, at their end, the
+start's uncertainty is below the noise of the readings.
+"""
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.identify.solver.starts import start_effects
+from gapless.sim.evidence import Evidence
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import cut
+
+LENGTHS_S = (0.3, 0.6, 1.2, 2.4)
+NUM_WINDOWS = 12
+SIMULATED_S = 48.0  # windows of all lengths come to about this much
+
+
+def num_windows(window_s: float) -> int:
+    """Returns how many windows of a length are fitted at most."""
+    return max(24, round(SIMULATED_S / window_s)) if window_s > 0 else 24
+
+
+def choose_length_s(
+    evidence: Evidence, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
+) -> float:
+    """Returns the longest of `LENGTHS_S` at whose end the start's uncertainty is below the readings' noise."""
+    tracks, chosen = [evidence.tracks[k] for k in episodes], LENGTHS_S[0]
+    for length_s in LENGTHS_S[1:]:
+        windows = cut(evidence.project, tracks, length_s)
+        if len(windows) < NUM_WINDOWS:
+            break
+        windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))
+        last = start_effects(predictor, windows, row, windows.noise)[:, :, -1]
+        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > 1.0:
+            break
+        chosen = length_s
+    return chosen

@@ -1,0 +1,178 @@
+"""Simulated cases about a solution: parameters drawn near it, and what the logs would then have shown, in short.
+
+A case is drawn in three steps. Parameters come from a cloud about the solution, wide enough to hold the posterior.
+The windows are predicted under them; the difference to the prediction under the solution is how the residuals would
+move. To that come the residuals of the solution itself with one random factor per window: they hold the noise of the
+readings, that of the start states, and what the model lacks, and errors that persist within a window stay together,
+as in the covariance of the solution.
+
+A case is then told by a few numbers: the Gauss-Newton step from its residuals, which is what the fit itself looks at,
+and some shapes in which they would move besides. The noise of the shapes is drawn apart from that of the step. Drawn
+together, it would give away a part of the step's noise, through a likeness that only these very residuals have.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from gapless.core.signal import Array
+from gapless.identify.posterior.samples import square_root
+from gapless.identify.solver.problem import MAX_RESIDUAL, Problem, robust
+from gapless.identify.solver.solve import FINE, Solution
+
+SPREAD = 2.0  # standard deviations of the cloud, in those of the solution
+UNIFORM = 12.0  # precision of a uniform density on [0, 1]: 1 / variance
+NUM_SWEEPS = 50
+NUM_SHAPES = 5  # numbers beyond one per parameter, for what is not linear
+NUM_PILOT, PILOT_COPIES, NEAREST = 600, 3, 0.3  # of the first look: cases, noises for each, share that is used
+MAX_NUMBERS = 20_000_000  # residuals held at once: 160 MB
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """Parameters about a solution: unit = centre + factor @ z with z ~ N(0, 1), cut to units in [0, 1].
+
+    Attributes:
+        centre: (num_free,) the solution.
+        factor: (num_free, num_free).
+    """
+
+    centre: Array
+    factor: Array
+
+    @classmethod
+    def about(cls, unit: Array, covariance: Array) -> "Cloud":
+        """Returns the cloud about a solution; what is hardly determined is spread over its range, not further."""
+        bounded = np.linalg.inv(np.linalg.inv(covariance) + UNIFORM * np.eye(len(unit)))
+        return cls(np.clip(unit, 0.0, 1.0), SPREAD * square_root(bounded))
+
+    def log_density(self, unit: Array) -> Array:
+        """Returns the logarithm of the density within the bounds, (num_draws,), up to a constant."""
+        z = (unit - self.centre) @ np.linalg.inv(self.factor).T
+        return -0.5 * np.sum(z**2, axis=-1)
+
+    def sample(self, rng: np.random.Generator, count: int) -> Array:
+        """Draws units, (count, num_free), by Gibbs sampling: one coordinate of z after the other, within the bounds."""
+        z = np.zeros((count, len(self.centre)))
+        for _ in range(NUM_SWEEPS):
+            for k, slope in enumerate(self.factor.T):
+                rest = self.centre + z @ self.factor.T - z[:, k : k + 1] * slope
+                low, high = _reach(rest, slope)
+                share = rng.uniform(ndtr(low), np.maximum(ndtr(high), ndtr(low)))
+                z[:, k] = np.clip(ndtri(np.clip(share, 1e-12, 1 - 1e-12)), low, high)
+        return np.clip(self.centre + z @ self.factor.T, 0.0, 1.0)
+
+
+def _reach(rest: Array, slope: Array) -> tuple[Array, Array]:
+    """Returns the least and greatest t with rest + slope * t in [0, 1], each (count,)."""
+    moves = np.abs(slope) > 1e-12
+    ends = np.sort(np.stack([-rest[:, moves], 1.0 - rest[:, moves]]) / slope[moves], axis=0)
+    low = ends[0].max(axis=1, initial=-40.0)
+    return low, np.maximum(ends[1].min(axis=1, initial=40.0), low)
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Makes cases, and tells them and the logs by the same numbers.
+
+    Attributes:
+        problem: The problem at the solution, start errors discounted.
+        cloud: Where parameters are drawn from.
+        residual: (num_windows, num_residuals) weighted residuals of the solution, not yet robust.
+        steps: (num_windows * num_residuals, num_free) projections on the Gauss-Newton step, in the cloud's coordinates.
+        shapes: (num_windows * num_residuals, num_shapes) orthonormal projections that do not overlap with the step.
+    """
+
+    problem: Problem
+    cloud: Cloud
+    residual: Array
+    steps: Array
+    shapes: Array
+
+    @classmethod
+    def of(cls, problem: Problem, solution: Solution, rng: np.random.Generator) -> "Cases":
+        """Prepares cases about a solution of a problem.
+
+        The shapes are the principal directions in which residuals move within the cloud, apart from the step.
+        """
+        cloud = Cloud.about(solution.unit, solution.covariance)
+        residual = weighted(problem, solution.unit[None])[0]
+        slopes = _slopes(problem, solution.unit)
+        inverse = np.linalg.inv(slopes.T @ slopes + UNIFORM * np.eye(len(solution.unit)))
+        steps = slopes @ inverse @ np.linalg.inv(cloud.factor).T
+        first = cls(problem, cloud, residual, steps, np.zeros((residual.size, 0)))
+        few = int(np.clip(MAX_NUMBERS // residual.size, 16, 256))
+        moved = robust(first._moved(cloud.sample(rng, few))).reshape(few, -1)
+        basis = np.linalg.qr(slopes)[0]
+        apart = moved - (moved @ basis) @ basis.T
+        shapes = np.linalg.svd(apart - apart.mean(axis=0), full_matrices=False)[2][:NUM_SHAPES]
+        return cls(problem, cloud, residual, steps, shapes.T)
+
+    def observed(self) -> Array:
+        """Returns the numbers that tell the logs, (num_numbers,)."""
+        flat = robust(self.residual).ravel()
+        return np.concatenate([flat @ self.steps, flat @ self.shapes])
+
+    def simulated(self, unit: Array, rng: np.random.Generator, copies: int = 1) -> Array:
+        """Returns the numbers that tell some cases, (copies, num_draws, num_numbers).
+
+        Args:
+            unit: (num_draws, num_free) parameters in [0, 1].
+            rng: Draws the noise.
+            copies: How often each draw is used, with other noise: noise is cheap, predictions are not.
+        """
+        at_once = int(np.clip(MAX_NUMBERS // self.residual.size, 1, 256))
+        pieces: list[Array] = []
+        for first in range(0, len(unit), at_once):
+            moved = self._moved(unit[first : first + at_once])
+            pieces.append(np.stack([self._told(moved, rng) for _ in range(copies)]))
+        return np.concatenate(pieces, axis=1)
+
+    def focused(self, rng: np.random.Generator) -> "Cases":
+        """Returns the same cases about where a first look puts the posterior.
+
+        At a bound, and beyond what is linear, it may lie aside of the solution, narrower or wider. The first look is
+        a local linear regression of parameters on numbers, among the cases most like the logs (Beaumont et al., 2002).
+        """
+        units = np.tile(self.cloud.sample(rng, NUM_PILOT), (PILOT_COPIES, 1))
+        told = self.simulated(units[:NUM_PILOT], rng, PILOT_COPIES).reshape(len(units), -1)
+        away = (told - self.observed()) / (np.std(told, axis=0) + 1e-12)
+        near = np.argsort(np.sum(away**2, axis=1))[: int(NEAREST * len(units))]
+        design = np.concatenate([np.ones((len(near), 1)), away[near]], axis=1)
+        found = np.linalg.lstsq(design, units[near], rcond=None)[0]
+        left = np.atleast_2d(np.cov((units[near] - design @ found).T))
+        return replace(self, cloud=Cloud.about(found[0], left + 1e-12 * np.eye(len(left))))
+
+    def _told(self, moved: Array, rng: np.random.Generator) -> Array:
+        (count, num_windows, _), num_free = moved.shape, self.steps.shape[1]
+        lost = np.sqrt(num_windows / max(1, num_windows - num_free))  # what the fit took out of its residuals
+        noisy = moved + lost * rng.standard_normal((count, num_windows, 1)) * self.residual
+        shapes = self.shapes.reshape(*self.residual.shape, -1)
+        per_window = np.einsum("wr,wrs->ws", robust(self.residual), shapes)
+        shown = robust(moved).reshape(count, -1) @ self.shapes
+        shown += lost * np.sqrt(np.sum(per_window**2, axis=0)) * rng.standard_normal(shown.shape)
+        return np.concatenate([robust(noisy).reshape(count, -1) @ self.steps, shown], axis=1)
+
+    def _moved(self, unit: Array) -> Array:
+        """Returns how the residuals of the solution move if the parameters are those, (num_draws, ...)."""
+        return self.residual - weighted(self.problem, unit)
+
+
+def weighted(problem: Problem, unit: Array) -> Array:
+    """Returns residuals as `Problem.residuals` has them before they are made robust."""
+    ratio = problem.errors(problem.rows(unit)) / problem.sigma
+    ratio = np.nan_to_num(np.clip(ratio, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+    ratio = ratio.reshape(len(unit), len(problem.windows), -1)
+    return ratio if problem.starts is None else problem.starts.discount(ratio)
+
+
+def _slopes(problem: Problem, unit: Array) -> Array:
+    """Returns slopes of the robust residuals, (num_windows * num_residuals, num_free), from both sides.
+
+    They are those of the data, which moves against the prediction: hence the sign.
+    """
+    above, below = np.minimum(unit + FINE, 1.0), np.maximum(unit - FINE, 0.0)
+    moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
+    up, down = np.split(problem.residuals(np.concatenate(moved)).reshape(2 * len(unit), -1), 2)
+    return -((up - down) / (above - below)[:, None]).T

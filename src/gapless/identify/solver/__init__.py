@@ -1,0 +1,1 @@
+"""The least-squares problem on the batch, and its solver."""

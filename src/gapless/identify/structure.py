@@ -1,0 +1,250 @@
+"""Which terms a model needs: those that lower the error on windows they were not fitted to, by more than chance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import TriedTerm
+from gapless.core.signal import Array
+from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.solve import COARSE, MEDIUM, Progress, solve
+
+MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
+WORTH_IT = 0.01  # least share of the held-out cost that a term must save
+MAX_ROUNDS = 4
+BLOCK = 4  # neighbouring windows whose errors go together
+UNIONS = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
+BRIEF = ((MEDIUM, 3),)
+FINALISTS = 2  # terms that are solved for in a round
+JUDGED = 10  # terms that are judged by real predictions in a round
+LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The terms that were chosen.
+
+    Attributes:
+        free: Columns of the parameters that are fitted.
+        row: (num_parameters,) a whole row near the best.
+        tried: Each term that was tried, in the order of trying, with what it saved.
+    """
+
+    free: Columns
+    row: Array
+    tried: tuple[TriedTerm, ...]
+
+
+def choose(
+    problem: Problem,
+    row: Array,
+    groups: Sequence[Columns],
+    *,
+    together: bool = True,
+    progress: Progress | None = None,
+) -> Structure:
+    """Adds terms to a problem as long as they lower the error on windows that they were not fitted to.
+
+    In each round every term is fitted to one half of the windows by one Gauss-Newton step and judged on the other
+    half by real predictions, both ways round, against a step without it. All rows of a round go through two batched
+    calls. Then either the best term enters, or several at once where they do better together; or the best few are
+    solved for, since one step may be too short to tell, and the best of them enters.
+
+    Args:
+        problem: What to minimise; its free parameters are always fitted.
+        row: (num_parameters,) where to begin: a solution without any of the terms.
+        groups: Columns of each term; its parameters enter together.
+        together: Whether several may enter at once; otherwise the best few are solved for.
+        progress: Called with how far it is, in [0, 1].
+    """
+    chosen, left, last = problem.free, list(groups), {}
+    halves = halves_of(problem)
+    for number in range(MAX_ROUNDS):
+        if not left:
+            break
+        if progress is not None:
+            progress("choosing terms", number / MAX_ROUNDS)
+        savings = _round(replace(problem, free=chosen).reweighted(row), row, left, halves)
+        for group, saving in zip(left, savings, strict=True):
+            last[group] = saving
+        now = replace(problem, free=chosen).reweighted(row)
+        best = _best(now, row, left, savings, halves) if together else _solved_best(now, row, left, savings, last)
+        if best is None:
+            break
+        chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
+        left = [group for group in left if not set(group) <= set(chosen)]
+        row = solve(replace(problem, free=chosen).reweighted(row), row, BRIEF).row
+    space = problem.predictor.space
+    kept = set(chosen)
+    tried = tuple(tried_term(space, group, last[group], set(group) <= kept) for group in groups if group in last)
+    return Structure(chosen, row, tried)
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a term saves on windows that it was not fitted to: share of the cost, and in standard errors."""
+
+    share: float
+    score: float
+
+
+def tried_term(space: ParameterSpace, group: Columns, saving: Saving, kept: bool) -> TriedTerm:
+    """Returns the record of a term that was tried."""
+    targets = tuple(space.targets[column] for column in group)
+    return TriedTerm(targets, kept, float(saving.share), float(saving.score))
+
+
+def halves_of(problem: Problem) -> NDArray[np.bool_]:
+    """Returns which windows belong to the first half: every other episode, or every other block of windows."""
+    tracks = np.unique(problem.windows.track)
+    if len(tracks) >= 2:
+        return np.isin(problem.windows.track, tracks[::2])
+    return (np.arange(len(problem.windows)) // BLOCK) % 2 == 0
+
+
+def _best(
+    problem: Problem,
+    row: Array,
+    left: Sequence[Columns],
+    savings: Sequence[Saving],
+    halves: NDArray[np.bool_],
+) -> list[Columns] | None:
+    """Returns the term or the several terms that save most; None where none saves more than chance."""
+    order = [k for k in np.argsort([-saving.score for saving in savings]) if convinces(savings[k])]
+    if not order:
+        return None
+    best, share = [left[order[0]]], savings[order[0]].share
+    unions = [[left[k] for k in order[:count]] for count in UNIONS if count <= len(order)]
+    if len(order) not in UNIONS and len(order) > 1:
+        unions.append([left[k] for k in order])
+    if unions:
+        merged = [tuple(sorted({column for group in union for column in group})) for union in unions]
+        together = _round(problem, row, merged, halves)
+        for union, saving in zip(unions, together, strict=True):
+            if convinces(saving) and saving.share > share:
+                best, share = union, saving.share
+    return best
+
+
+def convinces(saving: Saving) -> bool:
+    """Tells whether a saving is more than chance, and worth a term."""
+    return saving.score > MORE_THAN_CHANCE and saving.share > WORTH_IT
+
+
+def _solved_best(
+    problem: Problem, row: Array, left: Sequence[Columns], savings: Sequence[Saving], last: dict[Columns, Saving]
+) -> list[Columns] | None:
+    """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
+    order = np.argsort([-saving.share for saving in savings])[:FINALISTS]
+    few = [left[k] for k in order if savings[k].share > 0 or savings[k].score > 0]
+    found = solved_savings(problem, row, [(group, row) for group in few])
+    last.update(zip(few, found, strict=True))
+    convincing = [k for k in range(len(few)) if convinces(found[k])]
+    return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
+
+
+def solved_savings(problem: Problem, row: Array, candidates: Sequence[tuple[Columns, Array]]) -> list[Saving]:
+    """Returns what terms save on the half of the windows that they were not solved for, both ways round.
+
+    Args:
+        problem: What to minimise.
+        row: (num_parameters,) a solution without any of them.
+        candidates: Columns of each term, and the row that its solve begins at.
+    """
+    halves = halves_of(problem)
+    costs = np.empty((1 + len(candidates), len(halves)))
+    for fitted in (halves, ~halves):
+        part = problem.windows.pick(fitted)
+        problem = replace(problem, watch=None)
+        rows = [solve(problem.on(part), row, BRIEF).row]
+        for group, start in candidates:
+            wide = replace(problem.on(part), free=tuple(sorted({*problem.free, *group})))
+            rows.append(solve(wide, start, BRIEF).row)
+        judge = replace(problem.on(problem.windows.pick(~fitted)), free=tuple(range(len(row)))).at(rows[0])
+        costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
+    return [_saving(costs[0], cost) for cost in costs[1:]]
+
+
+def _round(problem: Problem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_]) -> list[Saving]:
+    """Returns what each group of columns saves when it is freed along with the problem's own.
+
+    Only the `JUDGED` groups whose steps promise most are judged by real predictions; the others save nothing.
+    """
+    every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
+    wide = replace(problem, free=every).at(row)
+    unit = np.clip(wide.unit(row), 0.0, 1.0)
+    residual, jacobian = _slopes(wide, unit)
+    place = {column: k for k, column in enumerate(every)}
+    sets = [[place[c] for c in sorted({*problem.free, *group})] for group in ((), *groups)]
+    steps, promised = np.zeros((2, len(sets), len(every))), np.zeros(len(sets))
+    for half, windows in enumerate((halves, ~halves)):
+        matrix, target = jacobian[windows].reshape(-1, len(every)), residual[windows].ravel()
+        for k, columns in enumerate(sets):
+            step = _step(matrix, target, unit, columns, wide)
+            steps[half, k, columns] = step
+            promised[k] += np.sum((target + matrix[:, columns] @ step) ** 2)
+    few = np.concatenate([[0], 1 + np.argsort(promised[1:])[:JUDGED]]).astype(np.intp)
+    judged = _judged(wide, unit, steps[:, few], halves)
+    found = [Saving(0.0, 0.0)] * len(groups)
+    for k, cost in zip(few[1:], judged[1:], strict=True):
+        found[k - 1] = _saving(judged[0], cost)
+    return found
+
+
+def _judged(problem: Problem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
+    """Returns costs per window after steps that were fitted to the other half, (num_sets, num_windows)."""
+    num_sets = steps.shape[1]
+    trial = unit + np.concatenate([length * steps for length in LENGTHS]).reshape(-1, len(unit))
+    cost = 0.5 * np.sum(problem.residuals(np.clip(trial, 0.0, 1.0)) ** 2, axis=2)
+    cost = cost.reshape(len(LENGTHS), 2, num_sets, -1)  # step length, half fitted to, set, window
+    judged = np.empty((num_sets, len(halves)))
+    for half, fitted in enumerate((halves, ~halves)):
+        length = np.argmin(cost[:, half][:, :, fitted].sum(axis=2), axis=0)
+        judged[:, ~fitted] = cost[length, half, np.arange(num_sets)][:, ~fitted]
+    return judged
+
+
+def _slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
+    """Returns residuals (num_windows, num_residuals) and their slopes (..., num_free), by one-sided steps."""
+    steps = np.where(unit + MEDIUM <= 1.0, MEDIUM, -MEDIUM)
+    values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
+    return values[0], np.moveaxis((values[1:] - values[0]) / steps[:, None, None], 0, -1)
+
+
+def _step(jacobian: Array, residual: Array, unit: Array, columns: list[int], problem: Problem) -> Array:
+    """Returns the Gauss-Newton step of some columns within their bounds and within `COARSE` of the range."""
+    centre = problem.unit(problem.base)
+    weight = problem.prior[columns]
+    prior = np.diag(weight)
+    matrix = np.concatenate([jacobian[:, columns], prior])
+    target = np.concatenate([-residual, weight * (centre - unit)[columns]])
+    triangle, rotated = _reduced(matrix, target)
+    low = np.maximum(-unit[columns], -2 * COARSE)
+    high = np.minimum(1.0 - unit[columns], 2 * COARSE)
+    return lsq_linear(triangle, rotated, (low - 1e-9, high + 1e-9), method="bvls").x
+
+
+def _reduced(matrix: Array, target: Array) -> tuple[Array, Array]:
+    """Returns a square problem with the same solution: the triangle of its QR decomposition."""
+    both = np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r")
+    return both[:-1, :-1] if len(both) > matrix.shape[1] else both[:, :-1], both[: matrix.shape[1], -1]
+
+
+def _saving(without: Array, with_it: Array) -> Saving:
+    """Compares costs per window: the share saved, and how sure that is.
+
+    The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring
+    windows count together, as their errors do.
+    """
+    share = float((without - with_it).sum() / max(without.sum(), 1e-12))
+    difference = np.sqrt(without) - np.sqrt(with_it)
+    count = len(difference) // BLOCK * BLOCK
+    blocks = difference[:count].reshape(-1, BLOCK).sum(axis=1) if count >= 4 * BLOCK else difference
+    error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
+    return Saving(share, float(blocks.sum() / max(error, 1e-12)))
