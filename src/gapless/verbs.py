@@ -17,6 +17,7 @@ from gapless.core.errors import InputError, nearest
 if TYPE_CHECKING:
     from gapless.core.results import LoopResult
     from gapless.diagnose.verb import diagnose
+    from gapless.excite.verb import excite
     from gapless.identify.verb import identify
     from gapless.learn.evaluate import evaluate
     from gapless.learn.train import train
@@ -31,6 +32,7 @@ _WHERE = {
     "check": ("gapless.measure.check", "check"),
     "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
+    "excite": ("gapless.excite.verb", "excite"),
     "identify": ("gapless.identify.verb", "identify"),
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
@@ -46,6 +48,7 @@ __all__ = [
     "demo",
     "diagnose",
     "evaluate",
+    "excite",
     "identify",
     "loop",
     "measure",

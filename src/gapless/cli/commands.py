@@ -1,7 +1,7 @@
 """The verbs of the command line."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -94,13 +94,75 @@ def identify(
             metavar="NAME", help="log to judge on instead of fitting (may be repeated); default: every fourth"
         ),
     ] = None,
-    window: Annotated[float, typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows")] = 0.3,
+    logs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="logs to use, such as march-* (may be repeated); default: all"),
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(metavar="FIT.json", help="earlier fit to compare with; default: the earliest that suits"),
+    ] = None,
+    posterior: Annotated[
+        Literal["gaussian", "sbi"],
+        typer.Option(help="sbi: also sample the posterior by neural estimation (needs the extra `sbi`)"),
+    ] = "gaussian",
+    window: Annotated[
+        float | None,
+        typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows; without it the logs decide"),
+    ] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
     """Which parameter values make the model match, and which can't be told from these logs?"""
-    result = _with_progress(verbs.identify, directory, hold_out or (), window_s=window, seed=seed)
+    result = _with_progress(
+        verbs.identify,
+        directory,
+        hold_out or (),
+        logs=logs or (),
+        since=since,
+        posterior=posterior,
+        window_s=window,
+        seed=seed,
+    )
     show.show_identify(out(json), result)
+    write_json(result, json)
+
+
+@app.command()
+def excite(
+    directory: Directory,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TARGET",
+            help="parameter to tell (may be repeated); default: what the fit could not tell, or else what is fitted",
+        ),
+    ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(metavar="FIT.json", help="result of identify to start from; default: the newest, if any"),
+    ] = None,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="length of the motion")] = 20.0,
+    max_speed: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SHARE|JOINT=VALUE", help="largest speed: a share of the default, or rad/s or m/s"),
+    ] = None,
+    max_effort: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SHARE|ACTUATOR=VALUE", help="largest effort: a share of the model's, or its unit"),
+    ] = None,
+    motion: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE.csv", help="the motion; default: DIR/excite.csv")
+    ] = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Which motion to record so that the parameters can be told? Predicts their intervals before it is recorded."""
+    wishes = {"max_speed": max_speed or (), "max_effort": max_effort or ()}
+    result = _with_progress(
+        verbs.excite, directory, parameter or (), fit=fit, seconds=seconds, out=motion, seed=seed, **wishes
+    )
+    show.show_excite(out(json), result)
     write_json(result, json)
 
 

@@ -1,12 +1,14 @@
 """How each verb's result reads on the screen."""
 
 from rich.console import Console
+from rich.text import Text
 
 from gapless.cli.output import number, table
 from gapless.core.results import (
     CheckResult,
     DiagnoseResult,
     EvaluateResult,
+    ExciteResult,
     IdentifyResult,
     LoopResult,
     MeasureResult,
@@ -55,8 +57,59 @@ def show_identify(console: Console, result: IdentifyResult) -> None:
     console.print(f"verdict: {result.verdict}", style="bold")
     for reason in result.reasons:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
+    _show_drift(console, result)
+    if result.neural:
+        word = "calibrated" if result.neural.calibrated else "not calibrated"
+        console.print(f"neural posterior ({word}): {result.neural.path}", markup=False, soft_wrap=True)
+    for note in result.notes:
+        if note.level != "fault":  # faults are among the reasons
+            console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
     if result.model:
         console.print(f"corrected model: {result.model}", markup=False, soft_wrap=True)
+
+
+def show_excite(console: Console, result: ExciteResult) -> None:
+    """Prints what the motion would tell, the limits it keeps, where it is and what to do with it."""
+    rows = table("parameter", ">assumed", ">predicted 95 % interval", "unit", "")
+    for p in result.parameters:
+        if p.wanted:
+            rows.add_row(p.target, number(p.value), f"{number(p.low)} .. {number(p.high)}", p.unit, p.outlook)
+    if result.parameters:
+        console.print(rows)
+    for text in result.advice:
+        console.print(text, markup=False, soft_wrap=True)
+    if result.limits:
+        limits = table("limit", ">allowed", ">reached", "unit", "from", "")
+        for k in result.limits:
+            spans = [f"{number(a)} .. {number(b)}" for a, b in ((k.low, k.high), (k.reached_low, k.reached_high))]
+            limits.add_row(k.name, *spans, k.unit, k.source, "active" if k.active else "")
+        console.print(limits)
+        but = f", but for: {', '.join(result.may_touch)}" if result.may_touch else ""
+        console.print(f"nothing is touched that is not touched at rest{but}", markup=False, soft_wrap=True)
+    if result.path is None:
+        console.print("no motion was written", style="bold")
+        return
+    start = ", ".join(f"{column} {number(value)}" for column, value in result.start.items())
+    console.print(f"start at: {start}", markup=False, soft_wrap=True)
+    console.print(f"motion of {result.duration_s:g} s: {result.path}", markup=False, soft_wrap=True)
+    console.print("next: play it on the robot twice or more, put the logs in the project, then gapless identify")
+
+
+def _show_drift(console: Console, result: IdentifyResult) -> None:
+    """Prints what changed since an earlier fit, if there was one to compare with."""
+    if result.since is None:
+        return
+    count = f"{len(result.since.compared)} parameters compared"
+    if result.since.refitted:
+        count += ", with the terms of that fit"
+    if not result.drift:
+        console.print(f"no drift since {result.since.when()}: {count}", markup=False, soft_wrap=True)
+        return
+    console.print(f"drift since {result.since.when()}, {count}:", style="bold", markup=False, soft_wrap=True)
+    rows = table("", "", ">before", ">now", "unit")
+    for d in result.drift:
+        rows.add_row(f"  {d.target}", Text(d.text()), number(d.before), number(d.after), d.unit)
+    console.print(rows)
 
 
 def show_diagnose(console: Console, result: DiagnoseResult) -> None:

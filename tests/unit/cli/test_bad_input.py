@@ -43,6 +43,8 @@ def one_line(arguments: list[str], capsys: pytest.CaptureFixture[str], status: i
         (["measure", ".", "--window", "-1"], "--window"),
         (["identify", ".", "--seed", "1.5"], "--seed"),
         (["loop", ".", "--target", "85"], "--target"),
+        (["excite", ".", "--seconds", "long"], "--seconds"),
+        (["excite", "."], "no gapless.yaml in this folder"),
         (["train", ".", "--steps", "0"], "--steps"),
         (["measure", ".", "more"], "more"),
         (["measure", ".", "--json"], "--json"),
@@ -155,10 +157,38 @@ def test_check_lists_faults_and_its_status_says_so(folder: Path, capsys: pytest.
         (b'{"verb": "measure"}', "it says 'measure'"),
     ],
 )
-@pytest.mark.parametrize("verb", ["measure", "randomize"])
+@pytest.mark.parametrize("verb", ["measure", "randomize", "excite"])
 def test_wrong_fits(verb: str, content: bytes, text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("fit.json").write_bytes(content)
     assert text in one_line([verb, str(folder), "--fit", "fit.json"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (["--seconds", "0"], "0 seconds are too short to tell anything: ask for at least 3"),
+        (["--seconds", "nan"], "too short"),
+        (["--parameter", "joint/car/damping"], "no joint 'car'; there are: cart, pole"),
+        (["--parameter", "damping"], "no kind 'damping'"),
+        (["--max-speed", "pol=2"], "no 'pol'; there are: cart"),
+        (["--max-speed", "2"], "a share is at most 1"),
+        (["--max-effort", "much"], "write a share such as 0.5, or NAME=VALUE"),
+        (["--out", "none/motion.csv"], "--out: no such folder"),
+        (["--out", "."], "--out: this is a folder"),
+        (["--fit", "none.json"], "no such file"),
+    ],
+)
+def test_wrong_wishes_for_a_motion(
+    options: list[str], text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert text in one_line(["excite", str(folder), *options], capsys)
+
+
+def test_a_project_without_commands_gets_no_motion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    yaml = folder / "gapless.yaml"
+    yaml.write_text(yaml.read_text().replace("commands:\n  voltage: {actuator: motor}\n", ""))
+    said = one_line(["excite", str(folder)], capsys)
+    assert "this project commands nothing, so no motion can be chosen: map commands" in said
 
 
 def test_a_missing_fit_and_ranges(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+"""Which motion to record so that the parameters can be told."""

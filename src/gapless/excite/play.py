@@ -1,0 +1,86 @@
+"""Writing a motion, reading it again, and playing it on a robot, a twin or a simulation."""
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import mujoco
+import numpy as np
+
+from gapless.core.episode import Episode
+from gapless.core.protocols import Start, World
+from gapless.core.signal import Array, TimeSeries
+from gapless.project.log.columns import read_columns
+from gapless.project.model import load_model
+from gapless.project.records import Project
+from gapless.sim.prediction.restart import StateReader
+
+
+def motion_csv(project: Project, commands: Array) -> bytes:
+    """Returns (num_steps, num_commands) commands in model units as CSV: `time_s`, then columns in units of the log."""
+    table = [np.arange(len(commands)) / project.rate_hz]
+    table += [(commands[:, k] - item.offset) / item.scale for k, item in enumerate(project.commands)]
+    text = io.StringIO()
+    header = ",".join(["time_s", *project.command_names])
+    np.savetxt(text, np.stack(table, axis=1), fmt="%.9g", delimiter=",", header=header, comments="")
+    return text.getvalue().encode()
+
+
+def read_motion(project: Project, path: str | Path) -> Array:
+    """Returns the commands of a motion in model units, (num_steps, num_commands).
+
+    Raises:
+        LogError: If the file cannot be read, or lacks a command.
+    """
+    columns = read_columns(Path(path), ("time_s", *project.command_names))
+    return np.stack([item.scale * columns[item.column] + item.offset for item in project.commands], axis=1)
+
+
+def play(
+    project: Project,
+    world: World,
+    path: str | Path,
+    start: Mapping[str, float],
+    rng: np.random.Generator,
+    name: str = "excite",
+) -> Episode:
+    """Plays a motion in a world, once, and returns what it showed; `write_log` makes it a log.
+
+    Args:
+        project: The project.
+        world: A robot, a twin or a simulation, with one world.
+        path: The CSV that `excite` wrote.
+        start: Column -> reading at the start, in the units of the log: `start` of the result.
+        rng: Source of whatever is random in the world.
+        name: Name of the episode.
+
+    Raises:
+        InputError: If the motion cannot be read.
+    """
+    commands = read_motion(project, path)
+    measured = [world.reset(start_of(project, start), rng)]
+    applied: list[Array] = []
+    for command in commands:
+        step = world.step(command[None])
+        applied.append(step.applied_command)
+        measured.append(step.measured)
+    times_s = np.arange(len(commands)) / project.rate_hz
+    sent = TimeSeries(times_s, np.concatenate(applied), project.command_names, project.command_units)
+    seen = np.concatenate(measured[:-1])
+    shown = TimeSeries(times_s, seen, project.measurement_names, project.measurement_units)
+    return Episode(name, world.source, sent, shown)
+
+
+def start_of(project: Project, start: Mapping[str, float]) -> Start:
+    """Returns a start from readings in the units of the log; what is not measured begins as the model has it."""
+    model = load_model(project.model_path)
+    readings = np.array([[item.scale * start[item.column] + item.offset for item in project.measurements]])
+    qpos = StateReader.of(project, model).state(readings, np.zeros_like(readings))[0]
+    width = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
+    positions: dict[str, Array] = {}
+    for joint in range(model.njnt):
+        begin = int(model.jnt_qposadr[joint])
+        if model.joint(joint).name:
+            end = begin + width.get(mujoco.mjtJoint(int(model.jnt_type[joint])), 1)
+            positions[model.joint(joint).name] = qpos[:, begin:end]
+    return Start(positions, np.zeros((1, 0)))

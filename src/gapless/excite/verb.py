@@ -1,0 +1,176 @@
+"""The verb `excite`."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import gapless
+from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
+from gapless.core.provenance import Provenance
+from gapless.core.results import ExciteResult
+from gapless.core.signal import Array
+from gapless.data.keep import keep_result
+from gapless.excite.limits import limits_of
+from gapless.excite.outlook import advice, curves, nothing_found, predicted
+from gapless.excite.play import motion_csv
+from gapless.excite.prospect import Prospect, look_ahead
+from gapless.excite.reach import EFFORT, Wishes, channels_of, driven_joints, joint_names
+from gapless.excite.rehearsal import Run, sketches
+from gapless.excite.search import Found, Search, Setting, left_alone
+from gapless.excite.workspace import Workspace
+from gapless.identify.fit import MIN_WINDOWS
+from gapless.identify.fit import SHORT_S as WINDOW_S
+from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.solve import Progress
+from gapless.project.fingerprint import fingerprint
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import cut
+
+SECONDS = 20.0
+FILE_NAME = "excite.csv"
+
+
+def excite(
+    directory: str | Path,
+    parameters: Sequence[str] = (),
+    *,
+    fit: str | Path | None = None,
+    seconds: float = SECONDS,
+    max_speed: Sequence[str] = (),
+    max_effort: Sequence[str] = (),
+    out: str | Path | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> ExciteResult:
+    """Chooses a motion that tells the wanted parameters, and predicts their intervals before it is recorded.
+
+    Args:
+        directory: The project folder; it needs no logs.
+        parameters: Targets to tell; none for what the fit could not tell, or else for what is always fitted.
+        fit: JSON that `identify` wrote, to start from; None for the newest in the catalogue, if any.
+        seconds: Length of the motion [s].
+        max_speed: How fast driven joints may go: a share of the default, or `JOINT=VALUE` [rad/s, m/s].
+        max_effort: How hard actuators may push: a share of their limit, or `ACTUATOR=VALUE` in the model's unit.
+        out: Where the motion is written; None for `excite.csv` in the project folder.
+        seed: Seed of the motions drawn.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If the project, the fit or a wish cannot be used, or the motion cannot be written.
+    """
+    least = (MIN_WINDOWS + 2) * WINDOW_S
+    if not seconds >= least:
+        raise InputError(f"{seconds:g} seconds are too short to tell anything: ask for at least {least:g}")
+    prospect = look_ahead(directory, fit, parameters)
+    path = _place(Path(out) if out is not None else prospect.project.directory / FILE_NAME)
+    setting = make_setting(prospect, seconds, max_speed, max_effort)
+    search = Search(setting, np.random.default_rng(seed))
+    found = search.run(progress)
+    chosen = search.safe(found.best)
+    if chosen is None:
+        result = nothing_found(setting, found, search.why_not(), seed)
+    else:
+        result = _result(setting, found, chosen, seed)
+    return _kept(prospect, result, chosen, path, {"max_speed": list(max_speed), "max_effort": list(max_effort)})
+
+
+def make_setting(
+    prospect: Prospect, seconds: float, max_speed: Sequence[str] = (), max_effort: Sequence[str] = ()
+) -> Setting:
+    """Returns what a search needs: the limits that hold, the parameters to be fitted, the errors expected."""
+    readings, command = prospect.rest()
+    speed = Wishes.read("--max-speed", max_speed, joint_names(prospect), 1.0)
+    effort = Wishes.read("--max-effort", max_effort, [item.actuator for item in prospect.project.commands], EFFORT)
+    rest = prospect.states(readings[None])[0]
+    joints = driven_joints(prospect, rest, speed)
+    channels = channels_of(prospect, command, joints, effort)
+    space = prospect.space(prospect.tracks or sketches(prospect, channels, seconds))
+    setting = Setting(
+        prospect,
+        space,
+        channels,
+        limits_of(prospect, joints, channels, effort),
+        Workspace.of(prospect, rest),
+        seconds,
+        WINDOW_S,
+        prospect.noise(),
+        _left_over(prospect, space),
+    )
+    alone = left_alone(setting)
+    return replace(setting, limits=tuple(limit.widened(alone) for limit in setting.limits))
+
+
+def _left_over(prospect: Prospect, space: ParameterSpace) -> Array:
+    """Returns the error that the fit leaves on the logs, per column: the next fit will leave as much."""
+    nothing = np.zeros(len(prospect.project.measurements))
+    if not prospect.tracks or not prospect.fitted:
+        return nothing
+    windows = cut(prospect.project, prospect.tracks, WINDOW_S)
+    if not len(windows):
+        return nothing
+    row = prospect.row(space)
+    predictor = Predictor(prospect.blueprint, space)
+    problem = Problem(predictor, windows, tuple(range(len(space))), row, windows.noise)
+    return problem.reweighted(row).sigma
+
+
+def _result(setting: Setting, found: Found, run: Run, seed: int) -> ExciteResult:
+    prospect = setting.prospect
+    parameters, groups = predicted(setting, found, run)
+    project = prospect.project
+    readings = run.measured[0, 0]
+    start = {m.column: float((readings[k] - m.offset) / m.scale) for k, m in enumerate(project.measurements)}
+    return ExciteResult(
+        inputs=prospect.ids,
+        parameters=parameters,
+        inseparable=groups,
+        limits=tuple(limit.used(run) for limit in setting.limits),
+        may_touch=setting.workspace.may_touch,
+        start=start,
+        noise=dict(zip(project.measurement_names, map(float, setting.noise), strict=True)),
+        advice=advice(setting, parameters, groups),
+        path=None,
+        duration_s=setting.duration_s,
+        window_s=setting.window_s,
+        num_tried=found.num_tried,
+        seed=seed,
+        curves=curves(project, run),
+    )
+
+
+def _place(path: Path) -> Path:
+    """Returns where the motion goes, after a look at the folder: the work must not end at a typing error."""
+    if path.is_dir():
+        raise InputError(f"--out: this is a folder: name a file in it: {path}")
+    if not path.parent.is_dir():
+        raise InputError(f"--out: no such folder: make it first: {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"--out: no permission to write: {path}")
+    return path
+
+
+def _kept(
+    prospect: Prospect, result: ExciteResult, run: Run | None, path: Path, wishes: dict[str, list[str]]
+) -> ExciteResult:
+    """Writes the motion, and enters it with the result in the catalogue."""
+    config = {
+        "project": fingerprint(prospect.project),
+        "wanted": list(prospect.wanted),
+        "duration_s": result.duration_s,
+        **wishes,
+    }
+    files: dict[str, bytes] = {}
+    if run is not None:
+        files["motion.csv"] = motion_csv(prospect.project, run.commands[0])
+        try:
+            path.write_bytes(files["motion.csv"])
+        except OSError as error:
+            raise InputError(f"--out: cannot write: {error.strerror}: {path}") from None
+        result = replace(result, path=str(path.resolve()))
+    provenance = Provenance("excite", gapless.__version__, prospect.ids, config, result.seed)
+    keep_result(prospect.catalogue, result, provenance, files)
+    return result
