@@ -1,0 +1,151 @@
+"""Ours: `gapless identify` on a project folder, watched, and what its rows of parameters predict.
+
+A row is scored in two ways. The neutral one: its corrected MJCF in plain MuJoCo, like everybody else's model. And as
+fitted: with gapless's own simulation, for what no MJCF can hold (play, offsets of commands, late readings).
+"""
+
+import re
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import score
+from cases import Case
+from score import Run, Score
+
+from gapless.core.episode import Episode
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import IdentifyResult
+from gapless.core.signal import TimeSeries
+from gapless.identify.verb import identify
+from gapless.project.load import load_project
+from gapless.project.records import Project
+from gapless.sim.blueprint import compile_project
+from gapless.sim.corrected import corrected_xml
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.tracks import make_track
+from gapless.sim.prediction.windows import Windows, cut
+from gapless.sim.simulation import Simulation
+
+INSIDE = re.compile(  # what an MJCF can hold; and the bias, which the neutral scorer takes as it is
+    r"world/.*|geom/.*|body/.*|joint/.*/(damping|frictionloss|armature|stiffness|load)"
+    r"|actuator/.*/(gain|kp|kd|limit|delay|lag)|measurement/.*/bias"
+)
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A watched fit."""
+
+    place: Path
+    result: IdentifyResult
+    space: ParameterSpace
+    """All parameters that may be fitted: the columns of rows."""
+    iterates: list[tuple[float, np.ndarray]]
+    """(CPU seconds since the start, row): every step of every solver, the result last."""
+    cpu_seconds: float
+    """Process time of all threads, from the folder to the result [s]."""
+
+    @property
+    def row(self) -> np.ndarray:
+        """The row that was found."""
+        row = self.space.nominal
+        for parameter in self.result.parameters:
+            row[self.space.index(parameter.target)] = parameter.value
+        return row
+
+    @property
+    def outside(self) -> list[str]:
+        """What was fitted and cannot live in an MJCF."""
+        moved = [p.target for p in self.result.parameters if p.value != p.nominal]
+        return [target for target in moved if not INSIDE.fullmatch(target)]
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """gapless's own simulation of this project, for rows of the space."""
+        return Predictor(compile_project(load_project(self.place)), self.space)
+
+
+def fit(place: Path, **options: object) -> Ours:
+    """Fits a project folder as its owner would, and watches."""
+    seen: list[tuple[float, ParameterSpace, np.ndarray]] = []
+    began = time.process_time()
+    result = identify(place, watch=lambda space, row: seen.append((time.process_time(), space, row)), **options)
+    spent = time.process_time() - began
+    space = seen[-1][1] if seen else ParameterSpace(())
+    return Ours(place, result, space, [(moment - began, row) for moment, _, row in seen], spent)
+
+
+def model_of(ours: Ours, row: np.ndarray) -> tuple[mujoco.MjModel, dict[str, float]]:
+    """Returns the corrected model of a row, compiled, and the bias of each measured joint."""
+    blueprint = ours.predictor.blueprint
+    with tempfile.TemporaryDirectory(dir=ours.place) as folder:
+        path = Path(folder) / "model.xml"
+        path.write_text(corrected_xml(blueprint, ours.space, row, path.parent))
+        model = mujoco.MjModel.from_xml_path(str(path))
+    world = Simulation(blueprint, 1, ours.space)
+    world.set_parameters(row[None])
+    items = enumerate(blueprint.project.measurements)
+    return model, {item.name: float(world.fields.bias[0, k]) for k, item in items if item.element == "joint"}
+
+
+def score_model(case: Case, ours: Ours, row: np.ndarray, runs: list[Run]) -> Score:
+    """Returns the errors of a row's corrected MJCF in plain MuJoCo."""
+    return case.score(*model_of(ours, row), runs)
+
+
+def scored_windows(case: Case, project: Project, runs: list[Run]) -> Windows:
+    """Returns what is scored as windows for a `Predictor`: same starts, same commands, same rows as the scorer's."""
+    columns = [runs[0].joints.index(item.name) for item in project.measurements]
+    order = [runs[0].actuators.index(item.actuator) for item in project.commands]
+    template = cut(project, [make_track(project, episode_of(project, run)) for run in runs], 0.0)
+    if case.window_s == 0:
+        held = np.repeat(np.stack([run.commands[:1, order] for run in runs]), template.history.shape[1], axis=1)
+        start = np.stack([run.readings[0, columns] for run in runs])
+        return replace(template, history=held, start=start, slope=np.zeros_like(start))
+    places = score.cut(runs, case.window_s)
+    pairs = list(zip(places.runs, places.starts, strict=True))
+    smoothed = [score.smooth(run.readings, run.rate_hz) for run in runs]
+    past = score.WARM_ROWS
+    return replace(
+        template.pick(places.runs),
+        commands=np.stack([runs[r].commands[s : s + places.rows, order] for r, s in pairs]),
+        history=np.stack([runs[r].commands[s - past : s, order] for r, s in pairs]),
+        measured=np.stack([runs[r].readings[s : s + places.rows + 1, columns] for r, s in pairs]),
+        start=np.stack([smoothed[r][0][s, columns] for r, s in pairs]),
+        slope=np.stack([smoothed[r][1][s, columns] for r, s in pairs]),
+        first_row=places.starts,
+    )
+
+
+def episode_of(project: Project, run: Run) -> Episode:
+    """Returns a run as gapless holds it."""
+    times_s = np.arange(len(run.readings)) / run.rate_hz
+    commands = run.commands[:, [run.actuators.index(item.actuator) for item in project.commands]]
+    readings = run.readings[:, [run.joints.index(item.name) for item in project.measurements]]
+    name = re.sub(r"[^A-Za-z0-9_]", "_", run.name)
+    sent = TimeSeries(times_s, commands, project.command_names, project.command_units)
+    return Episode(
+        name, "real", sent, TimeSeries(times_s, readings, project.measurement_names, project.measurement_units)
+    )
+
+
+def errors_as_fitted(case: Case, ours: Ours, rows: np.ndarray, windows: Windows) -> np.ndarray:
+    """Returns prediction minus reading with gapless's own simulation, (rows, windows, steps, scored joints)."""
+    names = [item.name for item in ours.predictor.blueprint.project.measurements]
+    scored = [names.index(joint) for joint in case.joints]
+    predicted = ours.predictor.predict(windows, rows)
+    return (predicted - windows.measured[None])[..., scored]
+
+
+def score_as_fitted(case: Case, ours: Ours, row: np.ndarray, runs: list[Run]) -> Score:
+    """Returns the errors of a row with gapless's own simulation, pooled like those of the neutral scorer."""
+    windows = scored_windows(case, ours.predictor.blueprint.project, runs)
+    errors = errors_as_fitted(case, ours, row[None], windows)[0]
+    if case.window_s == 0:
+        return score.pool_runs({run.name: error[: len(run.readings)] for run, error in zip(runs, errors, strict=True)})
+    return score.pool_windows(errors[:, 1:], score.cut(runs, case.window_s), runs)
