@@ -37,7 +37,8 @@ test: check ## check, then every fast test
 slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not bench" || test $$? -eq 5  # 5: there are none
 
-bench: $(STAMP) ## speed, and accuracy against peers
+bench: $(STAMP) ## speed, and accuracy against peers: the better part of an hour
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[peer]'
 	$(BIN)/python -m pytest -m bench tests $(wildcard benchmarks) || test $$? -eq 5
 
 format: $(STAMP) ## rewrite the code in the house format

@@ -10,6 +10,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import yaml
+from mujoco import MjModel
 
 from architecture.tree import EXAMPLES, ROOT, named
 from gapless import verbs
@@ -19,15 +20,19 @@ from gapless.learn.policy import NetworkPolicy
 from gapless.project.load import load_project
 from gapless.project.model import load_model
 from gapless.sim.targets import resolve
+from gapless.sim.targets.motor import MOTOR_FIELDS
 
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"(?:# |<!-- )([\w.]+\.(?:py|xml|yaml))(?: -->)?\n")
+WITH_MOTOR = """<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size=".1"/><site name="tip"/></body>
+</worldbody><actuator><dcmotor name="servo_x" joint="slide" nominal="12 3 20" input="pos" controller="10 0 1 0 0 12"
+ cogging=".1 7 .3" lugre="100 1 .1 .2 .01"/></actuator></mujoco>"""  # what `push` lacks
 TARGET_ROW = re.compile(
-    r"^\| `((?:joint|actuator|body|geom|world|measurement)/\S+)` \| (.+?) \|.*\| (\w+) \|$", flags=re.MULTILINE
+    r"^\| `((?:joint|actuator|body|geom|site|world|measurement)/\S+)` \| (.+?) \|.*\| (\w+) \|$", flags=re.MULTILINE
 )
 QUICK = ("check", "measure", "report")
-SLOW = ("identify", "diagnose", "randomize", "train", "loop")
+SLOW = ("identify", "excite", "diagnose", "randomize", "train", "loop")
 
 
 @dataclass(frozen=True)
@@ -164,11 +169,13 @@ def test_every_target_in_the_tables_exists_with_its_unit_and_dimension() -> None
     project = load_project(EXAMPLES / "push")
     model = load_model(project.model_path)
     rows = TARGET_ROW.findall(section("project-folder.md", "## Parameters"))
-    names = {"joint": "tip_x", "actuator": "servo_x", "body": "puck", "geom": "puck"}
-    assert len(rows) == 23
+    names = {"joint": "tip_x", "actuator": "servo_x", "body": "puck", "geom": "puck", "site": "tip"}
+    assert len(rows) == 37
     for path, unit, dimension in rows:
         kind = path.partition("/")[0]
-        target = resolve(path.replace("NAME", names.get(kind, "")).replace("COLUMN", "puck_x"), project, model)
+        path = path.replace("NAME", names.get(kind, "")).replace("COLUMN", "puck_x")
+        elsewhere = kind == "site" or path.rpartition("/")[2] in MOTOR_FIELDS
+        target = resolve(path, project, MjModel.from_xml_string(WITH_MOTOR) if elsewhere else model)
         assert target.dimension == dimension
         assert unit == "unit of the column" or unit == target.unit or unit.endswith(f" or {target.unit}"), path
 
