@@ -12,6 +12,10 @@ import pytest
 from architecture.tree import ROOT
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
+from gapless.sim.evidence import gather
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import cut
+from unit.sim.scenes import space_of
 
 GAIN, DELAY, BIAS = 1.3, 0.007, 0.02
 
@@ -139,6 +143,17 @@ def test_doubt_is_needless_only_where_the_model_was_wrong_and_the_fit_is_right()
     assert not judged(fitted(2.05, 0.0, 9.0, said=True), 2.0).seems_known
     assert not judged(fitted(2.5, 0.0, 9.0, said=False), 2.0).seems_known
     assert not judged(fitted(1.0, 0.0, 9.0, said=False), 1.0).seems_known  # as the model had it: nothing was told
+
+
+@pytest.mark.parametrize("family", ["balance exact", "push exact"])
+def test_the_truth_of_a_twin_predicts_its_logs(tmp_path: Path, family: str) -> None:
+    twins = part("twin_logs").make(family, 100, tmp_path)
+    evidence = gather(twins.place)
+    predictor = Predictor(evidence.blueprint, space_of(evidence.blueprint, *twins.truth))
+    windows = cut(evidence.project, evidence.tracks, 0.3)
+    predicted = predictor.predict(windows, np.array([list(twins.truth.values())]))[0]
+    error = np.sqrt(np.nanmean((predicted - windows.measured) ** 2, axis=(0, 1)))
+    assert np.all(error < 4 * windows.noise)  # noise of readings, and of the states that windows start from
 
 
 def test_the_summary_of_twins_counts_only_what_was_called_determined() -> None:
