@@ -53,8 +53,15 @@ def why_not(name: str, with_peer: bool = True) -> str | None:
         return f"no logs of {name}: set GAPLESS_DATA to the folder that holds them"
     if name in OWN_TABLES:
         return None if importlib.util.find_spec(name) else f"benchmarks/{name}.py is not there yet"
-    if with_peer and importlib.util.find_spec("tabulate") is None:
-        return "the peer is not installed: pip install -e '.[peer]'"
+    return no_peer() if with_peer else None
+
+
+def no_peer() -> str | None:
+    """Returns why the peer cannot be run here, or None."""
+    try:
+        importlib.import_module("mujoco.sysid")
+    except ImportError as error:
+        return f"the peer lacks {error.name}: pip install -e '.[peer]'"
     return None
 
 
