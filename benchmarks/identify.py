@@ -57,12 +57,9 @@ def why_not(name: str, with_peer: bool = True) -> str | None:
 
 
 def no_peer() -> str | None:
-    """Returns why the peer cannot be run here, or None."""
-    try:
-        importlib.import_module("mujoco.sysid")
-    except ImportError as error:
-        return f"the peer lacks {error.name}: pip install -e '.[peer]'"
-    return None
+    """Returns why the peer cannot be run here, or None. Without what it imports, the toolbox is there but empty."""
+    toolbox = importlib.import_module("mujoco.sysid")
+    return None if hasattr(toolbox, "optimize") else "the peer is not installed: pip install -e '.[peer]'"
 
 
 def set_table(name: str, with_peer: bool, with_limit: bool) -> Table:
