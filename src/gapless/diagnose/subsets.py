@@ -46,7 +46,9 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
     """Fits all dimensions, each alone, and all but each; judges every fit on held-out windows."""
     fitted, held = evidence.split(())
     space = evidence.space
-    problem = _some(make_problem(evidence, space, fitted, WINDOW_S, rng), rng)
+    problem = replace(
+        _some(make_problem(evidence, space, fitted, WINDOW_S, rng), rng).reweighted(space.nominal), starts=None
+    )
     judged = _some(make_problem(evidence, space, held or fitted, WINDOW_S, rng), rng)
     judged = replace(judged, sigma=problem.sigma)
     done, total = 0, 1 + 2 * len(space.dimensions)

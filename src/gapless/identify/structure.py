@@ -11,16 +11,16 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import COARSE, MEDIUM, Progress, solve
+from gapless.identify.solver.solve import COARSE, MEDIUM, Progress, approach
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
-WORTH_IT = 0.01  # least share of the held-out cost that a term must save
 MAX_ROUNDS = 4
 BLOCK = 4  # neighbouring windows whose errors go together
 UNIONS = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
 BRIEF = ((MEDIUM, 3),)
 FINALISTS = 2  # terms that are solved for in a round
 JUDGED = 10  # terms that are judged by real predictions in a round
+HINT = 0.1  # of what a term must save: a first step that saves less is not followed
 LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
 
 Columns = tuple[int, ...]
@@ -46,21 +46,23 @@ def choose(
     row: Array,
     groups: Sequence[Columns],
     *,
-    together: bool = True,
+    worth: float,
+    thorough: bool = False,
     progress: Progress | None = None,
 ) -> Structure:
     """Adds terms to a problem as long as they lower the error on windows that they were not fitted to.
 
     In each round every term is fitted to one half of the windows by one Gauss-Newton step and judged on the other
     half by real predictions, both ways round, against a step without it. All rows of a round go through two batched
-    calls. Then either the best term enters, or several at once where they do better together; or the best few are
-    solved for, since one step may be too short to tell, and the best of them enters.
+    calls. Then the best term enters, or several at once where they do better together. Where none convinces, the best
+    few may be solved for, since one step can be too short to tell.
 
     Args:
         problem: What to minimise; its free parameters are always fitted.
         row: (num_parameters,) where to begin: a solution without any of the terms.
         groups: Columns of each term; its parameters enter together.
-        together: Whether several may enter at once; otherwise the best few are solved for.
+        worth: Least share of the held-out cost that a term must save.
+        thorough: Whether the most promising are solved for before all are given up.
         progress: Called with how far it is, in [0, 1].
     """
     chosen, left, last = problem.free, list(groups), {}
@@ -70,16 +72,18 @@ def choose(
             break
         if progress is not None:
             progress("choosing terms", number / MAX_ROUNDS)
-        savings = _round(replace(problem, free=chosen).reweighted(row), row, left, halves)
+        now = replace(problem, free=chosen).reweighted(row)
+        savings = _round(now, row, left, halves, worth)
         for group, saving in zip(left, savings, strict=True):
             last[group] = saving
-        now = replace(problem, free=chosen).reweighted(row)
-        best = _best(now, row, left, savings, halves) if together else _solved_best(now, row, left, savings, last)
+        best = _best(now, row, left, savings, halves, worth)
+        if best is None and thorough:
+            best = _solved_best(now, row, left, savings, last, worth)
         if best is None:
             break
         chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
         left = [group for group in left if not set(group) <= set(chosen)]
-        row = solve(replace(problem, free=chosen).reweighted(row), row, BRIEF).row
+        row = approach(replace(problem, free=chosen).reweighted(row), row, BRIEF)
     space = problem.predictor.space
     kept = set(chosen)
     tried = tuple(tried_term(space, group, last[group], set(group) <= kept) for group in groups if group in last)
@@ -114,9 +118,10 @@ def _best(
     left: Sequence[Columns],
     savings: Sequence[Saving],
     halves: NDArray[np.bool_],
+    worth: float,
 ) -> list[Columns] | None:
     """Returns the term or the several terms that save most; None where none saves more than chance."""
-    order = [k for k in np.argsort([-saving.score for saving in savings]) if convinces(savings[k])]
+    order = [k for k in np.argsort([-saving.score for saving in savings]) if convinces(savings[k], worth)]
     if not order:
         return None
     best, share = [left[order[0]]], savings[order[0]].share
@@ -125,27 +130,34 @@ def _best(
         unions.append([left[k] for k in order])
     if unions:
         merged = [tuple(sorted({column for group in union for column in group})) for union in unions]
-        together = _round(problem, row, merged, halves)
+        together = _round(problem, row, merged, halves, worth)
         for union, saving in zip(unions, together, strict=True):
-            if convinces(saving) and saving.share > share:
+            if convinces(saving, worth) and saving.share > share:
                 best, share = union, saving.share
     return best
 
 
-def convinces(saving: Saving) -> bool:
+def convinces(saving: Saving, worth: float) -> bool:
     """Tells whether a saving is more than chance, and worth a term."""
-    return saving.score > MORE_THAN_CHANCE and saving.share > WORTH_IT
+    return saving.score > MORE_THAN_CHANCE and saving.share > worth
 
 
 def _solved_best(
-    problem: Problem, row: Array, left: Sequence[Columns], savings: Sequence[Saving], last: dict[Columns, Saving]
+    problem: Problem,
+    row: Array,
+    left: Sequence[Columns],
+    savings: Sequence[Saving],
+    last: dict[Columns, Saving],
+    worth: float,
 ) -> list[Columns] | None:
     """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
     order = np.argsort([-saving.share for saving in savings])[:FINALISTS]
-    few = [left[k] for k in order if savings[k].share > 0 or savings[k].score > 0]
+    few = [left[k] for k in order if savings[k].share > HINT * worth]
+    if not few:
+        return None
     found = solved_savings(problem, row, [(group, row) for group in few])
     last.update(zip(few, found, strict=True))
-    convincing = [k for k in range(len(few)) if convinces(found[k])]
+    convincing = [k for k in range(len(few)) if convinces(found[k], worth)]
     return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
 
 
@@ -153,45 +165,52 @@ def solved_savings(problem: Problem, row: Array, candidates: Sequence[tuple[Colu
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
 
     Args:
-        problem: What to minimise.
+        problem: What to minimise, as it is at `row`.
         row: (num_parameters,) a solution without any of them.
         candidates: Columns of each term, and the row that its solve begins at.
     """
     halves = halves_of(problem)
     costs = np.empty((1 + len(candidates), len(halves)))
     for fitted in (halves, ~halves):
-        part = problem.windows.pick(fitted)
-        problem = replace(problem, watch=None)
-        rows = [solve(problem.on(part), row, BRIEF).row]
+        part = replace(problem.part(fitted), watch=None)
+        rows = [approach(part, row, BRIEF)]
         for group, start in candidates:
-            wide = replace(problem.on(part), free=tuple(sorted({*problem.free, *group})))
-            rows.append(solve(wide, start, BRIEF).row)
-        judge = replace(problem.on(problem.windows.pick(~fitted)), free=tuple(range(len(row)))).at(rows[0])
+            rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, BRIEF))
+        judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     return [_saving(costs[0], cost) for cost in costs[1:]]
 
 
-def _round(problem: Problem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_]) -> list[Saving]:
+def _round(
+    problem: Problem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_], worth: float
+) -> list[Saving]:
     """Returns what each group of columns saves when it is freed along with the problem's own.
 
-    Only the `JUDGED` groups whose steps promise most are judged by real predictions; the others save nothing.
+    Only those whose steps promise enough are judged by real predictions, and no more than `JUDGED`; the others save
+    nothing.
     """
     every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
-    wide = replace(problem, free=every).at(row)
+    wide = replace(problem, free=every)
     unit = np.clip(wide.unit(row), 0.0, 1.0)
     residual, jacobian = _slopes(wide, unit)
     place = {column: k for k, column in enumerate(every)}
     sets = [[place[c] for c in sorted({*problem.free, *group})] for group in ((), *groups)]
     steps, promised = np.zeros((2, len(sets), len(every))), np.zeros(len(sets))
+    prior, pull = wide.prior, wide.unit(wide.base) - unit
     for half, windows in enumerate((halves, ~halves)):
-        matrix, target = jacobian[windows].reshape(-1, len(every)), residual[windows].ravel()
+        triangle, target, rest = _reduced(jacobian[windows].reshape(-1, len(every)), residual[windows].ravel())
         for k, columns in enumerate(sets):
-            step = _step(matrix, target, unit, columns, wide)
+            step = _step(triangle[:, columns], target, unit[columns], prior[columns], pull[columns])
             steps[half, k, columns] = step
-            promised[k] += np.sum((target + matrix[:, columns] @ step) ** 2)
-    few = np.concatenate([[0], 1 + np.argsort(promised[1:])[:JUDGED]]).astype(np.intp)
-    judged = _judged(wide, unit, steps[:, few], halves)
+            promised[k] += rest + np.sum((target + triangle[:, columns] @ step) ** 2)  # what the step is to leave
     found = [Saving(0.0, 0.0)] * len(groups)
+    few = [
+        0,
+        *(int(k) for k in 1 + np.argsort(promised[1:])[:JUDGED] if promised[k] < (1 - HINT * worth) * promised[0]),
+    ]
+    if len(few) == 1:
+        return found
+    judged = _judged(wide, unit, steps[:, few], halves)
     for k, cost in zip(few[1:], judged[1:], strict=True):
         found[k - 1] = _saving(judged[0], cost)
     return found
@@ -217,23 +236,28 @@ def _slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
     return values[0], np.moveaxis((values[1:] - values[0]) / steps[:, None, None], 0, -1)
 
 
-def _step(jacobian: Array, residual: Array, unit: Array, columns: list[int], problem: Problem) -> Array:
-    """Returns the Gauss-Newton step of some columns within their bounds and within `COARSE` of the range."""
-    centre = problem.unit(problem.base)
-    weight = problem.prior[columns]
-    prior = np.diag(weight)
-    matrix = np.concatenate([jacobian[:, columns], prior])
-    target = np.concatenate([-residual, weight * (centre - unit)[columns]])
-    triangle, rotated = _reduced(matrix, target)
-    low = np.maximum(-unit[columns], -2 * COARSE)
-    high = np.minimum(1.0 - unit[columns], 2 * COARSE)
-    return lsq_linear(triangle, rotated, (low - 1e-9, high + 1e-9), method="bvls").x
+def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:
+    """Returns the Gauss-Newton step within bounds and within twice `COARSE` of the range, (num_columns,).
+
+    Args:
+        jacobian: (num_rows, num_columns).
+        residual: (num_rows,).
+        unit: (num_columns,) where it begins.
+        prior: (num_columns,) weight of the distance from nominal.
+        pull: (num_columns,) the way to nominal.
+    """
+    matrix = np.concatenate([jacobian, np.diag(prior)])
+    target = np.concatenate([-residual, prior * pull])
+    low = np.maximum(-unit, -2 * COARSE)
+    high = np.minimum(1.0 - unit, 2 * COARSE)
+    return lsq_linear(matrix, target, (low - 1e-9, high + 1e-9), method="bvls").x
 
 
-def _reduced(matrix: Array, target: Array) -> tuple[Array, Array]:
-    """Returns a square problem with the same solution: the triangle of its QR decomposition."""
+def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
+    """Returns a square problem with the same solution, by QR decomposition, and the squares that no solution saves."""
     both = np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r")
-    return both[:-1, :-1] if len(both) > matrix.shape[1] else both[:, :-1], both[: matrix.shape[1], -1]
+    count = matrix.shape[1]
+    return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
 
 
 def _saving(without: Array, with_it: Array) -> Saving:

@@ -13,7 +13,7 @@ import numpy as np
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import solve
+from gapless.identify.solver.solve import approach
 from gapless.identify.structure import BRIEF, Columns, convinces, solved_savings, tried_term
 
 LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
@@ -36,7 +36,7 @@ class Swapped:
     tried: tuple[TriedTerm, ...]
 
 
-def try_lag(problem: Problem, row: Array, groups: Sequence[Columns]) -> Swapped:
+def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Swapped:
     """Tries the lag among the terms: fitted on one half of the windows, judged on the other, both ways round.
 
     Costs four brief solves on half of the windows, and one more on all of them where the lag stays.
@@ -45,6 +45,7 @@ def try_lag(problem: Problem, row: Array, groups: Sequence[Columns]) -> Swapped:
         problem: What to minimise; its free parameters are always fitted.
         row: (num_parameters,) a solution without the lag.
         groups: Columns of each term.
+        worth: Least share of the held-out cost that a lag must save.
     """
     targets = problem.predictor.space.targets
     found = [group for group in groups if all(targets[column].endswith("/lag") for column in group)]
@@ -53,11 +54,11 @@ def try_lag(problem: Problem, row: Array, groups: Sequence[Columns]) -> Swapped:
     (group, *_), left = found, [other for other in groups if other not in found]
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
     (saving,) = solved_savings(problem, row, [(group, _exchanged(wide, row, group))])
-    kept = convinces(saving)
+    kept = convinces(saving, worth)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     if not kept:
         return Swapped(problem, row, left, tried)
-    return Swapped(wide, solve(wide, _exchanged(wide, row, group), BRIEF).row, left, tried)
+    return Swapped(wide, approach(wide, _exchanged(wide, row, group), BRIEF), left, tried)
 
 
 def _exchanged(problem: Problem, row: Array, lag: Columns) -> Array:

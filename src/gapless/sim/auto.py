@@ -192,6 +192,7 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         "limit": (0.05, 5.0),
         "mass": (0.2, 5.0),
         "inertia": (0.3, 3.0),
+        "length": (0.6, 1.7),
         "friction": (0.1, 3.0),
         "stiffness": (0.05, 20.0),
     }

@@ -63,10 +63,9 @@ def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
 
 
 def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
-    """Returns mass, and centre with inertia, of each named link that a measured joint carries; then all together.
+    """Returns mass and length of each named link that a measured joint carries, the inertia where it has no length.
 
-    The heaviest link keeps its mass: without a measured force only ratios of forces and masses show. Centres move
-    along the link only, away from its joint.
+    The heaviest link keeps its mass: without a measured force only ratios of forces and masses show.
     """
     bodies = [model.body(int(model.jnt_bodyid[model.joint(name).id])) for name in moving_joints(project, model)]
     links = {body.id: body for body in bodies if body.name and body.mass[0] > 0}
@@ -74,14 +73,10 @@ def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
         return []
     heaviest = max(links.values(), key=lambda body: float(body.mass[0]))
     masses = [[f"body/{body.name}/mass"] for body in links.values() if body.id != heaviest.id]
-    shapes = [_shape(model, number) for number in links]
-    together = [path for group in (*masses, *shapes) for path in group]
-    return [*masses, *shapes, together] if len(links) > 1 else shapes
+    return masses + [[f"body/{body.name}/{_extent(model, body.id)}"] for body in links.values()]
 
 
-def _shape(model: mujoco.MjModel, body: int) -> list[str]:
-    """Returns the centre along a link, and its inertia."""
-    along, name = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]], model.body(body).name
-    axis = "xyz"[int(np.argmax(np.abs(along)))]
-    centre = [f"body/{name}/com/{axis}"] if np.abs(along).max() > 1e-6 else []
-    return [*centre, f"body/{name}/inertia"]
+def _extent(model: mujoco.MjModel, body: int) -> str:
+    """Returns what tells how far a link reaches: its length, or the inertia if its centre is at its joint."""
+    along = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]]
+    return "length" if np.abs(along).max() > 1e-6 else "inertia"

@@ -57,6 +57,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Problem, Solution]
     folder = write_reality(tmp_path_factory.mktemp("cases"), truth, parameters=WHATEVER[:2])
     evidence = gather(folder)
     problem = make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
+    problem = problem.reweighted(evidence.space.nominal)
     solution = solve(problem, evidence.space.nominal)
     return problem.at(solution.row), solution
 

@@ -22,7 +22,8 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
 
 @pytest.fixture(scope="module")
 def problem(evidence: Evidence) -> Problem:
-    return make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
+    whole = make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
+    return whole.reweighted(evidence.space.nominal)
 
 
 def test_small_residuals_stay_as_they_are() -> None:

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.starts import Starts, find_starts
+from gapless.identify.solver.starts import Starts, find_starts, start_effects, starts_of
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows
@@ -104,6 +105,11 @@ class Problem:
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
 
+    def part(self, index: NDArray[np.bool_]) -> "Problem":
+        """Returns the problem on some of its windows, their start states discounted as before."""
+        starts = None if self.starts is None else self.starts.pick(index)
+        return replace(self, windows=self.windows.pick(np.flatnonzero(index)), starts=starts)
+
     def at(self, row: Array) -> "Problem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
         return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma))
@@ -118,14 +124,18 @@ class Problem:
         return float(np.sqrt(np.sum(left**2) / max(1, np.isfinite(error).sum())))
 
     def reweighted(self, row: Array) -> "Problem":
-        """Returns the problem with each column weighted by its noise, or by its present error where that is more."""
+        """Returns the problem with each column weighted by its noise, or by its present error where that is more.
+
+        Errors of the start states are then discounted as they show under the row.
+        """
         noise = self.windows.noise
-        starts = find_starts(self.predictor, self.windows, row, noise)
+        effect = start_effects(self.predictor, self.windows, row, noise)
         error = self.errors(row[None])
         weighted = np.nan_to_num(error / noise).reshape(1, len(self.windows), -1)
-        left = np.where(np.isfinite(error), starts.left_over(weighted).reshape(error.shape), np.nan)
-        typical = 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise
-        return replace(self, sigma=np.maximum(noise, typical), starts=None)
+        left = starts_of(self.windows, effect).left_over(weighted)
+        left = np.where(np.isfinite(error), left.reshape(error.shape), np.nan)
+        sigma = np.maximum(noise, 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise)
+        return replace(self, sigma=sigma, starts=starts_of(self.windows, effect * noise / sigma))
 
 
 def robust(residual: Array) -> Array:
@@ -139,7 +149,16 @@ def robust_weight(residual: Array) -> Array:
     return 1.0 / np.sqrt(1.0 + (residual / HUBER) ** 2)
 
 
-_SPREADS = {"mass": 0.1, "inertia": 0.1, "com": 0.05, "tilt": 0.15, "bias": 0.15, "load": 0.1, "stiffness": 0.1}
+_SPREADS = {
+    "mass": 0.1,
+    "inertia": 0.1,
+    "com": 0.05,
+    "length": 0.1,
+    "tilt": 0.15,
+    "bias": 0.15,
+    "load": 0.1,
+    "stiffness": 0.1,
+}
 
 
 def _spread(parameter: Parameter) -> float:

@@ -57,7 +57,7 @@ class Scaling:
 def _soft(parameter: Parameter) -> float:
     if parameter.low > 0 and parameter.high / parameter.low > BY_FACTORS:
         return parameter.low
-    if parameter.low == 0 and parameter.target.endswith("/lag"):
+    if parameter.low == 0 and parameter.target.endswith(("/lag", "/stiffness", "/backlash")):
         return parameter.high / 4  # one that is there is far from none: by factors it would take many steps
     if parameter.low == 0:
         return min(max(parameter.nominal, parameter.high / 100), parameter.high / 4)

@@ -14,9 +14,9 @@ KEPT = 8  # best draws that the next ones are drawn around
 LEAST_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
-def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 4) -> Array:
+def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3) -> Array:
     """Returns the best whole row found: kinds drawn from their bounds, half of them kept as written, then nearer."""
-    problem = problem.at(problem.base)
+    problem = problem if problem.starts else problem.at(problem.base)
     centre, kinds = problem.unit(problem.base), _kinds(problem)
     if not kinds:
         return problem.base

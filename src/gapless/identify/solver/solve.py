@@ -57,21 +57,38 @@ def solve(
     It is run once per entry of the schedule, each time from where it was.
 
     Args:
-        problem: What to minimise.
+        problem: What to minimise; if errors of its start states are discounted, as they show under `start`.
         start: (num_parameters,) whole row to begin at.
         schedule: (finite-difference step as a share of the range, iterations at most) of each run.
         progress: Called with how far it is, in [0, 1].
     """
+    problem, unit = _descended(problem, start, schedule, progress)
+    return _summary(problem, unit, schedule[-1][0])
+
+
+def approach(problem: Problem, start: Array, schedule: Sequence[tuple[float, int]]) -> Array:
+    """Returns the whole row that `solve` arrives at, and spares what it takes to say how sure that is."""
+    problem, unit = _descended(problem, start, schedule, None)
+    return problem.rows(unit[None])[0]
+
+
+def _descended(
+    problem: Problem, start: Array, schedule: Sequence[tuple[float, int]], progress: Progress | None
+) -> tuple[Problem, Array]:
+    """Returns the free parameters in [0, 1] after all runs, and the problem as the last of them saw it.
+
+    Errors of the start states are discounted as they show where each run begins.
+    """
     unit = np.clip(problem.unit(start), 0.0, 1.0)
-    step = FINE
     for k, (step, max_iterations) in enumerate(schedule):
         report = None if progress is None else _reporter(progress, k / len(schedule), 1 / len(schedule))
-        problem = problem.at(problem.rows(unit[None])[0])
+        if k or problem.starts is None:
+            problem = problem.at(problem.rows(unit[None])[0])
         unit = _minimise(problem, unit, step, max_iterations, report)
         problem.notice(unit)
     if progress is not None:
         progress("fit", 1.0)
-    return _summary(problem, unit, step)
+    return problem, unit
 
 
 def _reporter(progress: Progress, done: float, share: float) -> Callable[[float], None]:

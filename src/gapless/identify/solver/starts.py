@@ -9,6 +9,7 @@ r = r0 + A e, with e ~ N(0, 1) the errors of its start in units of their standar
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.sim.prediction.predict import Predictor
@@ -34,6 +35,10 @@ class Starts:
     def left_over(self, residual: Array) -> Array:
         """Returns (1 + A A^T)^(-1) r: the residuals after the likeliest start errors are taken out."""
         return self._scaled(residual, self.shrink**2)
+
+    def pick(self, index: NDArray[np.bool_]) -> "Starts":
+        """Returns the starts of some of the windows."""
+        return Starts(self.directions[index], self.shrink[index])
 
     def _scaled(self, residual: Array, factor: Array) -> Array:
         along = np.einsum("wmd,rwm->rwd", self.directions, residual)
@@ -64,7 +69,11 @@ def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Arr
 
 def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Starts:
     """Returns the start directions of windows under a row."""
-    effect = start_effects(predictor, windows, row, sigma)
+    return starts_of(windows, start_effects(predictor, windows, row, sigma))
+
+
+def starts_of(windows: Windows, effect: Array) -> Starts:
+    """Returns the start directions of windows from what start errors do to the readings; see `start_effects`."""
     known = np.isfinite(windows.measured[:, 1:])
     effect = np.where(known, effect, 0.0).reshape(len(effect), len(windows), -1)
     directions, sizes, _ = np.linalg.svd(np.moveaxis(effect, 0, -1), full_matrices=False)

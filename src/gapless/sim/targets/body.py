@@ -10,7 +10,7 @@ from gapless.sim.fields import Fields
 from gapless.sim.reading import free_joint_of
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("mass", "com/x", "com/y", "com/z", "inertia", "payload")
+_FIELDS = ("mass", "length", "com/x", "com/y", "com/z", "inertia", "payload")
 
 
 def is_object(model: mujoco.MjModel, body: int) -> bool:
@@ -32,6 +32,8 @@ def body_target(place: Place) -> Target:
             fields.of("body_inertia", constants=True)[here] *= values[:, None, None]
 
         return Target(place.path, "object", "1", 1.0, write_inertia)
+    if place.field == "length":
+        return _length(place)
     if place.shared:
         raise InputError(f"parameter {place.path}: a centre belongs to one body; name it")
     body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
@@ -54,6 +56,20 @@ def _mass(place: Place) -> Target:
         fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
 
     return sized(place, "object", "kg", base, put)
+
+
+def _length(place: Place) -> Target:
+    """Returns the target of how long a body is, its mass kept: the centre moves, and the inertia with its square."""
+    joints = [int(place.model.body_jntadr[body]) for body in place.ids]
+    pivot = np.stack([place.model.jnt_pos[j] if j >= 0 else np.zeros(3) for j in joints])
+
+    def write(fields: Fields, values: Array) -> None:
+        here, factor = np.ix_(fields.ids, place.ids), values[:, None, None]
+        centre, inertia = (fields.of(name, constants=True) for name in ("body_ipos", "body_inertia"))
+        centre[here] = pivot + factor * (centre[here] - pivot)
+        inertia[here] *= factor**2
+
+    return Target(place.path, "object", "1", 1.0, write, builds_on_others=True)
 
 
 def site_target(place: Place) -> Target:
