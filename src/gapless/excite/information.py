@@ -75,10 +75,11 @@ def _residuals(problem: Problem, unit: Array) -> Array:
 
 
 def expected_covariance(information: Array, num_windows: int) -> Array:
-    """Returns the covariance that `identify` would report on average, (num_parameters, num_parameters).
+    """Returns about the covariance that `identify` would report on average, (num_parameters, num_parameters).
 
     `identify` reports H^-1 (G + p^2) H^-1 with H = information + p^2 and G the spread of the windows' gradients,
-    whose mean is the information times w / (w - k) for w windows and k parameters.
+    whose mean is the information, and widens it where windows are few: here by w / (w - k) for w windows and k
+    parameters, which is near enough if all windows say about as much.
     """
     count = len(information)
     prior = PRIOR**2 * np.eye(count)

@@ -82,6 +82,8 @@ class Cases:
         residual: (num_windows, num_residuals) weighted residuals of the solution, not yet robust.
         steps: (num_windows * num_residuals, num_free) projections on the Gauss-Newton step, in the cloud's coordinates.
         shapes: (num_windows * num_residuals, num_shapes) orthonormal projections that do not overlap with the step.
+        lost: How many times the residuals the noise is: what the fit took out of them, so that the step is as
+            uncertain as the solution's covariance says, for the median parameter.
     """
 
     problem: Problem
@@ -89,6 +91,7 @@ class Cases:
     residual: Array
     steps: Array
     shapes: Array
+    lost: float = 1.0
 
     @classmethod
     def of(cls, problem: Problem, solution: Solution, rng: np.random.Generator) -> "Cases":
@@ -107,7 +110,8 @@ class Cases:
         basis = np.linalg.qr(slopes)[0]
         apart = moved - (moved @ basis) @ basis.T
         shapes = np.linalg.svd(apart - apart.mean(axis=0), full_matrices=False)[2][:NUM_SHAPES]
-        return cls(problem, cloud, residual, steps, shapes.T)
+        lost = _lost(residual, slopes @ inverse, solution.covariance)
+        return cls(problem, cloud, residual, steps, shapes.T, lost)
 
     def observed(self) -> Array:
         """Returns the numbers that tell the logs, (num_numbers,)."""
@@ -145,13 +149,12 @@ class Cases:
         return replace(self, cloud=Cloud.about(found[0], left + 1e-12 * np.eye(len(left))))
 
     def _told(self, moved: Array, rng: np.random.Generator) -> Array:
-        (count, num_windows, _), num_free = moved.shape, self.steps.shape[1]
-        lost = np.sqrt(num_windows / max(1, num_windows - num_free))  # what the fit took out of its residuals
-        noisy = moved + lost * rng.standard_normal((count, num_windows, 1)) * self.residual
+        count, num_windows, _ = moved.shape
+        noisy = moved + self.lost * rng.standard_normal((count, num_windows, 1)) * self.residual
         shapes = self.shapes.reshape(*self.residual.shape, -1)
         per_window = np.einsum("wr,wrs->ws", robust(self.residual), shapes)
         shown = robust(moved).reshape(count, -1) @ self.shapes
-        shown += lost * np.sqrt(np.sum(per_window**2, axis=0)) * rng.standard_normal(shown.shape)
+        shown += self.lost * np.sqrt(np.sum(per_window**2, axis=0)) * rng.standard_normal(shown.shape)
         return np.concatenate([robust(noisy).reshape(count, -1) @ self.steps, shown], axis=1)
 
     def _moved(self, unit: Array) -> Array:
@@ -165,6 +168,13 @@ def weighted(problem: Problem, unit: Array) -> Array:
     ratio = np.nan_to_num(np.clip(ratio, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
     ratio = ratio.reshape(len(unit), len(problem.windows), -1)
     return ratio if problem.starts is None else problem.starts.discount(ratio)
+
+
+def _lost(residual: Array, steps: Array, covariance: Array) -> float:
+    """Returns by which factor residuals are enlarged, so that steps from them vary as a covariance says."""
+    per_window = np.einsum("wr,wrk->wk", robust(residual), steps.reshape(*residual.shape, -1))
+    ratio = np.diag(covariance) / np.maximum(np.sum(per_window**2, axis=0), 1e-300)
+    return float(np.sqrt(np.clip(np.median(ratio), 1.0, 10.0)))
 
 
 def _slopes(problem: Problem, unit: Array) -> Array:

@@ -17,6 +17,7 @@ from gapless.sim.prediction.windows import Windows
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
+LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
 Watch = Callable[[ParameterSpace, Array], None]
 
@@ -112,7 +113,7 @@ class Problem:
 
     def at(self, row: Array) -> "Problem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
-        return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma))
+        return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma, LOOSE))
 
     def to_noise(self, row: Array) -> float:
         """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
@@ -135,7 +136,7 @@ class Problem:
         left = starts_of(self.windows, effect).left_over(weighted)
         left = np.where(np.isfinite(error), left.reshape(error.shape), np.nan)
         sigma = np.maximum(noise, 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise)
-        return replace(self, sigma=sigma, starts=starts_of(self.windows, effect * noise / sigma))
+        return replace(self, sigma=sigma, starts=starts_of(self.windows, LOOSE * effect * noise / sigma))
 
 
 def robust(residual: Array) -> Array:
@@ -144,9 +145,20 @@ def robust(residual: Array) -> Array:
     return np.sign(residual) * HUBER * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
 
 
-def robust_weight(residual: Array) -> Array:
-    """Returns how much a residual counts against one near 0: the loss's slope over r, 1 / sqrt(1 + (r / HUBER)^2)."""
-    return 1.0 / np.sqrt(1.0 + (residual / HUBER) ** 2)
+def robust_slope(residual: Array) -> Array:
+    """Returns how fast `robust` grows with r: with s = sqrt(1 + (r / HUBER)^2), it is sqrt((s + 1) / 2) / s."""
+    root = np.sqrt(1.0 + (residual / HUBER) ** 2)
+    return np.sqrt((root + 1.0) / 2.0) / root
+
+
+def robust_pull(residual: Array) -> Array:
+    """Returns the loss's slope, r / s: how much a residual pulls, at most `HUBER`."""
+    return residual / np.sqrt(1.0 + (residual / HUBER) ** 2)
+
+
+def robust_bend(residual: Array) -> Array:
+    """Returns the loss's second derivative, 1 / s^3: how much a residual tells about where the minimum is."""
+    return (1.0 + (residual / HUBER) ** 2) ** -1.5
 
 
 _SPREADS = {

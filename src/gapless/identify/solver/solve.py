@@ -9,7 +9,8 @@ from scipy.optimize import lsq_linear
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_weight
+from gapless.identify.solver.covariance import Pieces, clustered, together
+from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_bend, robust_pull, robust_slope
 
 COARSE, MEDIUM, FINE = (
     0.1,
@@ -109,26 +110,40 @@ def _minimise(
     """
     centre, prior = problem.unit(problem.base), problem.prior
 
-    def stacked(units: Array) -> Array:
-        values = problem.residuals(units).reshape(len(units), -1)
+    def stacked(plain: Array, units: Array) -> Array:
+        values = robust(plain).reshape(len(units), -1)
         return np.concatenate([values, prior * (units - centre)], axis=1)
 
-    residual = stacked(unit[None])[0]
+    plain = problem.plain_residuals(unit[None])
+    residual = stacked(plain, unit[None])[0]
     for iteration in range(max_iterations):
-        steps = np.where(unit + step <= 1.0, step, -step)
-        jacobian = (stacked(unit + np.diag(steps)) - residual).T / steps
+        jacobian = np.concatenate([_slopes(problem, unit, plain, step), np.diag(prior)])
         tries = unit + damped_steps(jacobian, residual, unit)
-        outcomes = stacked(tries)
+        tried = problem.plain_residuals(tries)
+        outcomes = stacked(tried, tries)
         best = int(np.argmin(np.sum(outcomes**2, axis=1)))
         gain = 1.0 - float(np.sum(outcomes[best] ** 2) / np.sum(residual**2))
         if gain > 0:
-            unit, residual = np.clip(tries[best], 0.0, 1.0), outcomes[best]
+            unit, residual, plain = np.clip(tries[best], 0.0, 1.0), outcomes[best], tried[best : best + 1]
             problem.notice(unit)
         if report is not None:
             report((iteration + 1) / max_iterations)
         if gain * np.sum(residual**2) < (ENOUGH * np.sum(residual**2) if step > FINE else LITTLE):
             break
     return unit
+
+
+def _slopes(problem: Problem, unit: Array, plain: Array, step: float) -> Array:
+    """Returns how robust residuals change with `unit`, (num_residuals, num_free), from one prediction per parameter.
+
+    Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
+    noise in them, more for those that the step makes larger, and the solver would stop aside of the minimum, always
+    on the side that the steps go to. Far from the minimum flattening keeps one bad window from ruling all slopes.
+    """
+    steps = np.where(unit + step <= 1.0, step, -step)
+    moved = problem.plain_residuals(unit + np.diag(steps))
+    change = robust(moved) - robust(plain) if step > FINE else robust_slope(plain) * (moved - plain)
+    return change.reshape(len(unit), -1).T / steps
 
 
 def damped_steps(jacobian: Array, residual: Array, unit: Array) -> Array:
@@ -145,11 +160,8 @@ def _bounded(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:
 
 
 def _summary(problem: Problem, unit: Array, step: float) -> Solution:
-    """Measures the solution: cost, information, and a covariance clustered by pieces of windows.
+    """Measures the solution: cost, information, and a covariance from pieces of windows; see `clustered`.
 
-    With g_w the gradient of a piece of a window and H the Gauss-Newton matrix plus prior:
-    cov = H^-1 (sum g_w g_w^T) H^-1 plus the prior's part, which stays right when errors within a piece go together
-    (Liang and Zeger, 1986).
     Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
     that these windows do not determine, such as gain and mass together. They are those of the plain residuals, for
     the same reason: flattened ones bend.
@@ -159,14 +171,28 @@ def _summary(problem: Problem, unit: Array, step: float) -> Solution:
     values = problem.plain_residuals(np.concatenate([unit[None], *moved]))
     residual, up, down = values[0], *np.split(values[1:], 2)
     jacobian = np.moveaxis((up - down) / (above - below)[:, None, None], 0, -1)
-    weight = robust_weight(residual)
-    information = np.einsum("wri,wr,wrj->ij", jacobian, weight, jacobian, optimize=True)
-    gradients = np.einsum("wri,wr->wi", *(problem.in_pieces(part) for part in (jacobian, weight * residual)))
-    covariance = _covariance(information, gradients, _pressed(unit, gradients.sum(axis=0)))
+    pieces = _pieces(problem, jacobian, residual)
+    information = pieces.whole_information
+    covariance = _covariance(pieces, _pressed(unit, pieces.gradients.sum(axis=0)))
     unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
     return Solution(row, unit, covariance, information, 0.5 * float(np.sum(robust(residual) ** 2)))
+
+
+def _pieces(problem: Problem, jacobian: Array, residual: Array) -> Pieces:
+    """Returns what the pieces of all windows say, from slopes (num_windows, num_per_window, num_free) and residuals."""
+    bend, pull = robust_bend(residual), robust_pull(residual)
+    parts = [problem.in_pieces(part) for part in (jacobian, bend, pull)]
+    information = np.einsum("wri,wr,wrj->wij", parts[0], parts[1], parts[0], optimize=True)
+    gradients = np.einsum("wri,wr->wi", parts[0], parts[2])
+    if problem.starts is None:
+        return Pieces(information, gradients, np.zeros(information.shape[1:]))
+    taken = problem.starts.taken_out
+    in_pieces = np.einsum("wrd,wri->wdi", problem.in_pieces(taken), parts[0])
+    num_left = max(1.0, np.count_nonzero(residual) - np.sum(taken**2) - jacobian.shape[2])
+    shared = together(in_pieces, np.einsum("wrd,wri->wdi", taken, jacobian), float(np.sum(pull**2) / num_left))
+    return Pieces(information, gradients, shared)
 
 
 def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
@@ -174,15 +200,10 @@ def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
     return ((unit < AT_BOUND) & (gradient > 0)) | ((unit > 1 - AT_BOUND) & (gradient < 0))
 
 
-def _covariance(information: Array, gradients: Array, pressed: NDArray[np.bool_]) -> Array:
+def _covariance(pieces: Pieces, pressed: NDArray[np.bool_]) -> Array:
     """Returns the covariance of the free parameters; those pressed against a bound are held, each on its own."""
-    count = len(gradients)
-    curvature = information + PRIOR**2 * np.eye(len(information))
-    covariance = np.diag(1.0 / np.diag(curvature))
+    covariance = np.diag(1.0 / (np.diag(pieces.whole_information) + PRIOR**2))
     free = np.flatnonzero(~pressed)
     if len(free):
-        moved = gradients[:, free] - gradients[:, free].mean(axis=0)
-        spread = moved.T @ moved * count / max(1, count - len(free)) + PRIOR**2 * np.eye(len(free))
-        inverse = np.linalg.inv(curvature[np.ix_(free, free)])
-        covariance[np.ix_(free, free)] = inverse @ spread @ inverse
+        covariance[np.ix_(free, free)] = clustered(pieces.of(free), PRIOR)
     return covariance

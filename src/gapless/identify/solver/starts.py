@@ -4,6 +4,11 @@ Each window starts at a measured state, which is wrong by noise. That error runs
 like a parameter: a start velocity that lags looks like a delay. To first order the residuals of a window are
 r = r0 + A e, with e ~ N(0, 1) the errors of its start in units of their standard deviation. Weighting them with
 (1 + A A^T)^(-1/2) is the same as fitting e in every window along with the parameters.
+
+Parameters are fitted with starts several times looser than the smoother says. Its estimate at the start of a window
+rests on the readings after it too, which the window is to predict: held to it, they would be counted twice. And where
+the acceleration jumps, at a step of the command or a reversal of friction, it is off by more than on average, always
+towards a smoother motion. Both moved parameters by up to two standard errors, most of all a delay.
 """
 
 from dataclasses import dataclass, replace
@@ -27,6 +32,11 @@ class Starts:
 
     directions: Array
     shrink: Array
+
+    @property
+    def taken_out(self) -> Array:
+        """Returns C with 1 - C C^T the covariance of discounted residuals of white noise, shaped as `directions`."""
+        return self.directions * np.sqrt(1.0 - self.shrink**2)[:, None, :]
 
     def discount(self, residual: Array) -> Array:
         """Returns (1 + A A^T)^(-1/2) r for residuals (num_rows, num_windows, num_residuals)."""
@@ -67,9 +77,9 @@ def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Arr
     return (up - down) / 2 / sigma
 
 
-def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Starts:
-    """Returns the start directions of windows under a row."""
-    return starts_of(windows, start_effects(predictor, windows, row, sigma))
+def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array, loose: float = 1.0) -> Starts:
+    """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
+    return starts_of(windows, loose * start_effects(predictor, windows, row, sigma))
 
 
 def starts_of(windows: Windows, effect: Array) -> Starts:
