@@ -114,13 +114,14 @@ def fit(
     _tell(progress, 0.5)
     some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
     structure = replace(found, row=row)
-    for number, tier in enumerate((lacking, around)):
-        some = replace(some, free=structure.free)
-        more = choose(some, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
-        structure = replace(more, tried=(*structure.tried, *more.tried))
+    still = [group for group in wrong if not set(group) <= set(found.free)]  # on more windows they may be plainer
+    for number, (tier, worth) in enumerate(((still, CORRECTED), (lacking, ADDED), (around, ADDED))):
+        some, thorough = replace(some, free=structure.free), tier is not still
+        more = choose(some, structure.row, tier, worth=worth, thorough=thorough, progress=_later(progress, number))
+        structure = more.after(structure)
     some = replace(some, free=structure.free).reweighted(structure.row)
     lag = try_lag(some, structure.row, groups, LAG)
-    structure = Structure(lag.problem.free, lag.row, (*structure.tried, *lag.tried))
+    structure = Structure(lag.problem.free, lag.row, lag.tried).after(structure)
     return Found(problem, structure, window_s)
 
 
@@ -155,4 +156,4 @@ def _tell(progress: Progress | None, done: float) -> None:
 
 
 def _later(progress: Progress | None, tier: int) -> Progress | None:
-    return None if progress is None else lambda label, done: progress(label, 0.5 + 0.25 * (tier + done))
+    return None if progress is None else lambda label, done: progress(label, 0.5 + (tier + done) / 6)

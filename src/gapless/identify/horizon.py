@@ -3,7 +3,7 @@
 A window starts at a measured state, which is uncertain. Where that uncertainty dies out, as in an arm that servos hold,
 longer windows show more: friction that holds, slow creep, sag. Where it grows, as in a pendulum, longer windows show
 ever more of the start's error, and fitting it teaches wrong things. So windows grow as long as, at their end, the
-start's uncertainty is well below the noise of the readings.
+start's uncertainty is below the noise of the readings.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from gapless.sim.prediction.windows import cut
 
 LENGTHS_S = (0.3, 0.6, 1.2, 2.4)
 NUM_WINDOWS = 12
-FAINT = 0.5  # what a start's uncertainty may do at the end of most windows, in units of noise
+FAINT = 1.0  # what a start's uncertainty may do at the end of most windows, in units of noise
 SIMULATED_S = 48.0  # windows of all lengths come to about this much
 
 
@@ -28,7 +28,7 @@ def num_windows(window_s: float) -> int:
 def choose_length_s(
     evidence: Evidence, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
 ) -> float:
-    """Returns the longest of `LENGTHS_S` at whose end the start's uncertainty is well below the readings' noise."""
+    """Returns the longest of `LENGTHS_S` at whose end the start's uncertainty is below the readings' noise."""
     tracks, chosen = [evidence.tracks[k] for k in episodes], LENGTHS_S[0]
     for length_s in LENGTHS_S[1:]:
         windows = cut(evidence.project, tracks, length_s)

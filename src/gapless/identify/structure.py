@@ -40,6 +40,11 @@ class Structure:
     row: Array
     tried: tuple[TriedTerm, ...]
 
+    def after(self, earlier: "Structure") -> "Structure":
+        """Returns this one, with the terms that were tried earlier before its own; of those tried again, the last."""
+        again = {term.targets for term in self.tried}
+        return replace(self, tried=(*(term for term in earlier.tried if term.targets not in again), *self.tried))
+
 
 def choose(
     problem: Problem,
