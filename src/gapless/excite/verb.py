@@ -23,7 +23,7 @@ from gapless.excite.rehearsal import Run, sketches
 from gapless.excite.search import Found, Search, Setting, left_alone
 from gapless.excite.workspace import Workspace
 from gapless.identify.fit import MIN_WINDOWS
-from gapless.identify.fit import SHORT_S as WINDOW_S
+from gapless.identify.horizon import DRIVEN_S as WINDOW_S
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.solve import Progress
 from gapless.project.fingerprint import fingerprint

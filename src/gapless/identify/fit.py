@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.identify.horizon import choose_length_s, num_windows
+from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
 from gapless.identify.lean import lean
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.search import search
@@ -17,14 +17,14 @@ from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
 
-SHORT_S = 0.3  # length of the windows that a fit begins with [s]
 MIN_WINDOWS = 8
 SEARCH_WINDOWS = 16
 FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
 FIRST = ((MEDIUM, 8),)
 FINAL = ((MEDIUM, 4), (FINE, 6))
-HAS = ("/mass", "/length", "/inertia", "/armature", "/kd", "/limit")  # what every model has a value of
+# What every model has a value of.
+HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/gain", "/kd", "/limit")
 CORRECTED = 0.05  # least share of the held-out cost that a corrected value must save
 ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
 LAG = 0.01  # the same of a lag: it only changes places with part of the delay
@@ -108,7 +108,7 @@ def fit(
     if window_s is None:
         window_s = choose_length_s(evidence, problem.predictor, list(episodes), row, rng)
     problem = replace(problem, free=found.free)
-    if window_s > SHORT_S:
+    if window_s > shortest_s(evidence.project):
         problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s)))
         row = approach(problem.reweighted(row), row, FIRST)
     _tell(progress, 0.5)
@@ -145,9 +145,10 @@ def _columns(evidence: Evidence) -> tuple[Columns, list[Columns]]:
     """
     space = evidence.whole
     groups = [tuple(space.index(target) for target in term.targets) for term in evidence.terms]
-    always = [k for k, p in enumerate(evidence.space.parameters) if not groups or p.dimension != "environment"]
-    surroundings = tuple(k for k in range(len(evidence.space)) if k not in always)
-    return tuple(always), ([surroundings] if surroundings else []) + groups
+    tried = {column for group in groups for column in group}
+    around = tuple(k for k, p in enumerate(evidence.space.parameters) if groups and p.dimension == "environment")
+    always = tuple(k for k in range(len(evidence.space)) if k not in around and k not in tried)
+    return always, ([around] if around else []) + groups
 
 
 def _tell(progress: Progress | None, done: float) -> None:

@@ -10,14 +10,28 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.identify.solver.starts import start_effects
+from gapless.project.records import Project
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
 
-LENGTHS_S = (0.3, 0.6, 1.2, 2.4)
+LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
+DRIVEN_S = 0.3  # least length where commands need time to show [s]
+LEAST_ROWS = 12  # of a window
 NUM_WINDOWS = 12
 FAINT = 1.0  # what a start's uncertainty may do at the end of most windows, in units of noise
 SIMULATED_S = 48.0  # windows of all lengths come to about this much
+
+
+def shortest_s(project: Project) -> float:
+    """Returns the length of the windows that a fit begins with [s].
+
+    Where nothing is commanded they are short: a thing that tumbles and hits turns a small error of its start into a
+    large one with every impact, and one impact is all that a window needs.
+    """
+    if project.commands:
+        return DRIVEN_S
+    return max(LENGTHS_S[0], LEAST_ROWS / project.rate_hz)
 
 
 def num_windows(window_s: float) -> int:
@@ -28,9 +42,9 @@ def num_windows(window_s: float) -> int:
 def choose_length_s(
     evidence: Evidence, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
 ) -> float:
-    """Returns the longest of `LENGTHS_S` at whose end the start's uncertainty is below the readings' noise."""
-    tracks, chosen = [evidence.tracks[k] for k in episodes], LENGTHS_S[0]
-    for length_s in LENGTHS_S[1:]:
+    """Returns the longest of `LENGTHS_S`, from `shortest_s` on, at whose end starts are surer than readings."""
+    tracks, chosen = [evidence.tracks[k] for k in episodes], shortest_s(evidence.project)
+    for length_s in (length_s for length_s in LENGTHS_S if length_s > chosen):
         windows = cut(evidence.project, tracks, length_s)
         if len(windows) < NUM_WINDOWS:
             break

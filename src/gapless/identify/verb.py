@@ -15,9 +15,11 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
 from gapless.data.keep import keep_result
+from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
-from gapless.identify.fit import FINAL, MIN_WINDOWS, SHORT_S, fit, make_problem
+from gapless.identify.fit import FINAL, MIN_WINDOWS, fit, make_problem
+from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.solver.problem import Problem, Watch
@@ -58,16 +60,17 @@ def identify(
     Raises:
         InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
-    neural = _neural() if posterior == "sbi" else None
+    neural = _neural(posterior)
     looked = examine(gather(directory, logs))
     evidence = looked.evidence
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
-    train = replace(make_problem(evidence, evidence.whole, fitted, window_s or SHORT_S, rng), watch=watch)
-    refusal = looked.refusal or why_refuse(evidence, train, window_s or SHORT_S)
+    first_s = window_s or shortest_s(evidence.project)
+    train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
+    refusal = looked.refusal or why_refuse(evidence, train, first_s)
     if refusal:
-        return refused(evidence, window_s or SHORT_S, seed, looked, refusal)
+        return refused(evidence, first_s, seed, looked, refusal)
     train.notice(train.unit(train.base))
     found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
     window_s, structure = found.window_s, found.structure
@@ -103,12 +106,16 @@ def _sampled(
     return replace(result, neural=said, reasons=(*result.reasons, *neural.reasons(said))), files
 
 
-def _neural() -> ModuleType:
-    """Returns the module that samples with `sbi`.
+def _neural(posterior: str) -> ModuleType | None:
+    """Returns the module that samples with `sbi`, if that is asked for.
 
     Raises:
-        InputError: If it is not installed.
+        InputError: If it is not installed, or something else is asked for.
     """
+    if posterior not in ("gaussian", "sbi"):
+        raise InputError(f"no posterior {posterior!r}; there are: gaussian, sbi")
+    if posterior == "gaussian":
+        return None
     try:
         return importlib.import_module("gapless.identify.posterior.neural")
     except ModuleNotFoundError as error:
@@ -135,6 +142,8 @@ def _judged(
     held_errors = fit_errors(judged, names[1], solution.row)
     determined = combinations(train.space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
+    anchor = anchor_reason(evidence.blueprint, parameters)
+    reasons += [anchor] if anchor else []
     shown = judged if len(judged.windows) else train
     recorded = recorded_span(evidence.episodes)
     return IdentifyResult(

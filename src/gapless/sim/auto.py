@@ -19,7 +19,9 @@ from gapless.sim.targets import (
     is_object,
     is_position_servo,
     resolve,
+    takes_force,
 )
+from gapless.sim.targets.objects import half_extent, object_paths
 
 
 def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
@@ -116,15 +118,20 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     for body in range(1, model.nbody):
         if not is_object(model, body) or not model.body(body).name:
             continue
-        if driven:
-            paths.append(f"body/{model.body(body).name}/mass")
-        geoms = [g for g in range(model.ngeom) if model.geom_bodyid[g] == body and model.geom(g).name]
-        colliding = [g for g in geoms if model.geom_contype[g] or model.geom_conaffinity[g]]
-        paths += [f"geom/{model.geom(g).name}/friction" for g in colliding[:1]]
+        paths += object_paths(project, model, body)
     paths += _biases(project, model, servos, bool(driven))
     if np.linalg.norm(model.opt.gravity) > 0:
         paths += ["world/tilt/x", "world/tilt/y"]
     return paths
+
+
+def known_forces(project: Project, model: mujoco.MjModel) -> list[str]:
+    """Returns the actuators whose commands are forces as they were measured, if all commands are: else none.
+
+    Then masses show, and gains are more likely right than masses. With one force that is not known only ratios show.
+    """
+    known = [item.actuator for item in project.commands if takes_force(model, model.actuator(item.actuator).id)]
+    return known if len(known) == len(project.commands) and all(c.scale == 1.0 for c in project.commands) else []
 
 
 def damping_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
@@ -184,7 +191,10 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     if kind == "measurement":
         return _measurement_bounds(field, name, project)
     if field.startswith("com/"):
-        return nominal - 0.05, nominal + 0.05
+        size = 0.05
+        if is_object(model, model.body(name).id):  # no centre is outside of its body
+            size = min(size, float(half_extent(model, model.body(name).id)["xyz".index(field[-1])]) or size)
+        return nominal - size, nominal + size
     factors = {
         "gain": (0.1, 10.0),
         "kp": (0.01, 10.0),
@@ -193,6 +203,9 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         "mass": (0.2, 5.0),
         "inertia": (0.3, 3.0),
         "length": (0.6, 1.7),
+        "spread/x": (0.5, 2.0),
+        "spread/y": (0.5, 2.0),
+        "spread/z": (0.5, 2.0),
         "friction": (0.1, 3.0),
         "stiffness": (0.05, 20.0),
     }

@@ -1,5 +1,6 @@
 """A project compiled for simulation: what does not depend on the number of worlds."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import mujoco
@@ -76,11 +77,25 @@ def _leave_to_counters(message: str) -> None:
 
 
 def editable_spec(project: Project) -> mujoco.MjSpec:
-    """Returns the project's model such that centres and inertias of its bodies may be moved per world."""
+    """Returns the project's model such that centres and inertias of its bodies may be moved per world.
+
+    Geoms without a name get one, so that their friction has one: of their body, or `BODY_2` and so on.
+    """
     spec = load_spec(project.model_path)
+    taken = {geom.name for geom in spec.geoms}
     for body in spec.bodies[1:]:
         body.simple = False
+        for geom in body.geoms if body.name else []:
+            if not geom.name:
+                geom.name = _unused(body.name, taken)
+                taken.add(geom.name)
     return spec
+
+
+def _unused(name: str, taken: Set[str]) -> str:
+    """Returns a name, with a number where it is taken."""
+    numbered = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
+    return next(one for one in numbered if one not in taken)
 
 
 def finer(blueprint: Blueprint, factor: int) -> Blueprint:

@@ -7,10 +7,11 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.project.records import Project
-from gapless.sim.auto import moving_joints, parameters_of
+from gapless.sim.auto import known_forces, moving_joints, parameters_of
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.tracks import Track
 from gapless.sim.targets import driven_joint, is_filter, is_position_servo
+from gapless.sim.targets.objects import object_terms
 
 
 def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:
@@ -24,15 +25,17 @@ def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[Para
     if project.parameters != "auto":
         return ()  # its owner has listed what may be wrong
     groups = [*_drive_terms(project, model), *_joint_terms(project, model)]
-    groups += [*_servo_terms(project, model), *_link_terms(project, model)]
+    groups += [*_servo_terms(project, model), *_link_terms(project, model), *object_terms(project, model)]
     return tuple(ParameterSpace(parameters_of(blueprint, tracks, group)) for group in groups)
 
 
 def _drive_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
-    """Returns the lag that motors share, besides their delay."""
+    """Returns gains of motors whose forces are said to be known, and the lag that motors share besides their delay."""
     driven = [model.actuator(item.actuator).id for item in project.commands]
+    gains = [[f"actuator/{name}/gain"] for name in known_forces(project, model)]
     bare = [a for a in driven if model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE]
-    return [["actuator/*/lag"]] if bare or any(is_filter(model, a) for a in driven) else []
+    lag = [["actuator/*/lag"]] if bare or any(is_filter(model, a) for a in driven) else []
+    return gains + lag
 
 
 def _joint_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
@@ -65,18 +68,28 @@ def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
 def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     """Returns mass and length of each named link that a measured joint carries, the inertia where it has no length.
 
-    The heaviest link keeps its mass: without a measured force only ratios of forces and masses show.
+    The heaviest link keeps its mass, unless the forces are known: else only ratios of forces and masses show. Against
+    known forces centre and inertia show apart.
     """
     bodies = [model.body(int(model.jnt_bodyid[model.joint(name).id])) for name in moving_joints(project, model)]
     links = {body.id: body for body in bodies if body.name and body.mass[0] > 0}
     if not links:
         return []
     heaviest = max(links.values(), key=lambda body: float(body.mass[0]))
-    masses = [[f"body/{body.name}/mass"] for body in links.values() if body.id != heaviest.id]
-    return masses + [[f"body/{body.name}/{_extent(model, body.id)}"] for body in links.values()]
+    known = bool(known_forces(project, model))
+    masses = [[f"body/{body.name}/mass"] for body in links.values() if known or body.id != heaviest.id]
+    lengths = [[f"body/{body.name}/{_extent(model, body.id)}"] for body in links.values()]
+    return masses + lengths + ([_centre(model, number) for number in links] if known else [])
 
 
 def _extent(model: mujoco.MjModel, body: int) -> str:
     """Returns what tells how far a link reaches: its length, or the inertia if its centre is at its joint."""
     along = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]]
     return "length" if np.abs(along).max() > 1e-6 else "inertia"
+
+
+def _centre(model: mujoco.MjModel, body: int) -> list[str]:
+    """Returns the centre along a link, which its inertia about the joint follows, and its inertia about the centre."""
+    along, name = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]], model.body(body).name
+    axis = "xyz"[int(np.argmax(np.abs(along)))]
+    return [f"body/{name}/com/{axis}", f"body/{name}/inertia"]

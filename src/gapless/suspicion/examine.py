@@ -7,8 +7,8 @@ import numpy as np
 
 from gapless.core.results import Note, Verdict
 from gapless.core.signal import Array
+from gapless.realism.smoother import estimate_noise
 from gapless.sim.evidence import Evidence
-from gapless.sim.prediction.smoother import estimate_noise
 from gapless.sim.prediction.tracks import Track, make_track
 from gapless.suspicion.doubts import find_doubts
 from gapless.suspicion.findings import Mistake, Stretch, without

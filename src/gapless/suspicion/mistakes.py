@@ -22,6 +22,7 @@ WINDOW_S = 0.3
 MIN_STEPS = 8  # of a window
 EXPLAINED = 0.5  # a column whose share of unexplained motion is below has no mistake
 DECISIVE = 0.5  # a claim must bring the error to this share of what it was, or below
+HELPFUL = 0.8  # or, with the columns that it is about at this share or below, the error of all columns together
 HARMLESS = 1.25  # and may make the other columns no worse than by this factor
 CONSISTENT = 0.8  # and must help in this share of the windows in which it makes a difference
 TELLING = 0.1  # a window in which it makes this share of the largest difference counts
@@ -144,7 +145,7 @@ def _best(project: Project, before: Skill, decisive: Sequence[tuple[Claim, Skill
     scored = sorted(((_overall(before, skill, claim), claim, skill) for claim, skill in decisive), key=lambda s: s[0])
     least, claim, skill = scored[0]
     others = [other for score, other, _ in scored[1:] if score < least + np.log(AS_GOOD) and not other.later_rows]
-    share, count = _ratio(before, skill, claim), _speaking(before, claim)
+    share, count = _improvement(before, skill, claim)[0], _speaking(before, claim)
     doubt = "".join(f"; it may also be that {other.text} ({other.remedy})" for other in others)
     why = f"the error of {count} prediction windows is then {share:.2f} of what it is, whatever gain, drag and delay"
     columns = dict.fromkeys(name for one in (claim, *others) for name in one.columns(project))
@@ -192,14 +193,29 @@ def _speaking(before: Skill, claim: Claim) -> int:
     return int(np.isfinite(before.line[:, sorted(claim.about)]).any(axis=1).sum())
 
 
+def _improvement(before: Skill, after: Skill, claim: Claim) -> tuple[float, list[int]]:
+    """Returns the error with a claim as a share of that without, and the columns that this is about.
+
+    These are the claim's own; or all of them, where its own say too little: joints act on each other, so one that is
+    read wrongly starts every window in a wrong state, which may show more in the others than in itself.
+    """
+    columns = _judged(before, claim)
+    own = _ratio(before, after, claim)
+    heard = [int(k) for k in np.flatnonzero((before.counts >= FEWEST) & (after.counts >= FEWEST))]
+    if own <= DECISIVE or not own <= HELPFUL or not heard:
+        return own, columns
+    whole = float(np.exp(np.mean(np.log(after.best[heard]) - np.log(before.best[heard]))))
+    return (whole, heard) if whole < own else (own, columns)
+
+
 def _decisive(before: Skill, after: Skill, claim: Claim) -> bool:
     """Tells whether a claim explains far more, in all, and in nearly every window in which it makes a difference."""
     others = (before.counts >= FEWEST) & (after.counts >= FEWEST)
     others[sorted(claim.about)] = False
     worse = float(np.mean(np.log(after.best[others]) - np.log(before.best[others]))) if others.any() else 0.0
-    if _ratio(before, after, claim) > DECISIVE or worse > np.log(HARMLESS):
+    share, columns = _improvement(before, after, claim)
+    if share > DECISIVE or worse > np.log(HARMLESS):
         return False
-    columns = _judged(before, claim)
     amplitude = [np.sqrt(np.nansum(skill.best_parts[:, columns], axis=1)) for skill in (before, after)]
     gain = amplitude[0] - amplitude[1]
     telling = gain[np.abs(gain) > TELLING * np.abs(gain).max()]

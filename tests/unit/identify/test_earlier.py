@@ -130,6 +130,15 @@ def test_a_named_fit_that_cannot_be_compared_with_is_bad_input(
         earlier_fit(evidence, path, 0.3)
 
 
+def test_a_named_fit_that_is_damaged_is_bad_input(evidence: Evidence, tmp_path: Path) -> None:
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(to_json(fit(None)) | {"parameters": 5}))
+    with pytest.raises(InputError, match="--since: the fit lacks a part"):
+        earlier_fit(evidence, path, 0.3)
+    with pytest.raises(InputError, match="no such file"):
+        earlier_fit(evidence, tmp_path / "none.json", 0.3)
+
+
 def test_logs_are_chosen_by_pattern(evidence: Evidence, tmp_path: Path) -> None:
     assert gather(tmp_path, ["run1"]).ids == evidence.ids[1:]
     assert gather(tmp_path, ["*0.csv", "run?"]).ids == evidence.ids

@@ -30,6 +30,11 @@ def test_without_sbi_one_line_says_what_to_install(tmp_path: Path, monkeypatch: 
         identify(tmp_path, posterior="sbi")  # before anything is read: there is no project here
 
 
+def test_an_unknown_posterior_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no posterior 'mcmc'; there are: gaussian, sbi"):
+        identify(tmp_path, posterior="mcmc")  # type: ignore[arg-type]
+
+
 @pytest.fixture(scope="module")
 def neural() -> Any:
     pytest.importorskip("sbi", reason="sbi is not installed: pip install 'gapless[sbi]'")
@@ -75,6 +80,7 @@ def test_where_all_is_nearly_linear_it_agrees_with_the_fit(
     assert np.all(np.abs(np.median(unit, axis=0) - solution.unit) < 0.5 * deviation)
     np.testing.assert_allclose(unit.std(axis=0), deviation, rtol=0.25)
     assert found.disagrees == ()
+    assert found.num_effective == NUM_SAMPLES
 
 
 @pytest.mark.slow
@@ -136,11 +142,12 @@ def test_the_same_seed_gives_the_same_samples_and_nothing_else_happens(
 
 def test_reasons_name_what_is_wrong(neural: Any) -> None:
     parameters = (SampledParameter("a", 1, 0, 2, 0.95, 0.5), SampledParameter("b", 1, 0, 2, 0.95, 2e-5))
-    good = NeuralPosterior(None, 10, 10, True, parameters[:1], ())
+    good = NeuralPosterior(None, 10, 10, 1000, True, parameters[:1], ())
     assert neural.reasons(good) == []
-    bad = NeuralPosterior(None, 10, 10, False, parameters, ("a",))
+    bad = NeuralPosterior(None, 10, 10, 40, False, parameters, ("a",))
     assert neural.reasons(bad) == [
         "do not use the neural posterior: it is not calibrated (ranks of b: p = 2e-05)",
+        "only 40 samples of the neural posterior are independent: it lies aside of the fit",
         "the neural posterior disagrees with the intervals of: a",
     ]
 

@@ -64,7 +64,9 @@ def make(text: str = "puck_x") -> dict[str, Result]:
         7,
         (trace,),
         posterior=text,
-        neural=NeuralPosterior(text, 3000, 200, False, (SampledParameter(text, 0.3, nan, inf, 0.95, None),), (text,)),
+        neural=NeuralPosterior(
+            text, 3000, 200, 1000, False, (SampledParameter(text, 0.3, nan, inf, 0.95, None),), (text,)
+        ),
         since=Since(text, text, (text, "body/puck/mass"), 0.95, True),
         drift=(
             Drift(text, text, 0.5, 0.7, 0.4, 0.28, 0.53, 0.95, True, text),

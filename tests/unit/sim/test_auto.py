@@ -36,7 +36,17 @@ def test_proposals_for_things_that_nobody_moves(tmp_path: Path) -> None:
     # Nothing is commanded: no delay to see; a thrown body moves alike whatever it weighs.
     assert parameter_space(things(tmp_path), []).targets == (
         "geom/box/friction",
+        "geom/box/restitution",
+        "geom/box/stiffness",
+        "body/box/com/x",
+        "body/box/com/y",
+        "body/box/com/z",
         "geom/ball/friction",
+        "geom/ball/restitution",
+        "geom/ball/stiffness",
+        "body/ball/com/x",
+        "body/ball/com/y",
+        "body/ball/com/z",
         "world/tilt/x",
         "world/tilt/y",
     )

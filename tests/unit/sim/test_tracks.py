@@ -10,7 +10,7 @@ from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.sim.prediction.smoother import estimate_noise
+from gapless.realism.smoother import estimate_noise
 from gapless.sim.prediction.tracks import difference, make_track
 from gapless.sim.prediction.windows import cut
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project

@@ -33,6 +33,7 @@ class NeuralPosterior:
         path: File of the samples; None before they are kept.
         num_simulations: Simulated cases that the network learned from.
         num_checks: Simulated cases that it was checked with.
+        num_effective: How many independent samples those given the logs are worth.
         calibrated: Whether the ranks of the truth were uniform in those, for every parameter.
         parameters: Each parameter's median and interval.
         disagrees: Parameters for which it differs strongly from the intervals of the fit.
@@ -41,6 +42,7 @@ class NeuralPosterior:
     path: str | None
     num_simulations: int
     num_checks: int
+    num_effective: int
     calibrated: bool
     parameters: tuple[SampledParameter, ...]
     disagrees: tuple[str, ...]

@@ -57,7 +57,10 @@ def earlier_fit(evidence: Evidence, since: str | Path | None, window_s: float) -
 
 
 def _named(evidence: Evidence, path: Path) -> IdentifyResult:
-    result = from_json(read_result(path, "identify"))
+    try:
+        result = from_json(read_result(path, "identify"))
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"--since: the fit lacks a part, or one is no number ({error}): {path}") from None
     assert isinstance(result, IdentifyResult)
     if result.verdict == "refused":
         raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): {path}")

@@ -137,7 +137,8 @@ class Cases:
         """Returns the same cases about where a first look puts the posterior.
 
         At a bound, and beyond what is linear, it may lie aside of the solution, narrower or wider. The first look is
-        a local linear regression of parameters on numbers, among the cases most like the logs (Beaumont et al., 2002).
+        a local linear regression of parameters on numbers, among the cases most like the logs (Beaumont et al., 2002);
+        the prior of the fit is then taken into account.
         """
         units = np.tile(self.cloud.sample(rng, NUM_PILOT), (PILOT_COPIES, 1))
         told = self.simulated(units[:NUM_PILOT], rng, PILOT_COPIES).reshape(len(units), -1)
@@ -146,7 +147,16 @@ class Cases:
         design = np.concatenate([np.ones((len(near), 1)), away[near]], axis=1)
         found = np.linalg.lstsq(design, units[near], rcond=None)[0]
         left = np.atleast_2d(np.cov((units[near] - design @ found).T))
-        return replace(self, cloud=Cloud.about(found[0], left + 1e-12 * np.eye(len(left))))
+        precision = np.linalg.inv(left + 1e-12 * np.eye(len(left)))
+        prior = np.diag(self.problem.prior**2)
+        covariance = np.linalg.inv(precision + prior)
+        centre = covariance @ (precision @ found[0] + prior @ self.problem.unit(self.problem.base))
+        return replace(self, cloud=Cloud.about(centre, covariance))
+
+    def log_prior(self, unit: Array) -> Array:
+        """Returns the logarithm of the fit's prior within the bounds, (num_draws,), up to a constant."""
+        problem = self.problem
+        return -0.5 * np.sum((problem.prior * (unit - problem.unit(problem.base))) ** 2, axis=-1)
 
     def _told(self, moved: Array, rng: np.random.Generator) -> Array:
         count, num_windows, _ = moved.shape

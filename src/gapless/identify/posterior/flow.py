@@ -70,18 +70,17 @@ class Flow:
             found = self._estimator.sample((count,), condition=self._condition(told))
         return self._margins.unit(found.numpy().astype(np.float64).transpose(1, 0, 2))
 
-    def sample_logs(self) -> Array:
-        """Returns samples given the logs, (NUM_SAMPLES, num_free) in [0, 1].
+    def sample_logs(self) -> tuple[Array, int]:
+        """Returns samples given the logs, (NUM_SAMPLES, num_free) in [0, 1], and how many independent ones they are.
 
         What the flow learned has the cloud as prior. Samples are drawn again with weights that put that of the fit
-        in its place.
+        in its place. With uneven weights w few samples count: (sum w)^2 / sum w^2 (Kish, 1965).
         """
-        problem = self._cases.problem
         unit = self._draw(self._cases.observed()[None], 20 * NUM_SAMPLES)[0]
-        prior = -0.5 * np.sum((problem.prior * (unit - problem.unit(problem.base))) ** 2, axis=1)
-        weight = prior - self._cases.cloud.log_density(unit)
+        weight = self._cases.log_prior(unit) - self._cases.cloud.log_density(unit)
         weight = np.exp(weight - weight.max())
-        return unit[self._rng.choice(len(unit), NUM_SAMPLES, p=weight / weight.sum())]
+        num_effective = min(float(NUM_SAMPLES), weight.sum() ** 2 / np.sum(weight**2))
+        return unit[self._rng.choice(len(unit), NUM_SAMPLES, p=weight / weight.sum())], round(num_effective)
 
     def rank_p_values(self) -> list[float]:
         """Returns, per parameter, the p-value of uniform ranks of the truth in cases that were not learned from."""

@@ -23,6 +23,7 @@ from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solve import Progress, Solution
 
 FALSE_ALARMS = 0.05  # share of calibrated posteriors that the check calls otherwise
+FEW = 100  # fewer independent samples than this do not tell an interval
 SHIFT, RATIO = 1.0, 2.0  # medians further apart, in standard deviations of the fit, or widths: a strong disagreement
 
 
@@ -43,13 +44,16 @@ def sample_posterior(
     shown = np.flatnonzero(np.diag(solution.information) >= PRIOR**2)
     unit = rng.uniform(0.0, 1.0, (NUM_SAMPLES, len(solution.unit)))
     p_values: dict[int, float] = {}
+    num_effective = NUM_SAMPLES
     if len(shown):
         cases = Cases.of(*_narrowed(problem, solution, shown), rng).focused(rng)
         flow = Flow(cases, rng, report)
-        unit[:, shown] = flow.sample_logs()
+        unit[:, shown], num_effective = flow.sample_logs()
         p_values = dict(zip(shown.tolist(), flow.rank_p_values(), strict=True))
     report(LABEL, 1.0)
-    return Scaling.of(problem.space).values(unit), _summary(problem.space, solution, unit, p_values)
+    return Scaling.of(problem.space).values(unit), replace(
+        _summary(problem.space, solution, unit, p_values), num_effective=num_effective
+    )
 
 
 def reasons(found: NeuralPosterior) -> list[str]:
@@ -58,6 +62,10 @@ def reasons(found: NeuralPosterior) -> list[str]:
     if not found.calibrated:
         least, target = min((p.rank_p, p.target) for p in found.parameters if p.rank_p is not None)
         told.append(f"do not use the neural posterior: it is not calibrated (ranks of {target}: p = {least:.1g})")
+    if found.num_effective < FEW:
+        told.append(
+            f"only {found.num_effective} samples of the neural posterior are independent: it lies aside of the fit"
+        )
     if found.disagrees:
         told.append(f"the neural posterior disagrees with the intervals of: {', '.join(found.disagrees)}")
     return told
@@ -88,4 +96,4 @@ def _summary(space: ParameterSpace, solution: Solution, unit: Array, p_values: M
     ratio = (ends[2] - ends[1]) / np.maximum(width, 1e-9)
     disagrees = tuple(space.targets[k] for k in p_values if apart[k] or not 1 / RATIO < ratio[k] < RATIO)
     calibrated = all(p > FALSE_ALARMS / len(p_values) for p in p_values.values())
-    return NeuralPosterior(None, NUM_SIMULATIONS, NUM_CHECKS, calibrated, parameters, disagrees)
+    return NeuralPosterior(None, NUM_SIMULATIONS, NUM_CHECKS, NUM_SAMPLES, calibrated, parameters, disagrees)

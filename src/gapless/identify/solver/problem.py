@@ -165,14 +165,17 @@ _SPREADS = {
     "mass": 0.1,
     "inertia": 0.1,
     "com": 0.05,
+    "spread": 0.1,
     "length": 0.1,
     "tilt": 0.15,
     "bias": 0.15,
     "load": 0.1,
-    "stiffness": 0.1,
 }
+_SPRING = 0.1  # of joints; how stiff a contact is nobody knows
 
 
 def _spread(parameter: Parameter) -> float:
     """Returns how far a careful builder's value is off, as a share of the range: about one standard deviation."""
+    if parameter.target.startswith("joint/") and parameter.target.endswith("/stiffness"):
+        return _SPRING
     return next((size for word, size in _SPREADS.items() if f"/{word}" in parameter.target), 0.5)

@@ -8,7 +8,8 @@ from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Flags, TimeSeries
 from gapless.project.records import Project
-from gapless.sim.prediction.smoother import Smoothed, find_quantum, smooth
+from gapless.realism.impacts import smooth_between_impacts
+from gapless.realism.smoother import Smoothed, find_quantum, smooth
 
 MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
 
@@ -27,6 +28,7 @@ class Track:
         value_sd: (num_measurements,) standard error of `smooth`.
         slope_sd: (num_measurements,) standard error of `slope` [unit/s].
         known: (num_rows,) whether every reading is present, or between present ones in a column slower than the rate.
+        calm: (num_rows,) False near impacts of a measured body, where slopes are uncertain.
         usable: (num_rows,) False in stretches that tell nothing of the model, such as before a drive was switched on.
     """
 
@@ -39,6 +41,7 @@ class Track:
     value_sd: Array
     slope_sd: Array
     known: Flags
+    calm: Flags
     usable: Flags
 
 
@@ -58,10 +61,16 @@ def make_track(project: Project, episode: Episode) -> Track:
         axis=1,
     )
     _align_quaternions(project, measured)
-    found = [
-        _smoothed(measured[:, k], rate_hz, item.noise, find_quantum(episode.measurements.values[:, k]))
-        for k, item in enumerate(project.measurements)
-    ]
+    quanta = [find_quantum(episode.measurements.values[:, k]) for k in range(len(project.measurements))]
+    found = [_smoothed(measured[:, k], rate_hz, item.noise, quanta[k]) for k, item in enumerate(project.measurements)]
+    calm = np.ones(len(measured), dtype=np.bool_)
+    for columns in _things(project, measured):
+        block = np.stack([_bridged(measured[:, k]) for k in columns], axis=1)
+        noises, steps = [project.measurements[k].noise for k in columns], [quanta[k] for k in columns]
+        smoothed, quiet = smooth_between_impacts(block, rate_hz, noises, steps)
+        calm &= quiet
+        for k, one in zip(columns, smoothed, strict=True):
+            found[k] = one
     return Track(
         episode.name,
         commands,
@@ -72,8 +81,22 @@ def make_track(project: Project, episode: Episode) -> Track:
         np.array([one.value_sd for one in found]),
         np.array([one.slope_sd for one in found]),
         np.all([_is_near(measured[:, k]) for k in range(measured.shape[1])], axis=0),
+        calm,
         np.ones(len(measured), dtype=np.bool_),
     )
+
+
+def _things(project: Project, measured: Array) -> list[list[int]]:
+    """Returns the columns of each body that is measured and that nothing drives, without those slower than the rate.
+
+    What is thrown or dropped moves smoothly between impacts; what is pushed does not.
+    """
+    found: dict[str, list[int]] = {}
+    for k, item in enumerate(project.measurements if not project.commands else ()):
+        known = np.flatnonzero(np.isfinite(measured[:, k]))
+        if item.element == "body" and len(known) > 1 and np.median(np.diff(known)) <= MAX_GAP:
+            found.setdefault(item.name, []).append(k)
+    return list(found.values())
 
 
 def _held(series: TimeSeries, times_s: Array, tolerance_s: float) -> Array:

@@ -96,14 +96,19 @@ def cut(
     return Windows(*stacked, where[:, 0], where[:, 1], *errors)
 
 
-def _first_rows(track: Track, num_steps: int, skipped: int, whole: bool) -> range:
-    """Returns where windows begin: not before the commands that a delay still holds are known, if the log is long."""
+def _first_rows(track: Track, num_steps: int, skipped: int, whole: bool) -> Sequence[int]:
+    """Returns where windows begin: not near an impact, and not before the commands that a delay still holds are known.
+
+    Windows whose starts move to a calm row may overlap.
+    """
     num_rows = len(track.measured)
     if whole:
         first = int(np.argmax(track.usable))
         return range(first, first + 1)
     begin = skipped if num_rows - num_steps > 4 * skipped else 0
-    return range(begin, max(begin + 1, num_rows - num_steps), num_steps)
+    grid = range(begin, max(begin + 1, num_rows - num_steps), num_steps)
+    moved = [row + int(np.argmax(track.calm[row : row + num_steps])) for row in grid]  # to the next calm row
+    return list(dict.fromkeys(row for row in moved if track.calm[row]))
 
 
 def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array, ...]:

@@ -2,7 +2,14 @@
 
 from gapless.sim.targets.body import is_object
 from gapless.sim.targets.contact import effective_friction
-from gapless.sim.targets.drive import driven_joint, force_per_command, is_dc_motor, is_filter, is_position_servo
+from gapless.sim.targets.drive import (
+    driven_joint,
+    force_per_command,
+    is_dc_motor,
+    is_filter,
+    is_position_servo,
+    takes_force,
+)
 from gapless.sim.targets.joint import has_one_axis
 from gapless.sim.targets.lag import engine_keep
 from gapless.sim.targets.resolve import resolve
@@ -20,4 +27,5 @@ __all__ = [
     "is_object",
     "is_position_servo",
     "resolve",
+    "takes_force",
 ]

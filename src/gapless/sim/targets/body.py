@@ -2,15 +2,16 @@
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
+from gapless.realism.inertia import joined, principal, tensor_of
 from gapless.sim.fields import Fields
 from gapless.sim.reading import free_joint_of
 from gapless.sim.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("mass", "length", "com/x", "com/y", "com/z", "inertia", "payload")
+_SPREADS = ("spread/x", "spread/y", "spread/z")
+_FIELDS = ("mass", "length", "com/x", "com/y", "com/z", "inertia", *_SPREADS, "payload")
 
 
 def is_object(model: mujoco.MjModel, body: int) -> bool:
@@ -34,6 +35,8 @@ def body_target(place: Place) -> Target:
         return Target(place.path, "object", "1", 1.0, write_inertia)
     if place.field == "length":
         return _length(place)
+    if place.field in _SPREADS:
+        return _spread(place)
     if place.shared:
         raise InputError(f"parameter {place.path}: a centre belongs to one body; name it")
     body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
@@ -42,6 +45,28 @@ def body_target(place: Place) -> Target:
         fields.of("body_ipos", constants=True)[fields.ids, body, axis] = values
 
     return Target(place.path, "object", "m", float(place.model.body_ipos[body, axis]), write_centre)
+
+
+def _spread(place: Place) -> Target:
+    """Returns the target of a factor on how far mass reaches from the centre along an axis of the body's frame.
+
+    With S = trace(I) / 2 - I the second moments of mass, an axis stretched by D = diag(f, 1, 1) has D S D: whatever
+    the factors, some distribution of mass has these inertias.
+    """
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a spread belongs to one body; name it")
+    body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
+
+    def write(fields: Fields, values: Array) -> None:
+        here = (fields.ids[values != 1.0], body)
+        frame, inertia = (fields.of(name, constants=True) for name in ("body_iquat", "body_inertia"))
+        tensor = tensor_of(frame[here], inertia[here])
+        moments = 0.5 * np.trace(tensor, axis1=1, axis2=2)[:, None, None] * np.eye(3) - tensor
+        moments[:, axis, :] *= values[values != 1.0, None]
+        moments[:, :, axis] *= values[values != 1.0, None]
+        frame[here], inertia[here] = principal(np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moments)
+
+    return Target(place.path, "object", "1", 1.0, write, builds_on_others=True)
 
 
 def _mass(place: Place) -> Target:
@@ -95,32 +120,3 @@ def _payload(place: Place, body: int, spot: Array) -> Target:
         mass[here], centre[here], frame[here], inertia[here] = both
 
     return Target(place.path, "object", "kg", 0.0, write, builds_on_others=True)
-
-
-def joined(
-    mass: Array, centre: Array, frame: Array, inertia: Array, extra: Array, spot: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
-
-    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as
-    possible, physically, as the body was.
-
-    Args:
-        mass: (num_worlds,) [kg].
-        centre: (num_worlds, 3) centre of mass in the body's frame [m].
-        frame: (num_worlds, 4) inertial frame in the body's frame, wxyz.
-        inertia: (num_worlds, 3) principal inertias [kg·m²].
-        extra: (num_worlds,) point masses [kg].
-        spot: (3,) where they are in the body's frame [m].
-    """
-    total = mass + extra
-    common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]
-    axes = Rotation.from_quat(frame, scalar_first=True).as_matrix()
-    tensor = np.einsum("nij,nj,nkj->nik", axes, inertia, axes)
-    for weight, place in ((mass, centre), (extra, np.broadcast_to(spot, centre.shape))):
-        arm = place - common
-        square = np.sum(arm**2, axis=1)[:, None, None] * np.eye(3)
-        tensor += weight[:, None, None] * (square - arm[:, :, None] * arm[:, None, :])
-    principal, vectors = np.linalg.eigh(tensor)
-    vectors[:, :, 2] *= np.linalg.det(vectors)[:, None]  # right-handed
-    return total, common, Rotation.from_matrix(vectors).as_quat(scalar_first=True), principal

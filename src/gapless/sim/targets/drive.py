@@ -24,6 +24,19 @@ def force_per_command(model: mujoco.MjModel, actuator: int) -> float:
     return abs(float(constants[4] if is_position_servo(model, actuator) else constants[1] / constants[0]))
 
 
+def takes_force(model: mujoco.MjModel, actuator: int) -> bool:
+    """Tells whether the command of an actuator is a force or torque as it is: one newton or N·m at a joint per unit.
+
+    Not if commands are limited to -1 .. 1: then they are shares of something.
+    """
+    plain = force_per_command(model, actuator) == 1.0 and not is_dc_motor(model, actuator)
+    plain = plain and model.actuator_biastype[actuator] == mujoco.mjtBias.mjBIAS_NONE
+    share = model.actuator_ctrllimited[actuator] and model.actuator_ctrlrange[actuator].tolist() == [-1.0, 1.0]
+    return bool(
+        plain and not share and driven_joint(model, actuator) is not None and model.actuator_gear[actuator, 0] == 1.0
+    )
+
+
 def driven_joint(model: mujoco.MjModel, actuator: int) -> int | None:
     """Returns the hinge or slide joint that an actuator drives; None where it pulls on something else."""
     drives = (mujoco.mjtTrn.mjTRN_JOINT, mujoco.mjtTrn.mjTRN_JOINTINPARENT)

@@ -27,6 +27,7 @@ class Smoothed:
         noise: Standard deviation of the readings.
         value_sd: Standard error of `value`, away from the ends.
         slope_sd: Standard error of `slope` [unit/s], away from the ends.
+        jerk_sd: Standard deviation of the signal's third differences, tau.
     """
 
     value: Array
@@ -34,9 +35,12 @@ class Smoothed:
     noise: float
     value_sd: float
     slope_sd: float
+    jerk_sd: float
 
 
-def smooth(values: Array, rate_hz: float, noise: float | None = None, quantum: float = 0.0) -> Smoothed:
+def smooth(
+    values: Array, rate_hz: float, noise: float | None = None, quantum: float = 0.0, weight: Array | None = None
+) -> Smoothed:
     """Returns a signal without its noise, and its slope.
 
     Args:
@@ -44,6 +48,7 @@ def smooth(values: Array, rate_hz: float, noise: float | None = None, quantum: f
         rate_hz: Their rate.
         noise: Their standard deviation; None estimates it.
         quantum: Step of the readings; the noise is at least that of rounding, quantum / sqrt(12).
+        weight: (num_rows - 3,) of each third difference, 1 / its variance in units of tau^2; None for 1.
     """
     least = max(quantum / np.sqrt(12.0), 1e-6 * float(np.ptp(values)), 1e-12)
     most = max(estimate_noise(values), least)
@@ -51,12 +56,14 @@ def smooth(values: Array, rate_hz: float, noise: float | None = None, quantum: f
         least = most = max(noise, 1e-12)
     if len(values) < 8:
         value_sd, slope_sd = _errors(0.0, most, rate_hz)
-        return Smoothed(values.copy(), _slope(values, rate_hz), most, value_sd, slope_sd)
-    fits = [_fit(values, penalty, least, most) for penalty in PENALTIES]
+        return Smoothed(values.copy(), _slope(values, rate_hz), most, value_sd, slope_sd, np.inf)
+    weight = np.ones(len(values) - 3) if weight is None else weight
+    fits = [_fit(values, penalty * weight, least, most) for penalty in PENALTIES]
     best = int(np.argmax([fit[0] for fit in fits]))
     _, value, noise = fits[best]
     value_sd, slope_sd = _errors(PENALTIES[best], noise, rate_hz)
-    return Smoothed(value, _slope(value, rate_hz), noise, value_sd, slope_sd)
+    jerk_sd = noise / float(np.sqrt(PENALTIES[best]))
+    return Smoothed(value, _slope(value, rate_hz), noise, value_sd, slope_sd, jerk_sd)
 
 
 def estimate_noise(values: Array) -> float:
@@ -83,20 +90,20 @@ def find_quantum(values: Array) -> float:
     return step if np.mean(np.abs(ratio - np.round(ratio)) < 0.05) > 0.95 else 0.0
 
 
-def _fit(values: Array, penalty: float, least: float, most: float) -> tuple[float, Array, float]:
-    """Returns the log-likelihood of a penalty at its likeliest noise within limits, the signal, and that noise."""
+def _fit(values: Array, penalty: Array, least: float, most: float) -> tuple[float, Array, float]:
+    """Returns the log-likelihood of penalties at their likeliest noise within limits, the signal, and that noise."""
     count = len(values)
     factor = cholesky_banded(_system(count, penalty), lower=True)
     value = cho_solve_banded((factor, True), values)
-    squares = float(np.sum((values - value) ** 2) + penalty * np.sum(np.diff(value, n=3) ** 2))
+    squares = float(np.sum((values - value) ** 2) + np.sum(penalty * np.diff(value, n=3) ** 2))
     noise = float(np.clip(np.sqrt(squares / (count - 3)), least, most))
     log_det = 2.0 * float(np.sum(np.log(factor[0])))
-    likelihood = (count - 3) * (np.log(penalty) - 2 * np.log(noise)) - log_det - squares / noise**2
-    return 0.5 * likelihood, value, noise
+    likelihood = np.sum(np.log(penalty)) - 2 * (count - 3) * np.log(noise) - log_det - squares / noise**2
+    return 0.5 * float(likelihood), value, noise
 
 
-def _system(count: int, penalty: float) -> Array:
-    """Returns 1 + L D3^T D3 as lower bands, (4, count)."""
+def _system(count: int, penalty: Array) -> Array:
+    """Returns 1 + D3^T diag(L) D3 as lower bands, (4, count)."""
     stencil = np.array([-1.0, 3.0, -3.0, 1.0])
     bands = np.zeros((4, count))
     for offset in range(4):

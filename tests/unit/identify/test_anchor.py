@@ -1,0 +1,36 @@
+"""Without a measured force the result says which mass all forces and masses rest on."""
+
+from pathlib import Path
+
+from gapless.core.results import FittedParameter
+from gapless.identify.anchor import anchor_reason
+from unit.sim.scenes import arm
+
+
+def fitted(*targets: str, identifiable: bool = True) -> list[FittedParameter]:
+    return [
+        FittedParameter(t, "actuator", "1", 1.0, 1.0, 0.5, 2.0, 0.95, identifiable, False, 0.1, 10.0) for t in targets
+    ]
+
+
+STRENGTHS = ("actuator/motor/gain", "actuator/servo/kp")
+
+
+def test_the_heaviest_link_whose_mass_is_not_fitted_is_named(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    masses = {
+        blueprint.model.body(k).name: float(blueprint.model.body_mass[k]) for k in range(1, blueprint.model.nbody)
+    }
+    heaviest, other = sorted(masses, key=lambda name: -masses[name])[:2]
+    told = anchor_reason(blueprint, fitted(*STRENGTHS))
+    assert told is not None
+    assert f"hold if {heaviest} weighs {masses[heaviest]:.3g} kg" in told
+    told = anchor_reason(blueprint, fitted(*STRENGTHS, f"body/{heaviest}/mass"))
+    assert told is not None
+    assert f"hold if {other} weighs" in told
+
+
+def test_where_one_strength_is_known_nothing_is_said(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    assert anchor_reason(blueprint, fitted(STRENGTHS[0])) is None
+    assert anchor_reason(blueprint, fitted(*STRENGTHS, identifiable=False)) is None
