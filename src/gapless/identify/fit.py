@@ -24,7 +24,7 @@ SOME_S = 20.0  # simulated for choosing terms [s]
 FIRST = ((MEDIUM, 8),)
 FINAL = ((MEDIUM, 4), (FINE, 6))
 # What every model has a value of.
-HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/gain", "/kd", "/limit")
+HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/kd", "/limit")
 CORRECTED = 0.05  # least share of the held-out cost that a corrected value must save
 ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
 LAG = 0.01  # the same of a lag: it only changes places with part of the delay

@@ -26,6 +26,11 @@ def lean(blueprint: Blueprint, tracks: Sequence[Track]) -> Blueprint:
     return replace(blueprint, model=model)
 
 
+def is_smooth(blueprint: Blueprint) -> bool:
+    """Tells whether nothing can touch: what is predicted then hardly jumps as parameters move."""
+    return bool(blueprint.model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT))
+
+
 def _may_touch(blueprint: Blueprint, measured: Array) -> bool:
     """Tells whether any pair that can collide comes near in measured states, (num_states, num_measurements)."""
     model = copy.copy(blueprint.model)

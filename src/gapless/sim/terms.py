@@ -78,14 +78,13 @@ def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     heaviest = max(links.values(), key=lambda body: float(body.mass[0]))
     known = bool(known_forces(project, model))
     masses = [[f"body/{body.name}/mass"] for body in links.values() if known or body.id != heaviest.id]
-    lengths = [[f"body/{body.name}/{_extent(model, body.id)}"] for body in links.values()]
-    return masses + lengths + ([_centre(model, number) for number in links] if known else [])
+    return masses + [_centre(model, number) if known else [_extent(model, number)] for number in links]
 
 
 def _extent(model: mujoco.MjModel, body: int) -> str:
     """Returns what tells how far a link reaches: its length, or the inertia if its centre is at its joint."""
     along = model.body_ipos[body] - model.jnt_pos[model.body_jntadr[body]]
-    return "length" if np.abs(along).max() > 1e-6 else "inertia"
+    return f"body/{model.body(body).name}/{'length' if np.abs(along).max() > 1e-6 else 'inertia'}"
 
 
 def _centre(model: mujoco.MjModel, body: int) -> list[str]:

@@ -9,6 +9,7 @@ from scipy.optimize import lsq_linear
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
+from gapless.identify.lean import is_smooth
 from gapless.identify.solver.covariance import Pieces, clustered, together
 from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_bend, robust_pull, robust_slope
 
@@ -20,6 +21,7 @@ COARSE, MEDIUM, FINE = (
 DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
 ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last
 LITTLE = 0.02  # of the sum of squares, with fine ones: it moves no parameter by more than 0.15 standard errors
+FINER = 250.0  # slopes that judge a solution are finer by this where nothing touches
 AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 Progress = Callable[[str, float], None]
 
@@ -64,7 +66,8 @@ def solve(
         progress: Called with how far it is, in [0, 1].
     """
     problem, unit = _descended(problem, start, schedule, progress)
-    return _summary(problem, unit, schedule[-1][0])
+    step = schedule[-1][0]
+    return _summary(problem, unit, step / FINER if is_smooth(problem.predictor.blueprint) else step)
 
 
 def approach(problem: Problem, start: Array, schedule: Sequence[tuple[float, int]]) -> Array:
@@ -163,8 +166,8 @@ def _summary(problem: Problem, unit: Array, step: float) -> Solution:
     """Measures the solution: cost, information, and a covariance from pieces of windows; see `clustered`.
 
     Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
-    that these windows do not determine, such as gain and mass together. They are those of the plain residuals, for
-    the same reason: flattened ones bend.
+    that these windows do not determine, such as gain and mass together; and so would what is left of it, if steps
+    were large. They are those of the plain residuals, for the same reason: flattened ones bend.
     """
     above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
