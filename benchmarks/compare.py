@@ -51,6 +51,8 @@ class Comparison:
     peer_time: Timing | None
     our_time: Timing
     notes: tuple[str, ...]
+    later: dict[str, np.ndarray]
+    """Errors of stock, peer and ours on the later windows alone; empty where they are not asked for."""
 
 
 def compare(case: Case, say: Say, *, with_peer: bool = True, with_limit: bool = True) -> Comparison:
@@ -62,7 +64,8 @@ def compare(case: Case, say: Say, *, with_peer: bool = True, with_limit: bool = 
     runs = case.held_runs()
     with tempfile.TemporaryDirectory() as folder:
         place = case.project(Path(folder), case.fitted)
-        stock = case.score(mujoco.MjModel.from_xml_path(str(load_project(place).model_path)), {}, runs).rmse
+        written = mujoco.MjModel.from_xml_path(str(load_project(place).model_path))
+        stock = case.score(written, {}, runs).rmse
         say(f"stock {case.one_number(stock, stock):.5g}; fitting ours")
         fit = ours_module.fit(place)
         if fit.result.verdict == "refused":
@@ -70,7 +73,7 @@ def compare(case: Case, say: Say, *, with_peer: bool = True, with_limit: bool = 
         judge, neutral, as_fitted, notes = _judge(case, fit, runs)
         compared = judge(fit.row)
         say(f"ours {case.one_number(compared, stock):.5g} in {fit.cpu_seconds:.0f} s of CPU")
-        peer, peer_time = _peer(case, runs, stock, say) if with_peer else (None, None)
+        peer, peer_time, peer_model = _peer(case, runs, stock, say) if with_peer else (None, None, None)
         target = None if peer_time is None else (1 + SAME) * peer_time.best
         say("scoring the steps of ours")
         our_time = _timing(fit.iterates, fit.cpu_seconds, {}, target, lambda row: case.one_number(judge(row), stock))
@@ -78,10 +81,14 @@ def compare(case: Case, say: Say, *, with_peer: bool = True, with_limit: bool = 
         limit = judge(best) if with_limit else None
         say("floor")
         floor = case.floor(*ours_module.model_of(fit, best), runs)
+        models = {"stock": (written, {}), "peer": peer_model, "ours": ours_module.model_of(fit, fit.row)}
+        later = {name: case.score_later(*model, runs).rmse for name, model in models.items() if model and case.later_s}
         about = (_kept_terms(fit), f"Verdict of ours: {fit.result.verdict}. {'; '.join(fit.result.reasons)}.")
     notes = (*notes, *about)
     return Comparison(
-        case, stock, peer, neutral, as_fitted, compared, limit, floor, peer_time, our_time, tuple(n for n in notes if n)
+        *(case, stock, peer, neutral, as_fitted, compared, limit, floor, peer_time, our_time),
+        tuple(n for n in notes if n),
+        later,
     )
 
 
@@ -99,8 +106,10 @@ def _judge(
     return lambda row: ours_module.score_as_fitted(case, fit, row, runs).rmse, neutral, as_fitted, (text,)
 
 
-def _peer(case: Case, runs: list[Run], stock: np.ndarray, say: Say) -> tuple[np.ndarray, Timing]:
-    """Returns the errors of what the peer found, and its times; its best step is known only from the scored logs."""
+def _peer(
+    case: Case, runs: list[Run], stock: np.ndarray, say: Say
+) -> tuple[np.ndarray, Timing, tuple[mujoco.MjModel, dict[str, float]]]:
+    """Returns the errors of what the peer found, its times (its best step is known from the scored logs), its model."""
     found = case.fit_peer(case.fitted, say)
     say("scoring the steps of the peer")
     errors = [case.score(*found.rebuild(vector), runs).rmse for _, vector in found.iterates]
@@ -109,7 +118,8 @@ def _peer(case: Case, runs: list[Run], stock: np.ndarray, say: Say) -> tuple[np.
     values = [case.one_number(error, stock) for error in errors]
     first = next(k for k, value in enumerate(values) if value <= (1 + SAME) * min(values))
     say(f"peer {values[-1]:.5g} at the end, {min(values):.5g} at best, in {found.cpu_seconds:.0f} s of CPU")
-    return errors[-1], Timing(found.cpu_seconds, found.parts, times[first], len(found.iterates) - 1, min(values))
+    timing = Timing(found.cpu_seconds, found.parts, times[first], len(found.iterates) - 1, min(values))
+    return errors[-1], timing, (found.model, found.biases)
 
 
 def _timing(

@@ -17,6 +17,11 @@ def table(found: Comparison) -> Table:
         {"joint": f"{joint} [{unit}]"} | {name: _at(error, k) for name, error in (errors | after).items()}
         for k, (joint, unit) in enumerate(zip(case.joints, case.units, strict=True))
     ]
+    rows += [
+        {"joint": f"{joint}, from {case.later_s} s [{unit}]"} | {name: float(e[k]) for name, e in found.later.items()}
+        for k, (joint, unit) in enumerate(zip(case.joints, case.units, strict=True))
+        if found.later
+    ]
     overall = {name: e if e is None else case.one_number(e, found.stock) for name, e in (errors | after).items()}
     rows.append({"joint": case.one_number_means} | overall)
     for row in rows:

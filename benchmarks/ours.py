@@ -32,7 +32,7 @@ from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.simulation import Simulation
 
 INSIDE = re.compile(  # what an MJCF can hold; and the bias, which the neutral scorer takes as it is
-    r"world/.*|geom/.*|body/.*|joint/.*/(damping|frictionloss|armature|stiffness|load)"
+    r"world/.*|geom/.*|body/.*|joint/.*/(damping|frictionloss|armature|stiffness|load|creep)"
     r"|actuator/.*/(gain|kp|kd|limit|delay|lag)|measurement/.*/bias"
 )
 

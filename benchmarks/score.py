@@ -125,9 +125,9 @@ def smooth(readings: np.ndarray, rate_hz: float, rows: int = SMOOTHER_ROWS) -> t
     return positions, velocities
 
 
-def cut(runs: list[Run], window_s: float = 0.5, every_s: float = 0.1) -> Windows:
+def cut(runs: list[Run], window_s: float = 0.5, every_s: float = 0.1, after_s: float = 0.0) -> Windows:
     """Returns windows of every run: one starts each `every_s`, after what the smoother and the warm-up need."""
-    first = WARM_ROWS + SMOOTHER_ROWS // 2
+    first = max(WARM_ROWS + SMOOTHER_ROWS // 2, round(after_s * runs[0].rate_hz))
     index, starts, rows = [], [], round(window_s * runs[0].rate_hz)
     for number, run in enumerate(runs):
         last = len(run.readings) - 1 - max(rows, SMOOTHER_ROWS // 2)
@@ -276,8 +276,13 @@ def window_errors(model: mujoco.MjModel, biases: dict[str, float], runs: list[Ru
 
 
 def score_windows(
-    model: mujoco.MjModel, biases: dict[str, float], runs: list[Run], window_s: float = 0.5, every_s: float = 0.1
+    model: mujoco.MjModel,
+    biases: dict[str, float],
+    runs: list[Run],
+    window_s: float = 0.5,
+    every_s: float = 0.1,
+    after_s: float = 0.0,
 ) -> Score:
     """Returns errors of predictions in short windows that start from the smoothed state: RMSE over all windows."""
-    windows = cut(runs, window_s, every_s)
+    windows = cut(runs, window_s, every_s, after_s)
     return pool_windows(window_errors(model, biases, runs, windows), windows, runs)
