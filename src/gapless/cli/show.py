@@ -54,6 +54,7 @@ def show_identify(console: Console, result: IdentifyResult) -> None:
     console.print(rows)
     for text in result.combinations:
         console.print(text, markup=False, soft_wrap=True)
+    _show_tried(console, result)
     console.print(f"verdict: {result.verdict}", style="bold")
     for reason in result.reasons:
         console.print(f"  {reason}", markup=False, soft_wrap=True)
@@ -66,6 +67,16 @@ def show_identify(console: Console, result: IdentifyResult) -> None:
             console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
     if result.model:
         console.print(f"corrected model: {result.model}", markup=False, soft_wrap=True)
+
+
+def _show_tried(console: Console, result: IdentifyResult) -> None:
+    """Prints which terms the logs called for, and how many others were tried."""
+    if not result.tried:
+        return
+    kept = [f"{' + '.join(t.targets)} ({100 * t.saving:.0f} %)" for t in result.tried if t.kept]
+    left = len(result.tried) - len(kept)
+    text = f"needed, and what each saves of the squared error on other windows: {', '.join(kept)}; " if kept else ""
+    console.print(f"{text}{left} more tried, not needed", markup=False, soft_wrap=True)
 
 
 def show_excite(console: Console, result: ExciteResult) -> None:

@@ -101,11 +101,12 @@ def _causes(parts: Parts) -> dict[str, Any]:
 
 def _fit(parts: Parts) -> dict[str, Any]:
     if parts.identify is None:
-        return {"parameters": (), "drift": (), "level": "", "verdict": None}
+        return {"parameters": (), "drift": (), "terms": (), "level": "", "verdict": None}
     verdict = parts.identify.verdict
     return {
         "parameters": sections.parameter_rows(parts.identify),
         "drift": sections.drift_rows(parts.identify),
+        "terms": sections.term_rows(parts.identify),
         "level": sections.levels(parts.identify),
         "verdict": Badge(_VERDICTS.get(verdict, "open"), f"Verdict: {verdict}"),
     }

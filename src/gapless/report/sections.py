@@ -51,6 +51,16 @@ class DriftRow:
 
 
 @dataclass(frozen=True)
+class TermRow:
+    """One term that was tried, in words."""
+
+    targets: str
+    saved: str
+    score: str
+    stayed: str
+
+
+@dataclass(frozen=True)
 class ErrorRow:
     """Errors of one column: one cell per column of the table."""
 
@@ -137,6 +147,14 @@ def drift_rows(identify: IdentifyResult) -> tuple[DriftRow, ...]:
             change=_drift_words(d),
         )
         for d in identify.drift
+    )
+
+
+def term_rows(identify: IdentifyResult) -> tuple[TermRow, ...]:
+    """Returns the terms that were tried: those that stayed first, then by what they saved."""
+    return tuple(
+        TermRow(", ".join(t.targets), n.percent(t.saving), n.number(t.score), "stayed" if t.kept else "left out")
+        for t in sorted(identify.tried, key=lambda t: (not t.kept, -t.saving))
     )
 
 

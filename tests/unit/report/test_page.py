@@ -15,7 +15,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
-from gapless.core.results import IdentifyResult, LoopResult, NewResult, Result
+from gapless.core.results import IdentifyResult, LoopResult, NewResult, Result, TriedTerm
 from gapless.report import render_page
 
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
@@ -124,6 +124,17 @@ def test_drift_is_shown_with_its_interval_and_no_drift_in_words(make: Make) -> N
     none = render({"identify": replace(identify, drift=())})
     assert "No parameter changed by more than its intervals allow." in none
     assert "Drift since" not in render({"identify": replace(identify, since=None, drift=())})
+
+
+def test_terms_that_were_tried_are_shown_with_what_they_saved(make: Make) -> None:
+    identify = make()["identify"]
+    assert isinstance(identify, IdentifyResult)
+    tried = (TriedTerm(("world/tilt/x",), False, 0.031, 1.2), TriedTerm(("body/arm/length",), True, 0.31, 15.7))
+    page = render({"identify": replace(identify, tried=tried)})
+    assert "2 further terms were tried" in page
+    assert page.index("body/arm/length") < page.index("world/tilt/x</td>")
+    assert '<td class="num">31 %</td><td class="num">15.7</td><td>stayed</td>' in page
+    assert "further terms" not in render({"identify": replace(identify, tried=())})
 
 
 def test_overlapping_intervals_show_no_improvement(make: Make) -> None:
