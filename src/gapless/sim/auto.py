@@ -160,14 +160,14 @@ def _biases(project: Project, model: mujoco.MjModel, servos: list[str], driven: 
     paths: list[str] = []
     for item in project.measurements:
         joint_seen = item.element == "joint" and item.quantity == "position"
-        if joint_seen and (item.name in held or _is_pulled(model, model.joint(item.name).id)):
+        if joint_seen and (item.name in held or is_pulled(model, model.joint(item.name).id)):
             paths.append(f"measurement/{item.column}/bias")
         if item.element == "body" and item.quantity in ("x", "y") and driven:
             paths.append(f"measurement/{item.column}/bias")
     return paths
 
 
-def _is_pulled(model: mujoco.MjModel, joint: int) -> bool:
+def is_pulled(model: mujoco.MjModel, joint: int) -> bool:
     """Tells whether gravity can turn a hinge: not if it stands upright on what does not move."""
     if model.jnt_type[joint] != mujoco.mjtJoint.mjJNT_HINGE:
         return False

@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.project.records import Project
-from gapless.sim.auto import known_forces, moving_joints, parameters_of
+from gapless.sim.auto import is_pulled, known_forces, moving_joints, parameters_of
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.tracks import Track
 from gapless.sim.targets import driven_joint, is_filter, is_position_servo
@@ -68,8 +68,9 @@ def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
 def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     """Returns mass and length of each named link that a measured joint carries, the inertia where it has no length.
 
-    The heaviest link keeps its mass, unless the forces are known: else only ratios of forces and masses show. Against
-    known forces centre and inertia show apart.
+    The heaviest link keeps its mass, unless the forces are known: else only ratios of forces and masses show; and its
+    length too, where gravity does not turn it, since its inertia is then all that shows. Against known forces centre
+    and inertia show apart.
     """
     bodies = [model.body(int(model.jnt_bodyid[model.joint(name).id])) for name in moving_joints(project, model)]
     links = {body.id: body for body in bodies if body.name and body.mass[0] > 0}
@@ -78,7 +79,10 @@ def _link_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     heaviest = max(links.values(), key=lambda body: float(body.mass[0]))
     known = bool(known_forces(project, model))
     masses = [[f"body/{body.name}/mass"] for body in links.values() if known or body.id != heaviest.id]
-    return masses + [_centre(model, number) if known else [_extent(model, number)] for number in links]
+    if known:
+        return masses + [_centre(model, number) for number in links]
+    told = [number for number in links if number != heaviest.id or is_pulled(model, int(model.body_jntadr[number]))]
+    return masses + [[_extent(model, number)] for number in told]
 
 
 def _extent(model: mujoco.MjModel, body: int) -> str:
