@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
 from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
 from gapless.identify.lean import lean
+from gapless.identify.rescale import rescaled
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.search import search
 from gapless.identify.solver.solve import FINE, MEDIUM, Progress, approach
@@ -18,6 +20,7 @@ from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
 
 MIN_WINDOWS = 8
+NUM_STARTS = 3
 SEARCH_WINDOWS = 16
 FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
@@ -99,9 +102,10 @@ def fit(
     always, groups = _columns(evidence)
     wrong, lacking, around = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
-    row = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng)
+    row = _start(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng)
     _tell(progress, 0.1)
-    row = approach(few.reweighted(row), row, BRIEF)
+    row = approach(few.reweighted(row), row, FIRST)
+    row = rescaled(few, row)
     found = choose(few, row, wrong, worth=CORRECTED)
     _tell(progress, 0.25)
     row = approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST)
@@ -123,6 +127,14 @@ def fit(
     lag = try_lag(some, structure.row, groups, LAG)
     structure = Structure(lag.problem.free, lag.row, lag.tried).after(structure)
     return Found(problem, structure, window_s)
+
+
+def _start(problem: Problem, rng: np.random.Generator) -> Array:
+    """Returns where to begin: of the best places that a search finds, the one from where it goes down furthest."""
+    rows = search(problem, rng, num_found=NUM_STARTS)
+    judge = problem.reweighted(rows[0])
+    rows = [approach(judge, row, BRIEF) for row in rows]
+    return min(rows, key=judge.cost)
 
 
 def _tiers(problem: Problem, groups: Sequence[Columns]) -> tuple[list[Columns], ...]:

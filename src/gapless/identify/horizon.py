@@ -19,7 +19,7 @@ LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
 DRIVEN_S = 0.3  # least length where commands need time to show [s]
 LEAST_ROWS = 12  # of a window
 NUM_WINDOWS = 12
-FAINT = 1.0  # what a start's uncertainty may do at the end of most windows, in units of noise
+FAINT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
 SIMULATED_S = 48.0  # windows of all lengths come to about this much
 
 
@@ -50,7 +50,7 @@ def choose_length_s(
             break
         windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))
         last = start_effects(predictor, windows, row, windows.noise)[:, :, -1]
-        if np.sqrt(np.nanmedian(np.sum(last**2, axis=0), axis=0)).max() > FAINT:  # of most: friction jumps in a few
+        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > FAINT:
             break
         chosen = length_s
     return chosen

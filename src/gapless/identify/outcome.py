@@ -25,6 +25,7 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
         identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
         physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
+        physical |= parameter.target.endswith("/creep")  # as soft as the engine's friction, or not at all
         found.append(
             FittedParameter(
                 parameter.target,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
+from scipy.special import ndtri, stdtr
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
@@ -183,7 +184,8 @@ def solved_savings(problem: Problem, row: Array, candidates: Sequence[tuple[Colu
             rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, BRIEF))
         judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
-    return [_saving(costs[0], cost) for cost in costs[1:]]
+    noise = problem.noise_cost()
+    return [_saving(costs[0], cost, noise) for cost in costs[1:]]
 
 
 def _round(
@@ -209,15 +211,16 @@ def _round(
             steps[half, k, columns] = step
             promised[k] += rest + np.sum((target + triangle[:, columns] @ step) ** 2)  # what the step is to leave
     found = [Saving(0.0, 0.0)] * len(groups)
+    excess = _excess(promised[0], 2.0 * float(wide.noise_cost().sum()))
     few = [
         0,
-        *(int(k) for k in 1 + np.argsort(promised[1:])[:JUDGED] if promised[k] < (1 - HINT * worth) * promised[0]),
+        *(int(k) for k in 1 + np.argsort(promised[1:])[:JUDGED] if promised[0] - promised[k] > HINT * worth * excess),
     ]
     if len(few) == 1:
         return found
     judged = _judged(wide, unit, steps[:, few], halves)
     for k, cost in zip(few[1:], judged[1:], strict=True):
-        found[k - 1] = _saving(judged[0], cost)
+        found[k - 1] = _saving(judged[0], cost, wide.noise_cost())
     return found
 
 
@@ -265,15 +268,26 @@ def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
     return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
 
 
-def _saving(without: Array, with_it: Array) -> Saving:
-    """Compares costs per window: the share saved, and how sure that is.
+def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
+    """Compares costs per window: the share saved of what noise does not explain, and how sure that is.
 
     The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring
     windows count together, as their errors do.
     """
-    share = float((without - with_it).sum() / max(without.sum(), 1e-12))
+    share = float((without - with_it).sum() / _excess(float(without.sum()), float(noise.sum())))
     difference = np.sqrt(without) - np.sqrt(with_it)
     count = len(difference) // BLOCK * BLOCK
     blocks = difference[:count].reshape(-1, BLOCK).sum(axis=1) if count >= 4 * BLOCK else difference
     error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
-    return Saving(share, float(blocks.sum() / max(error, 1e-12)))
+    return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
+
+
+def _excess(cost: float, noise: float) -> float:
+    """Returns what of a cost noise does not explain; a tenth of it at least, since noise is known no better."""
+    return max(cost - noise, 0.1 * cost, 1e-12)
+
+
+def _as_normal(score: float, freedom: int) -> float:
+    """Returns the normal score that is as unlikely as one of Student's t: few blocks are often far off together."""
+    tail = max(float(stdtr(max(freedom, 1), -abs(score))), 1e-300)
+    return -np.sign(score) * float(ndtri(tail))

@@ -102,6 +102,15 @@ class Problem:
         """Returns half the sum of squares of a whole row's residuals."""
         return 0.5 * float(np.sum(self.residuals(self.unit(row)[None]) ** 2))
 
+    def noise_cost(self) -> Array:
+        """Returns the cost of each window that noise in the readings alone would have, (num_windows,)."""
+        known = np.isfinite(self.windows.measured[:, 1:])
+        cost = 0.5 * np.sum(known * (self.windows.noise / self.sigma) ** 2, axis=(1, 2))
+        if self.starts is None:
+            return cost
+        spent = np.sum(1.0 - self.starts.shrink**2, axis=1) / np.maximum(1, known.sum(axis=(1, 2)))
+        return cost * np.maximum(0.0, 1.0 - spent)
+
     def on(self, windows: Windows) -> "Problem":
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
