@@ -85,7 +85,7 @@ def fit_subsets(evidence: Evidence, rng: np.random.Generator, progress: Progress
 def _fit_briefly(problem: Problem, rng: np.random.Generator) -> Solution:
     """Solves from the model as written, and from a search without slopes where that finds better."""
     solution = solve(problem, problem.base, ((COARSE, 3), (MEDIUM, 4)))
-    row, judge = search(problem, rng, num_tries=24)[0], problem.at(solution.row)
+    row, judge = search(problem, rng, num_tries=24), problem.at(solution.row)
     return solution if judge.cost(row) >= judge.cost(solution.row) else solve(problem, row, ((MEDIUM, 4),))
 
 

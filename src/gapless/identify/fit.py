@@ -6,21 +6,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.core.signal import Array
 from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
 from gapless.identify.lean import lean
 from gapless.identify.rescale import rescaled
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.search import search
 from gapless.identify.solver.solve import FINE, MEDIUM, Progress, approach
-from gapless.identify.structure import BRIEF, Columns, Structure, choose
+from gapless.identify.structure import Columns, Structure, choose
 from gapless.identify.swap import try_lag
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
 
 MIN_WINDOWS = 8
-NUM_STARTS = 3
 SEARCH_WINDOWS = 16
 FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
@@ -28,7 +26,7 @@ FIRST = ((MEDIUM, 8),)
 FINAL = ((MEDIUM, 4), (FINE, 6))
 # What every model has a value of.
 HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/kd", "/limit")
-CORRECTED = 0.05  # least share of the held-out cost that a corrected value must save
+CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
 ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
 LAG = 0.01  # the same of a lag: it only changes places with part of the delay
 STILL = 0.1  # how much likelier than nothing a window without motion is drawn, against 1 for a typical one
@@ -102,9 +100,9 @@ def fit(
     always, groups = _columns(evidence)
     wrong, lacking, around = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
-    row = _start(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng)
+    row = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng)
     _tell(progress, 0.1)
-    row = rescaled(few, approach(few.reweighted(row), row, BRIEF))
+    row = rescaled(few, approach(few.reweighted(row), row, FIRST))
     found = choose(few, row, wrong, worth=CORRECTED)
     _tell(progress, 0.25)
     row = approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST)
@@ -117,23 +115,16 @@ def fit(
     _tell(progress, 0.5)
     some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
     structure = replace(found, row=row)
-    still = [group for group in wrong if not set(group) <= set(found.free)]  # on more windows they may be plainer
-    for number, (tier, worth) in enumerate(((still, CORRECTED), (lacking, ADDED), (around, ADDED))):
-        some, thorough = replace(some, free=structure.free), tier is not still
-        more = choose(some, structure.row, tier, worth=worth, thorough=thorough, progress=_later(progress, number))
+    still = [group for group in wrong if not set(group) <= set(found.free)]  # on all windows they may be plainer
+    structure = choose(problem, row, still, worth=CORRECTED).after(structure)
+    for number, tier in enumerate((lacking, around)):
+        some = replace(some, free=structure.free)
+        more = choose(some, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
         structure = more.after(structure)
     some = replace(some, free=structure.free).reweighted(structure.row)
     lag = try_lag(some, structure.row, groups, LAG)
     structure = Structure(lag.problem.free, lag.row, lag.tried).after(structure)
     return Found(problem, structure, window_s)
-
-
-def _start(problem: Problem, rng: np.random.Generator) -> Array:
-    """Returns where to begin: of the best places that a search finds, the one from where it goes down furthest."""
-    rows = search(problem, rng, num_found=NUM_STARTS)
-    judge = problem.reweighted(rows[0])
-    rows = [approach(judge, row, BRIEF) for row in rows]
-    return min(rows, key=judge.cost)
 
 
 def _tiers(problem: Problem, groups: Sequence[Columns]) -> tuple[list[Columns], ...]:
@@ -168,4 +159,4 @@ def _tell(progress: Progress | None, done: float) -> None:
 
 
 def _later(progress: Progress | None, tier: int) -> Progress | None:
-    return None if progress is None else lambda label, done: progress(label, 0.5 + (tier + done) / 6)
+    return None if progress is None else lambda label, done: progress(label, 0.5 + (tier + done) / 4)

@@ -11,21 +11,15 @@ from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 
 KEPT = 8  # best draws that the next ones are drawn around
-APART = 0.15  # draws that differ by less of the range in every kind are the same place
 LEAST_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
-def search(
-    problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3, num_found: int = 1
-) -> Array:
-    """Returns the best whole rows found that differ, (at most num_found, num_parameters), the best first.
-
-    Kinds are drawn from their bounds, half of them kept as written; then nearer to the best.
-    """
+def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3) -> Array:
+    """Returns the best whole row found: kinds drawn from their bounds, half of them kept as written, then nearer."""
     problem = problem if problem.starts else problem.at(problem.base)
     centre, kinds = problem.unit(problem.base), _kinds(problem)
     if not kinds:
-        return problem.base[None]
+        return problem.base
     written = np.array([centre[columns].mean() for columns in kinds])
     draws = np.where(rng.random((num_tries, len(kinds))) < 0.5, written, rng.random((num_tries, len(kinds))))
     every, costs = np.zeros((0, len(kinds))), np.zeros(0)
@@ -36,16 +30,7 @@ def search(
         about = best[rng.integers(0, len(best), num_tries // 2)]
         spread = 0.7 * best.std(axis=0) + LEAST_SPREAD
         draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
-    return problem.rows(_spread(_apart(every[np.argsort(costs)], num_found), centre, kinds))
-
-
-def _apart(draws: Array, count: int) -> Array:
-    """Returns the first draws of which no two are near each other, (at most count, num_kinds)."""
-    chosen = [draws[0]]
-    for draw in draws[: len(draws) // 2]:
-        if len(chosen) < count and min(np.abs(draw - other).max() for other in chosen) > APART:
-            chosen.append(draw)
-    return np.stack(chosen)
+    return problem.rows(_spread(every[[np.argmin(costs)]], centre, kinds))[0]
 
 
 def _kinds(problem: Problem) -> list[list[int]]:
