@@ -170,7 +170,7 @@ def test_every_target_in_the_tables_exists_with_its_unit_and_dimension() -> None
     model = load_model(project.model_path)
     rows = TARGET_ROW.findall(section("project-folder.md", "## Parameters"))
     names = {"joint": "tip_x", "actuator": "servo_x", "body": "puck", "geom": "puck", "site": "tip"}
-    assert len(rows) == 37
+    assert len(rows) == 39
     for path, unit, dimension in rows:
         kind = path.partition("/")[0]
         path = path.replace("NAME", names.get(kind, "")).replace("COLUMN", "puck_x")
