@@ -27,9 +27,9 @@ from gapless.project.records import Project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import make_track
 from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.simulation import Simulation
+from gapless.tracks.track import make_track
 
 INSIDE = re.compile(  # what an MJCF can hold; and the bias, which the neutral scorer takes as it is
     r"world/.*|geom/.*|body/.*|joint/.*/(damping|frictionloss|armature|stiffness|load|creep)"

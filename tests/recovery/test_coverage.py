@@ -23,9 +23,9 @@ from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import Track, make_track
 from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
+from gapless.tracks.track import Track, make_track
 from unit.identify.realities import PENDULUM
 from unit.sim.scenes import write_project
 

@@ -8,7 +8,7 @@ import typer
 import gapless
 from gapless import verbs
 from gapless.cli import show
-from gapless.cli.output import out, progress, writable, write_json
+from gapless.cli.output import checked, out, progress, write_json
 
 app = typer.Typer(
     name="gapless",
@@ -24,7 +24,7 @@ Directory = Annotated[Path, typer.Argument(metavar="DIR", help="project folder, 
 Json = Annotated[
     str | None,
     typer.Option(
-        "--json", metavar="FILE", callback=writable, help="also write the result as JSON; - is standard output"
+        "--json", metavar="FILE", callback=checked, help="also write the result as JSON; - is standard output"
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="seed of everything random")]

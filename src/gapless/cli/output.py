@@ -1,7 +1,6 @@
 """What people see: progress on standard error, results as short tables on standard output."""
 
 import json
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 
 from gapless.core.errors import InputError
+from gapless.core.places import writable
 from gapless.core.results import Result, to_json
 
 
@@ -68,21 +68,14 @@ def progress() -> Steps:
     return Steps(Console(stderr=True))
 
 
-def writable(target: str | None) -> str | None:
-    """Returns the target of `--json` after a look at its folder: hours of work must not end at a typing error.
+def checked(target: str | None) -> str | None:
+    """Returns the target of `--json` after a look at its folder.
 
     Raises:
         InputError: If nothing can be written there.
     """
-    if target is None or target == "-":
-        return target
-    place = Path(target)
-    if place.is_dir():
-        raise InputError(f"--json: this is a folder: name a file in it: {target}")
-    if not place.parent.is_dir():
-        raise InputError(f"--json: no such folder: make it first: {place.parent}")
-    if not os.access(place if place.exists() else place.parent, os.W_OK):
-        raise InputError(f"--json: no permission to write: {target}")
+    if target is not None and target != "-":
+        writable(Path(target), "--json")
     return target
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapless.core.episode import Episode
-from gapless.core.protocols import Guard, Judgement, Moment, Policy, Task, World
+from gapless.core.protocols import Guard, Judgement, Moment, Policy, Start, Task, World
 from gapless.core.signal import Array, Flags, Indices, TimeSeries
 
 
@@ -51,6 +51,38 @@ class Runs:
 
     episodes: tuple[Episode, ...]
     success: Flags
+
+
+def run_open(
+    world: World,
+    steer: Callable[[float, Array], Array],
+    start: Start,
+    rng: np.random.Generator,
+    num_steps: int,
+    *,
+    units: tuple[tuple[str, ...], tuple[str, ...]],
+    name: str,
+) -> Episode:
+    """Runs one motion in a world of one and returns what it showed.
+
+    Args:
+        world: Where to run.
+        steer: Time [s] and what was measured last -> (1, num_commands) what to send.
+        start: Where it begins.
+        rng: Source of the world's randomness.
+        num_steps: How many commands are sent.
+        units: Units of the commands and of the measurements.
+        name: Name of the episode.
+    """
+    times_s = np.arange(num_steps) / world.rate_hz
+    measured, sent = [world.reset(start, rng)], list[Array]()
+    for time_s in times_s:
+        step = world.step(steer(float(time_s), measured[-1]))
+        sent.append(step.applied_command)
+        measured.append(step.measured)
+    commands = TimeSeries(times_s, np.concatenate(sent), world.command_names, units[0])
+    shown = TimeSeries(times_s, np.concatenate(measured[:-1]), world.measurement_names, units[1])
+    return Episode(name, world.source, commands, shown)
 
 
 def run_policy(

@@ -11,7 +11,8 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.protocols import Start, World
-from gapless.core.signal import Array, TimeSeries
+from gapless.core.run import run_open
+from gapless.core.signal import Array
 from gapless.project.code import load_reality, load_task
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
@@ -58,18 +59,9 @@ def record(project: Project, world: World, motion: Motion, duration_s: float, se
     """Runs one motion in a world and returns what it showed."""
     rng = np.random.default_rng([7, seed])
     start = load_task(project).start(rng, 1)
-    steer = motion(rng, start)
-    measured = [world.reset(start, rng)]
-    commands: list[Array] = []
-    for k in range(round(duration_s * project.rate_hz)):
-        step = world.step(steer(k / project.rate_hz, measured[-1]))
-        commands.append(step.applied_command)
-        measured.append(step.measured)
-    times_s = np.arange(len(commands)) / project.rate_hz
-    sent = TimeSeries(times_s, np.concatenate(commands), project.command_names, project.command_units)
-    seen = np.concatenate(measured[:-1])
-    shown = TimeSeries(times_s, seen, project.measurement_names, project.measurement_units)
-    return Episode(f"motion{seed}", world.source, sent, shown)
+    steps = round(duration_s * project.rate_hz)
+    units = (project.command_units, project.measurement_units)
+    return run_open(world, motion(rng, start), start, rng, steps, units=units, name=f"motion{seed}")
 
 
 def main(name: str, count: int) -> None:

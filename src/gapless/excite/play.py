@@ -9,7 +9,8 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.protocols import Start, World
-from gapless.core.signal import Array, TimeSeries
+from gapless.core.run import run_open
+from gapless.core.signal import Array
 from gapless.project.log.columns import read_columns
 from gapless.project.model import load_model
 from gapless.project.records import Project
@@ -58,17 +59,16 @@ def play(
         InputError: If the motion cannot be read.
     """
     commands = read_motion(project, path)
-    measured = [world.reset(start_of(project, start), rng)]
-    applied: list[Array] = []
-    for command in commands:
-        step = world.step(command[None])
-        applied.append(step.applied_command)
-        measured.append(step.measured)
-    times_s = np.arange(len(commands)) / project.rate_hz
-    sent = TimeSeries(times_s, np.concatenate(applied), project.command_names, project.command_units)
-    seen = np.concatenate(measured[:-1])
-    shown = TimeSeries(times_s, seen, project.measurement_names, project.measurement_units)
-    return Episode(name, world.source, sent, shown)
+    sent = iter(commands)
+    return run_open(
+        world,
+        lambda time_s, measured: next(sent)[None],
+        start_of(project, start),
+        rng,
+        len(commands),
+        units=(project.command_units, project.measurement_units),
+        name=name,
+    )
 
 
 def start_of(project: Project, start: Mapping[str, float]) -> Start:

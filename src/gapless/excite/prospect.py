@@ -22,10 +22,10 @@ from gapless.sim.auto import parameter_space, parameters_of
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.evidence import gather
 from gapless.sim.prediction.restart import StateReader
-from gapless.sim.prediction.tracks import Track
 from gapless.sim.ranges import read_result
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import driven_joint, is_position_servo, resolve
+from gapless.tracks.track import Track
 
 A_LITTLE = 0.5  # of the way from nothing to the most considered, in the units of the solver: some 9 % of the most
 USUAL_NOISE = {"rad": 1e-3, "m": 5e-4, "rad/s": 2e-2, "m/s": 1e-2, "N·m": 0.02, "N": 0.1}  # where nobody said

@@ -11,8 +11,8 @@ from gapless.core.signal import Array, TimeSeries
 from gapless.excite.motion import Channels, commands, draw, rest_of
 from gapless.excite.prospect import Prospect
 from gapless.sim.blueprint import EMPTY_SPACE
-from gapless.sim.prediction.tracks import Track, make_track
 from gapless.sim.simulation import Simulation
+from gapless.tracks.track import Track, make_track
 
 NUM_SKETCHES = 6
 

@@ -1,6 +1,5 @@
 """The verb `excite`."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 import gapless
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
+from gapless.core.places import writable
 from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
@@ -66,7 +66,7 @@ def excite(
     if not seconds >= least:
         raise InputError(f"{seconds:g} seconds are too short to tell anything: ask for at least {least:g}")
     prospect = look_ahead(directory, fit, parameters)
-    path = _place(Path(out) if out is not None else prospect.project.directory / FILE_NAME)
+    path = writable(Path(out) if out is not None else prospect.project.directory / FILE_NAME, "--out")
     setting = make_setting(prospect, seconds, max_speed, max_effort)
     search = Search(setting, np.random.default_rng(seed))
     found = search.run(progress)
@@ -140,17 +140,6 @@ def _result(setting: Setting, found: Found, run: Run, seed: int) -> ExciteResult
         seed=seed,
         curves=curves(project, run),
     )
-
-
-def _place(path: Path) -> Path:
-    """Returns where the motion goes, after a look at the folder: the work must not end at a typing error."""
-    if path.is_dir():
-        raise InputError(f"--out: this is a folder: name a file in it: {path}")
-    if not path.parent.is_dir():
-        raise InputError(f"--out: no such folder: make it first: {path.parent}")
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InputError(f"--out: no permission to write: {path}")
-    return path
 
 
 def _kept(

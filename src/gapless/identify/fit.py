@@ -122,9 +122,7 @@ def fit(
         more = choose(some, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
         structure = more.after(structure)
     some = replace(some, free=structure.free).reweighted(structure.row)
-    lag = try_lag(some, structure.row, groups, LAG)
-    structure = Structure(lag.problem.free, lag.row, lag.tried).after(structure)
-    return Found(problem, structure, window_s)
+    return Found(problem, try_lag(some, structure.row, groups, LAG).after(structure), window_s)
 
 
 def _tiers(problem: Problem, groups: Sequence[Columns]) -> tuple[list[Columns], ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.restart import StateReader
-from gapless.sim.prediction.tracks import Track
+from gapless.tracks.track import Track
 
 NEAR_M = 0.01  # what comes nearer than this may touch in a prediction
 NUM_STATES = 300

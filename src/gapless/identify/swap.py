@@ -6,37 +6,19 @@ both are fitted from there.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.solve import approach
-from gapless.identify.structure import BRIEF, Columns, convinces, solved_savings, tried_term
+from gapless.identify.structure import BRIEF, Columns, Structure, convinces, solved_savings, tried_term
 
 LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
 
 
-@dataclass(frozen=True)
-class Swapped:
-    """What became of the lag.
-
-    Attributes:
-        problem: The problem, with the lag free if it was kept.
-        row: (num_parameters,) where to go on.
-        left: The terms that are still to be tried.
-        tried: The lag, as it was tried; nothing where there is none to try.
-    """
-
-    problem: Problem
-    row: Array
-    left: list[Columns]
-    tried: tuple[TriedTerm, ...]
-
-
-def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Swapped:
+def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
     """Tries the lag among the terms: fitted on one half of the windows, judged on the other, both ways round.
 
     Costs four brief solves on half of the windows, and one more on all of them where the lag stays.
@@ -50,15 +32,15 @@ def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: floa
     targets = problem.predictor.space.targets
     found = [group for group in groups if all(targets[column].endswith("/lag") for column in group)]
     if not found:
-        return Swapped(problem, row, list(groups), ())
-    (group, *_), left = found, [other for other in groups if other not in found]
+        return Structure(problem.free, row, ())
+    group = found[0]
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
     (saving,) = solved_savings(problem, row, [(group, _exchanged(wide, row, group))])
     kept = convinces(saving, worth)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     if not kept:
-        return Swapped(problem, row, left, tried)
-    return Swapped(wide, approach(wide, _exchanged(wide, row, group), BRIEF), left, tried)
+        return Structure(problem.free, row, tried)
+    return Structure(wide.free, approach(wide, _exchanged(wide, row, group), BRIEF), tried)
 
 
 def _exchanged(problem: Problem, row: Array, lag: Columns) -> Array:

@@ -17,9 +17,9 @@ from gapless.project.log.inspect import inspect_logs
 from gapless.sim.blueprint import EMPTY_SPACE, finer
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import cut
 from gapless.suspicion.examine import examine
+from gapless.tracks.track import difference
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 64

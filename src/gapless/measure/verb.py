@@ -14,10 +14,10 @@ from gapless.project.fingerprint import fingerprint
 from gapless.sim.blueprint import EMPTY_SPACE
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.ranges import read_fit
 from gapless.sim.traces import example_traces
+from gapless.tracks.track import difference
 
 WINDOW_S = 0.3
 

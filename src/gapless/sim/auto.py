@@ -9,7 +9,6 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.efforts import joint_efforts
-from gapless.sim.prediction.tracks import Track
 from gapless.sim.targets import (
     Target,
     driven_joint,
@@ -22,6 +21,7 @@ from gapless.sim.targets import (
     takes_force,
 )
 from gapless.sim.targets.objects import half_extent, object_paths
+from gapless.tracks.track import Track
 
 
 def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:

@@ -8,7 +8,7 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.sim.prediction.restart import StateReader
-from gapless.sim.prediction.tracks import Track
+from gapless.tracks.track import Track
 
 MOST_ROWS = 200  # of all logs together: enough for a scale
 

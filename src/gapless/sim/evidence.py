@@ -17,8 +17,8 @@ from gapless.project.log.read import read_logs
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.sim.prediction.tracks import Track, make_track
 from gapless.sim.terms import candidate_terms
+from gapless.tracks.track import Track, make_track
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.prediction.tracks import Track
 from gapless.sim.targets import driven_joint
+from gapless.tracks.track import Track
 
 GAINS = (0.3, 1.0, 3.0)  # factors on the strength of all actuators
 DELAYS_S = (0.0, 0.04, 0.08, 0.12)

@@ -7,14 +7,14 @@ import numpy as np
 
 from gapless.core.results import Note, Verdict
 from gapless.core.signal import Array
-from gapless.realism.smoother import estimate_noise
 from gapless.sim.evidence import Evidence
-from gapless.sim.prediction.tracks import Track, make_track
 from gapless.suspicion.doubts import find_doubts
 from gapless.suspicion.findings import Mistake, Stretch, without
 from gapless.suspicion.mistakes import find_mistakes
 from gapless.suspicion.response import unresponsive
 from gapless.suspicion.standstill import standing
+from gapless.tracks.smoother import estimate_noise
+from gapless.tracks.track import Track, make_track
 
 FAR_MORE = 5.0  # times the noise that a project states
 MOST_LOST = 0.5  # share of the logs that may be of no use

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.signal import Flags
-from gapless.sim.prediction.tracks import Track
+from gapless.tracks.track import Track
 
 
 @dataclass(frozen=True)

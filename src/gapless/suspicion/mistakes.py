@@ -8,7 +8,6 @@ from gapless.core.signal import Array, Indices
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import Track
 from gapless.sim.prediction.windows import Windows, cut
 from gapless.suspicion.claims import Claim, claims_about, clock_claims, shift_commands
 from gapless.suspicion.doubts import Doubts
@@ -17,6 +16,7 @@ from gapless.suspicion.following import find_following, followed, unfollowed
 from gapless.suspicion.rates import contradictions
 from gapless.suspicion.refine import refined
 from gapless.suspicion.skill import Skill, lively, measure_skill
+from gapless.tracks.track import Track
 
 WINDOW_S = 0.3
 MIN_STEPS = 8  # of a window

@@ -7,9 +7,9 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.sim.prediction.restart import body_rate
-from gapless.sim.prediction.tracks import Track, quaternion_columns
 from gapless.suspicion.findings import Mistake
 from gapless.suspicion.units import wrong_unit
+from gapless.tracks.track import Track, quaternion_columns
 
 RELATED = 0.8  # correlation from which on a velocity is that of a position, but for sign and unit
 STRANGER = 0.4  # correlation below which it is not

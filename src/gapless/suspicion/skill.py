@@ -9,9 +9,9 @@ from gapless.core.signal import Array, Indices
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows
 from gapless.sim.targets import driven_joint, is_position_servo
+from gapless.tracks.track import difference
 
 CLEAR = 5.0  # a motion counts where it leaves the straight line by this many times its noise
 MOST = 4.0  # shares above are as bad

@@ -6,9 +6,9 @@ import numpy as np
 
 from gapless.core.signal import Array, Flags
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.prediction.tracks import Track
 from gapless.suspicion.findings import Stretch, runs
 from gapless.suspicion.following import Pair, servo_pairs
+from gapless.tracks.track import Track
 
 SPANS_S = (0.5, 2.0)  # over which travels are compared
 LATE_S = 0.3  # how much later a reading may follow

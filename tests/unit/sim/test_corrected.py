@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gapless.project.load import load_project
-from gapless.realism.bounce import restitution
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.simulation import Simulation
+from gapless.sim.targets.contact import restitution
 from unit.sim.scenes import (
     ARM_COMMANDS,
     ARM_MEASUREMENTS,

@@ -9,8 +9,8 @@ from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.sim.prediction.tracks import Track, make_track
 from gapless.suspicion.following import find_following, followed, unfollowed
+from gapless.tracks.track import Track, make_track
 from unit.sim.scenes import write_project
 
 TWO_SERVOS = """<mujoco><option gravity="0 0 0"/><worldbody>

@@ -8,8 +8,8 @@ import pytest
 from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
-from gapless.sim.prediction.tracks import make_track
 from gapless.suspicion.rates import contradictions
+from gapless.tracks.track import make_track
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
 
 TIMES_S = np.arange(300) / 100.0

@@ -11,8 +11,8 @@ from gapless.core.signal import Array
 from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.starts import Starts, find_starts, start_effects, starts_of
 from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.tracks import difference
 from gapless.sim.prediction.windows import Windows
+from gapless.tracks.track import difference
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties

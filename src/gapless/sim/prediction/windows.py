@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.prediction.tracks import Track
+from gapless.tracks.track import Track
 
 HISTORY_S = 1.0  # commands kept before each window: a lag of 0.2 s has forgotten all but 1 % of what came before
 UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds commands from before it

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gapless.realism.impacts import smooth_between_impacts
-from gapless.realism.smoother import smooth
+from gapless.tracks.impacts import smooth_between_impacts
+from gapless.tracks.smoother import smooth
 
 RATE_HZ, NOISE = 200.0, 2e-4
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gapless.realism.smoother import find_quantum, smooth
+from gapless.tracks.smoother import find_quantum, smooth
 
 INSIDE = slice(25, -25)
 

@@ -10,9 +10,9 @@ from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.realism.smoother import estimate_noise
-from gapless.sim.prediction.tracks import difference, make_track
 from gapless.sim.prediction.windows import cut
+from gapless.tracks.smoother import estimate_noise
+from gapless.tracks.track import difference, make_track
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
 
 

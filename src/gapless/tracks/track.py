@@ -8,8 +8,8 @@ from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Flags, TimeSeries
 from gapless.project.records import Project
-from gapless.realism.impacts import smooth_between_impacts
-from gapless.realism.smoother import Smoothed, find_quantum, smooth
+from gapless.tracks.impacts import smooth_between_impacts
+from gapless.tracks.smoother import Smoothed, find_quantum, smooth
 
 MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
 

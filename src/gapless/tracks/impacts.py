@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gapless.core.signal import Array, Flags
-from gapless.realism.smoother import Smoothed, smooth
+from gapless.tracks.smoother import Smoothed, smooth
 
 FREEDOM = 1.0  # of the t distribution: impacts are rare and large
 ROUNDS = 6
