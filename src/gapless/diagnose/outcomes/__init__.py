@@ -1,0 +1,1 @@
+"""What outcomes alone say about the gap: which conditions and phases concentrate failures."""
