@@ -1,0 +1,1 @@
+"""Evidence by counterfactual: which dimension, switched on in simulation, makes it fail as reality does."""

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+
+from gapless.core.episode import Episode
+from gapless.core.protocols import Start
+from gapless.core.run import run_open
+from gapless.diagnose.counterfactual.spread import Spread, compare_spread, find_repeats, variance_ratio
+from gapless.project.load import load_project
+from gapless.project.records import Project
+from gapless.sim.blueprint import compile_project
+from gapless.sim.simulation import Simulation
+from gapless.tracks.track import make_track
+from unit.diagnose.lift import COMMANDS, MEASUREMENTS, SPACE, XML, row_of
+from unit.sim.scenes import write_project
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return load_project(write_project(tmp_path_factory.mktemp("swing"), XML, COMMANDS, MEASUREMENTS, rate_hz=50.0))
+
+
+def trials(project: Project, *, vary: float, count: int = 5, start: float = 0.0) -> list[Episode]:
+    """Returns trials with the same commands; the motor's gain varies between them by this standard deviation."""
+    world = Simulation(compile_project(project), 1, SPACE, 1, noisy=True)
+    found: list[Episode] = []
+    rng = np.random.default_rng(8)
+    units = (project.command_units, project.measurement_units)
+    for k in range(count):
+        world.set_parameters(row_of({"actuator/motor/gain": 1 + vary * rng.standard_normal()})[None])
+        begin = Start({"hinge": np.array([[start * k]])}, np.zeros((1, 0)))
+        steer = lambda time_s, measured: np.array([[0.5 * np.sin(4 * time_s)]])  # noqa: E731
+        found.append(run_open(world, steer, begin, rng, 120, units=units, name=f"trial{k}"))
+    return found
+
+
+def spread(project: Project, episodes: list[Episode]) -> Spread:
+    found = compare_spread(project, episodes)
+    assert found is not None
+    return found
+
+
+def test_a_robot_that_repeats_itself_less_than_its_model_is_told(project: Project) -> None:
+    found = spread(project, trials(project, vary=0.15))
+    assert found.too_certain
+    assert found.num_repeats == 5
+    assert found.ratios["q"].low > 1.25
+    assert found.sentence.endswith("the simulation is too certain")
+
+
+def test_noise_as_stated_is_no_reason_to_doubt(project: Project) -> None:
+    found = spread(project, trials(project, vary=0.0))
+    assert not found.too_certain
+    assert found.ratios["q"].low < 1.0 < found.ratios["q"].high * 1.1
+    assert "not shown to be too certain" in found.sentence
+
+
+def test_trials_that_repeat_nothing_say_nothing(project: Project) -> None:
+    assert compare_spread(project, trials(project, vary=0.1, count=1)) is None
+    assert compare_spread(project, trials(project, vary=0.1, start=0.1)) is None
+
+
+def test_only_equal_commands_and_starts_are_repeats(project: Project) -> None:
+    alike, apart = trials(project, vary=0.0, count=3), trials(project, vary=0.0, count=2, start=0.2)
+    tracks = [make_track(project, episode) for episode in [*alike, apart[1]]]
+    assert [[track.name for track in group] for group in find_repeats(tracks)] == [["trial0", "trial1", "trial2"]]
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.8])
+def test_intervals_of_spread_cover_the_truth(memory: float) -> None:
+    # Three trials of 100 rows of an autoregression with twice the simulated standard deviation, 400 times.
+    rng = np.random.default_rng(1)
+    covered = 0
+    for _ in range(400):
+        noise = rng.standard_normal((3, 150))
+        values = np.zeros_like(noise)
+        for k in range(1, 150):
+            values[:, k] = memory * values[:, k - 1] + np.sqrt(1 - memory**2) * noise[:, k]
+        values = 2 * values[:, 50:]
+        centred = (values - values.mean(axis=0)) * np.sqrt(3 / 2)
+        ratio = variance_ratio([centred], [np.ones(100)], 0.95, 0.95)
+        covered += ratio.low <= 2.0 <= ratio.high
+    assert 0.91 <= covered / 400 <= 0.985
+
+
+def test_no_reading_gives_no_ratio() -> None:
+    ratio = variance_ratio([np.full((2, 20), np.nan)], [np.ones(20)], 0.95, 0.95)
+    assert ratio.low == 0.0
+    assert np.isnan(ratio.value)
