@@ -77,13 +77,13 @@ def set_table(name: str, with_peer: bool, with_limit: bool) -> Table:
         return Table(name, ("refused",), (), (bar,), (str(refusal),))
 
 
-def heading(arguments: Sequence[str]) -> str:
+def heading(arguments: Sequence[str], script: str = "identify") -> str:
     """Returns what a reader needs to run it again: command, date, commit, versions, machine."""
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     ask = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     commit = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     return (
-        f"`python benchmarks/identify.py {shlex.join(arguments)}`, {datetime.now(UTC).date()}, gapless "
+        f"`python benchmarks/{script}.py {shlex.join(arguments)}`, {datetime.now(UTC).date()}, gapless "
         f"{gapless.__version__} at {commit}, mujoco {mujoco.__version__}, {os.cpu_count()} cores, {memory_gb:.0f} GB.\n"
     )
 

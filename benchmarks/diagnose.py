@@ -1,0 +1,222 @@
+"""Is the cause of a gap found? On cases whose causes are known, of four robots that plain MuJoCo plays.
+
+    python benchmarks/diagnose.py [--split test] [--kinds single pair null unmodelled] [--robots ...] [--limit N]
+                                  [--jobs 2] [--cases DIR] [--raw FILE.jsonl] [--shuffled] [--out FILE.md]
+
+`--raw` keeps every result as a line of JSON; `--from-raw FILE` prints the tables of such a file again. `--shuffled`
+adds two controls, which have to be at chance: the measured columns of each log permuted among each other, and truths
+dealt out anew among the cases. Cases of one model share what `diagnose` calibrates for it; the first diagnosis of each
+model, which calibrates, is timed apart. Seconds are of wall time: more than one job at once makes them longer.
+"""
+
+import argparse
+import json
+import multiprocessing
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import gap_tables
+import numpy as np
+from gap_cases import KINDS, Case, cases, write
+from gap_robots import ROBOTS
+from gap_scores import FAILED, Answer
+from identify import heading
+from tables import Table, markdown
+
+CACHE = Path(".gapless") / "calibration"
+"""Where a project keeps what `diagnose` calibrates for its model."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One case to be diagnosed.
+
+    Attributes:
+        root: Where case folders are, written if they are not there.
+        permuted: Whether the measured columns of its logs are to be permuted.
+        first: Whether no case of its model was diagnosed before.
+    """
+
+    case: Case
+    root: Path
+    permuted: bool = False
+    first: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """The case's project."""
+        return self.root / (f"{self.case.name}-permuted" if self.permuted else self.case.name)
+
+    @property
+    def shared(self) -> Path:
+        """What cases of the same model share."""
+        return self.root / "calibration" / self.case.model
+
+
+def run(job: Job) -> Answer:
+    """Writes a case unless it is there, and diagnoses it."""
+    from gapless.core.results import to_json
+    from gapless.diagnose.verb import diagnose
+
+    folder = job.folder
+    if not is_there(job.case, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        write(job.case, folder)
+        if job.permuted:
+            permute(folder, [column.name for column in ROBOTS[job.case.robot].columns])
+    shutil.rmtree(folder / ".gapless", ignore_errors=True)
+    if job.shared.is_dir():
+        shutil.copytree(job.shared, folder / CACHE)
+    began = time.perf_counter()
+    try:
+        found, error = json.loads(json.dumps(to_json(diagnose(folder, seed=0)))), None
+    except Exception as fault:  # one failure must not lose hours of others; it is told, and counts as wrong
+        found, error = FAILED, f"{type(fault).__name__}: {fault}"
+    seconds = time.perf_counter() - began
+    if (folder / CACHE).is_dir():
+        shutil.copytree(folder / CACHE, job.shared, dirs_exist_ok=True)
+    return Answer(job.case, found, seconds, job.first, error)
+
+
+def is_there(case: Case, folder: Path) -> bool:
+    """Tells whether a folder holds a case already, and not another one of the same number."""
+    truth = folder.with_name(f"{folder.name}.truth.json")
+    return truth.is_file() and json.loads(truth.read_text(encoding="utf-8"))["detail"] == case.detail
+
+
+def permute(folder: Path, columns: Sequence[str]) -> None:
+    """Gives each measured column of every log the values of the next one."""
+    for path in sorted((folder / "logs").glob("*.csv")):
+        header, rest = path.read_text(encoding="utf-8").split("\n", 1)
+        names = header.split(",")
+        following = dict(zip(columns, (*columns[1:], columns[0]), strict=True))
+        path.write_text("\n".join([",".join(following.get(name, name) for name in names), rest]), encoding="utf-8")
+
+
+def answers_of(chosen: Sequence[Case], root: Path, num_jobs: int, permuted: bool = False) -> Iterator[Answer]:
+    """Yields the diagnoses of some cases: first one of each model by itself, then the others."""
+    jobs = [Job(case, root, permuted) for case in chosen]
+    firsts = {job.case.model: job for job in reversed(jobs) if not job.shared.is_dir()}
+    for job in firsts.values():
+        yield run(replace(job, first=True))
+    begun = {job.case.name for job in firsts.values()}
+    others = [job for job in jobs if job.case.name not in begun]
+    if num_jobs == 1:
+        yield from map(run, others)
+        return
+    with ProcessPoolExecutor(num_jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(run, others)
+
+
+def chosen_cases(split: str, kinds: Sequence[str], robots: Sequence[str], limit: int | None) -> list[Case]:
+    """Returns the cases that were asked for; with a limit, that many of each kind, always the same."""
+    found: list[Case] = []
+    for kind in kinds:
+        listed = [case for case in cases(split, kind) if case.robot in robots]  # type: ignore[arg-type]
+        picks = np.random.default_rng(0).permutation(len(listed))[:limit]
+        found += [listed[k] for k in sorted(picks)]
+    return found
+
+
+def told(answer: Answer) -> str:
+    """Returns an answer as one line."""
+    if answer.error:
+        return f"{answer.case.name} {answer.case.kind} {answer.case.detail}: FAILED: {answer.error}"
+    right = answer.verdict == answer.truth or (
+        answer.case.kind == "pair" and answer.case.causes <= answer.first_causes(2)
+    )
+    top = ", ".join(f"{name} {p:.2f}" for name, p in list(answer.causes.items())[:3])
+    rest = f"no gap {answer.no_gap:.2f}, unmodelled {answer.unmodelled:.2f}"
+    mark = "right" if right else "WRONG"
+    return f"{mark} {answer.case.name} {answer.case.detail}: {top}; {rest} ({answer.seconds:.0f} s)"
+
+
+def as_line(answer: Answer) -> str:
+    """Returns an answer as a line of JSON."""
+    case = {**asdict(answer.case), "causes": sorted(answer.case.causes)}
+    entry = {"case": case, "result": answer.result, "seconds": answer.seconds}
+    return json.dumps({**entry, "first": answer.first, "error": answer.error})
+
+
+def from_line(line: str) -> Answer:
+    """Returns the answer in a line of JSON."""
+    entry = json.loads(line)
+    case = Case(**{**entry["case"], "causes": frozenset(entry["case"]["causes"])})
+    return Answer(case, entry["result"], entry["seconds"], entry["first"], entry["error"])
+
+
+def collect(found: Iterator[Answer], total: int, raw: Path | None) -> list[Answer]:
+    """Returns all answers; says each on standard error and adds it to a file as soon as it is there."""
+    kept: list[Answer] = []
+    for answer in found:
+        kept.append(answer)
+        print(f"[{len(kept)}/{total}] {told(answer)}", file=sys.stderr, flush=True)
+        if raw:
+            with raw.open("a", encoding="utf-8") as file:
+                file.write(as_line(answer) + "\n")
+    return kept
+
+
+def tables(answers: Sequence[Answer], split: str) -> Iterator[Table]:
+    """Yields the tables of a run."""
+    yield gap_tables.score_table(f"Diagnoses of the {split} split", answers)
+    yield gap_tables.confusion_table(answers)
+    yield gap_tables.robot_table(answers)
+    yield gap_tables.detail_table(answers)
+
+
+def controls(answers: Sequence[Answer], chosen: Sequence[Case], root: Path, num_jobs: int) -> Iterator[Table]:
+    """Yields what is left with shuffled truths, and with permuted signals."""
+    yield gap_tables.shuffled_table(answers)
+    single = [case for case in chosen if case.kind == "single"]
+    permuted = collect(answers_of(single, root, num_jobs, permuted=True), len(single), None)
+    yield gap_tables.score_table("Control: measured columns permuted", permuted, judged=False)
+    yield gap_tables.confusion_table(permuted)
+
+
+def main() -> None:
+    """Reads the command line, runs, prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--split", choices=("tuning", "test"), default="test")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS))
+    parser.add_argument("--limit", type=int, help="at most this many cases of each kind")
+    parser.add_argument("--jobs", type=int, default=1, help="diagnoses at once; more than one makes each slower")
+    parser.add_argument("--cases", type=Path, help="keep cases and calibrations here, and use those that are there")
+    parser.add_argument("--raw", type=Path, help="add every result to this file, a line of JSON each")
+    parser.add_argument("--from-raw", type=Path, help="diagnose nothing: tables of such a file")
+    parser.add_argument("--shuffled", action="store_true", help="add the controls, which have to be at chance")
+    parser.add_argument("--out", type=Path, help="also write the tables to this file")
+    options = parser.parse_args()
+    pieces = [heading(sys.argv[1:], "diagnose")]
+    print(pieces[0], flush=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        for table in _all_tables(options, options.cases or Path(scratch)):
+            pieces.append(markdown(table))
+            print(pieces[-1], flush=True)
+            if options.out:
+                options.out.write_text("\n".join(pieces), encoding="utf-8")
+
+
+def _all_tables(options: argparse.Namespace, root: Path) -> Iterator[Table]:
+    """Yields the tables that were asked for."""
+    chosen = chosen_cases(options.split, options.kinds, options.robots, options.limit)
+    if options.from_raw:
+        lines = options.from_raw.read_text(encoding="utf-8").splitlines()
+        asked = {case.name for case in chosen}
+        found = [answer for answer in map(from_line, lines) if answer.case.name in asked]
+    else:
+        found = collect(answers_of(chosen, root, options.jobs), len(chosen), options.raw)
+    yield from tables(found, options.split)
+    if options.shuffled:
+        yield from controls(found, chosen, root, options.jobs)
+
+
+if __name__ == "__main__":
+    main()

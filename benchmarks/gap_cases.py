@@ -1,0 +1,207 @@
+"""The cases of `diagnose.py`: which there are, and how one is written as a project folder.
+
+Tuning and test differ in seeds, and so in motions, severities and noise; test also moves in families, and in cases of
+`numerics` has time steps or integrators, that tuning never sees.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+import mujoco
+import numpy as np
+from gap_causes import CAUSES, Change, Scene, names_of
+from gap_robots import ROBOTS, Robot
+from gap_unmodelled import UNMODELLED
+from gap_world import NUM_EPISODES, Log, Reality, play, readings, visibility
+
+from gapless.core.dimensions import Dimension
+from gapless.core.signal import Array
+
+Split = Literal["tuning", "test"]
+Kind = Literal["single", "pair", "null", "unmodelled"]
+KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled")
+NUMBERS: dict[Kind, int] = {"single": 105, "pair": 50, "null": 30, "unmodelled": 50}  # of the test; tuning has half
+VISIBLE = 3.0  # a cause shows: predictions of 0.3 s are off by this many times the noise
+PART = 0.05  # the weaker cause of a pair is at least this share of the stronger, by the same measure
+TRIES = 12
+
+
+@dataclass(frozen=True)
+class Case:
+    """A gap whose causes are known.
+
+    Attributes:
+        robot: Name of the robot.
+        causes: Dimensions that take part; none for `null` and `unmodelled`.
+        detail: What it is, as DIMENSION/CAUSE joined by ` + `.
+        seed: Of motions, severity and noise.
+    """
+
+    robot: str
+    kind: Kind
+    causes: frozenset[Dimension]
+    detail: str
+    seed: int
+    split: Split
+
+    @property
+    def name(self) -> str:
+        """A name that no other case has."""
+        return f"{self.robot}-{self.seed}"
+
+    @property
+    def model(self) -> str:
+        """Name of the model that its project has; cases with the same one share what is calibrated for it."""
+        return f"{self.robot}-{self.split}-coarse" if "numerics" in self.causes else self.robot
+
+
+def cases(split: Split, kind: Kind) -> list[Case]:
+    """Returns the cases of one split and kind, always the same."""
+    wanted = NUMBERS[kind] if split == "test" else -(-NUMBERS[kind] // 2)
+    first = (20_000 if split == "test" else 10_000) + 1_000 * KINDS.index(kind)
+    rng = np.random.default_rng(first)
+    listed = {"single": _singles, "pair": _pairs, "null": _nulls, "unmodelled": _unmodelled}[kind](wanted, rng)
+    return [
+        Case(robot, kind, frozenset(dims), detail, first + k, split) for k, (robot, dims, detail) in enumerate(listed)
+    ]
+
+
+_Listed = list[tuple[str, tuple[Dimension, ...], str]]
+
+
+def _singles(wanted: int, rng: np.random.Generator) -> _Listed:
+    """Returns single causes: dimensions in turn, each over its robots in turn, each over its causes in turn."""
+    found: _Listed = []
+    order = _order(rng)
+    for k in range(wanted):
+        dimension, turn = list(CAUSES)[k % len(CAUSES)], k // len(CAUSES)
+        robots = [robot for robot in ROBOTS if names_of(dimension, robot)]
+        robot = robots[turn % len(robots)]
+        names = order[dimension, robot]
+        found.append((robot, (dimension,), f"{dimension}/{names[turn // len(robots) % len(names)]}"))
+    return found
+
+
+def _order(rng: np.random.Generator) -> dict[tuple[Dimension, str], list[str]]:
+    """Returns (dimension, robot) -> its causes, shuffled."""
+    found = {(dimension, robot): names_of(dimension, robot) for dimension in CAUSES for robot in ROBOTS}
+    return {key: [names[k] for k in rng.permutation(len(names))] for key, names in found.items()}
+
+
+def _pairs(wanted: int, rng: np.random.Generator) -> _Listed:
+    """Returns pairs of different dimensions in turn, each over its robots in turn, with any of their causes."""
+    found: _Listed = []
+    pairs = list(combinations(CAUSES, 2))
+    for k in range(wanted):
+        (one, other), turn = pairs[k % len(pairs)], k // len(pairs)
+        robots = [robot for robot in ROBOTS if names_of(one, robot) and names_of(other, robot)]
+        robot = robots[(k + turn) % len(robots)]
+        details = [f"{d}/{rng.choice(names_of(d, robot))}" for d in (one, other)]
+        found.append((robot, (one, other), " + ".join(details)))
+    return found
+
+
+def _nulls(wanted: int, rng: np.random.Generator) -> _Listed:
+    return [(list(ROBOTS)[k % len(ROBOTS)], (), "nothing") for k in range(wanted)]
+
+
+def _unmodelled(wanted: int, rng: np.random.Generator) -> _Listed:
+    effects, robots = list(UNMODELLED), list(ROBOTS)
+    return [
+        (robots[k // len(effects) % len(robots)], (), f"unmodelled/{effects[k % len(effects)]}") for k in range(wanted)
+    ]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a case turned out to be.
+
+    Attributes:
+        logs: Its episodes, without noise.
+        text: Causes with their severities.
+        shown: How visible each cause is alone: the largest of its columns' ratios of prediction error to noise.
+        model: Text of the model that the project has.
+    """
+
+    logs: list[Log]
+    text: str
+    shown: tuple[float, ...]
+    model: str
+
+
+def draw(case: Case) -> Drawn:
+    """Returns a case with severities that show in its logs.
+
+    Raises:
+        RuntimeError: If no draw of `TRIES` shows.
+    """
+    robot = ROBOTS[case.robot]
+    duration_s = np.random.default_rng([case.seed, 5]).uniform(4.0, 6.0, NUM_EPISODES)
+    plain = play(robot, Reality(), case.split, case.seed, duration_s)
+    scene, coarse = _scene(robot, plain), robot.coarse[case.split] if "numerics" in case.causes else None
+    changes = [_change(name) for name in case.detail.split(" + ") if name != "nothing"]
+    shown: tuple[float, ...] = ()
+    for attempt in range(TRIES):
+        rng = np.random.default_rng([case.seed, 4, attempt])
+        reality, alone, texts = Reality(), [], []
+        for change in changes:
+            seed = rng.integers(2**32)
+            reality, text = change(reality, robot, np.random.default_rng(seed), scene)
+            alone.append(change(Reality(), robot, np.random.default_rng(seed), scene)[0])
+            texts.append(text)
+        logs = play(robot, reality, case.split, case.seed, duration_s) if changes else plain
+        each = [logs] if len(alone) < 2 else [play(robot, r, case.split, case.seed, duration_s) for r in alone]
+        shown = tuple(_shown(robot, r, coarse, seen) for r, seen in zip(alone, each, strict=False))
+        if not shown or min(shown) >= max(VISIBLE, PART * max(shown)):
+            return Drawn(logs, "; ".join(texts), shown, robot.text(coarse))
+    raise RuntimeError(f"{case.name}: {case.detail} does not show ({shown}), however it is drawn")
+
+
+def _change(name: str) -> Change:
+    group, _, cause = name.partition("/")
+    return UNMODELLED[cause] if group == "unmodelled" else CAUSES[group][cause][0]  # type: ignore[index]
+
+
+def _shown(robot: Robot, reality: Reality, coarse: tuple[float, str] | None, logs: list[Log]) -> float:
+    """Returns how visible one cause is; the model's step is coarse only where that is the cause."""
+    is_step = coarse is not None and replace(reality, timestep_s=0.0) == replace(Reality(), timestep_s=0.0)
+    model = mujoco.MjModel.from_xml_string(robot.text(coarse if is_step else None))
+    return max(visibility(robot, model, logs).values())
+
+
+def _scene(robot: Robot, logs: list[Log]) -> Scene:
+    """Returns the efforts and speeds of the model as written under these motions."""
+    model = mujoco.MjModel.from_xml_string(robot.text())
+    efforts = np.max([log.efforts for log in logs], axis=0)
+    speeds = np.sqrt(np.mean(np.concatenate([log.states for log in logs])[:, model.nq :] ** 2, axis=0))
+    return Scene(
+        {model.actuator(k).name: float(efforts[k]) for k in range(model.nu)},
+        {joint: float(speeds[model.joint(joint).dofadr[0]]) for joint in robot.drives},
+    )
+
+
+def write(case: Case, folder: Path) -> Path:
+    """Writes a case as a project folder, and its truth beside it as FOLDER.truth.json; returns the folder."""
+    robot, drawn = ROBOTS[case.robot], draw(case)
+    (folder / "logs").mkdir(parents=True, exist_ok=True)
+    (folder / "robot.xml").write_text(drawn.model, encoding="utf-8")
+    (folder / "gapless.yaml").write_text(robot.yaml(), encoding="utf-8")
+    model, rng = mujoco.MjModel.from_xml_string(robot.text()), np.random.default_rng([case.seed, 3])
+    noise = np.array([column.noise for column in robot.columns])
+    for k, log in enumerate(drawn.logs):
+        seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
+        _write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)
+    truth = {"robot": case.robot, "kind": case.kind, "causes": sorted(case.causes), "detail": case.detail}
+    truth |= {"severity": drawn.text, "shown": [round(ratio, 2) for ratio in drawn.shown]}
+    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+    return folder
+
+
+def _write_log(robot: Robot, path: Path, commands: Array, seen: Array) -> None:
+    names = ["time_s", *robot.commands, *(column.name for column in robot.columns)]
+    rows = np.column_stack([np.arange(len(seen)) / robot.rate_hz, commands, seen])
+    np.savetxt(path, rows, fmt="%.8g", delimiter=",", header=",".join(names), comments="")
+    path.with_suffix(".json").write_text(json.dumps({"source": "real"}) + "\n", encoding="utf-8")

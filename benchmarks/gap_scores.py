@@ -1,0 +1,225 @@
+"""Scores of `diagnose.py`: are the causes found, are the probabilities true, how long does it take?
+
+A result is what `gapless diagnose --json` writes. Proportions have 95 % Wilson intervals; other numbers have 95 %
+percentile bootstrap intervals over cases.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from gap_cases import Case
+from gap_causes import CAUSES
+
+from gapless.core.interval import Interval, wilson
+from gapless.core.signal import Array
+
+NO_GAP, UNMODELLED = "no gap", "unmodelled"
+LIKELY = 0.5
+NUM_BINS = 10
+NUM_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One diagnosis beside the truth.
+
+    Attributes:
+        result: The JSON of the diagnosis; without causes where it failed.
+        seconds: Wall time.
+        first: Whether it was the first one of its model, which is calibrated then.
+        error: What went wrong, if it did; it counts as a wrong answer.
+    """
+
+    case: Case
+    result: Mapping[str, Any]
+    seconds: float
+    first: bool = False
+    error: str | None = None
+
+    @property
+    def causes(self) -> dict[str, float]:
+        """Dimension -> probability, most probable first; equally probable ones as the result lists them."""
+        listed = [(str(c["dimension"]), float(c["probability"])) for c in self.result["causes"]]
+        return dict(sorted(listed, key=lambda item: -item[1]))
+
+    @property
+    def no_gap(self) -> float:
+        """Probability that there is no gap."""
+        return float(self.result["no_gap"]["probability"])
+
+    @property
+    def unmodelled(self) -> float:
+        """Probability that something takes part which the model cannot express."""
+        return float(self.result["unmodelled"]["probability"])
+
+    @property
+    def verdict(self) -> str:
+        """The most probable of all: a dimension, no gap, or unmodelled; a dimension must beat the other two."""
+        return max([(self.no_gap, NO_GAP), (self.unmodelled, UNMODELLED), *self._named], key=lambda item: item[0])[1]
+
+    @property
+    def _named(self) -> list[tuple[float, str]]:
+        return [(probability, dimension) for dimension, probability in self.causes.items()]
+
+    @property
+    def truth(self) -> str:
+        """What the verdict should be; of a pair, both dimensions."""
+        other = {"null": NO_GAP, "unmodelled": UNMODELLED}.get(self.case.kind)
+        return other or " + ".join(sorted(self.case.causes))
+
+    def first_causes(self, number: int) -> set[str]:
+        """Returns the most probable dimensions, some of them."""
+        return set(list(self.causes)[:number])
+
+
+FAILED: dict[str, Any] = {"causes": [], "no_gap": {"probability": 0.0}, "unmodelled": {"probability": 0.5}}
+"""Result of a diagnosis that raised: wrong on every count."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """All numbers of one run; an interval without observations where no case tells."""
+
+    top_1: Interval
+    top_1_of_causes: Interval
+    top_2: Interval
+    both: Interval
+    exact_pair: Interval
+    recall: Interval
+    false_alarm: Interval
+    unmodelled_named: Interval
+    auroc: Interval
+    calibration_error: Interval
+    calibration_error_no_gap: Interval
+    median_s: Interval
+    slow_s: Interval
+    """95th percentile."""
+    first_s: Interval
+    """Median of the first diagnosis of each model."""
+    num_failed: int
+
+
+def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
+    """Returns the scores of some diagnoses."""
+    of = {kind: [a for a in answers if a.case.kind == kind] for kind in ("single", "pair", "null", "unmodelled")}
+    known, judged = of["single"] + of["pair"], of["single"] + of["pair"] + of["null"]
+    rng = np.random.default_rng(seed)
+    later = [a.seconds for a in answers if not a.first]
+    return Scores(
+        _share(a.verdict in a.case.causes for a in of["single"]),
+        _share(a.first_causes(1) == a.case.causes for a in of["single"]),
+        _share(a.case.causes <= a.first_causes(2) for a in of["single"]),
+        _share(a.case.causes <= a.first_causes(2) for a in of["pair"]),
+        _share(exact(a) for a in of["pair"]),
+        _share(a.causes.get(dimension, 0.0) > LIKELY for a in known for dimension in sorted(a.case.causes)),
+        _share(a.no_gap < LIKELY for a in of["null"]),
+        _share(a.unmodelled > LIKELY for a in of["unmodelled"]),
+        auroc([a.unmodelled for a in of["unmodelled"]], [a.unmodelled for a in known], rng),
+        _resampled([dimension_claims(a) for a in judged], _error_of, rng, "bootstrap"),
+        _resampled([np.array([[a.no_gap, a.case.kind == "null"]]) for a in judged], _error_of, rng, "bootstrap"),
+        _quantile(later, 0.5, rng),
+        _quantile(later, 0.95, rng),
+        _quantile([a.seconds for a in answers if a.first], 0.5, rng),
+        sum(a.error is not None for a in answers),
+    )
+
+
+def exact(answer: Answer) -> bool:
+    """Tells whether the two most probable dimensions are the pair, and both are likely."""
+    likely = all(answer.causes.get(dimension, 0.0) > LIKELY for dimension in answer.case.causes)
+    return likely and answer.first_causes(2) == answer.case.causes
+
+
+def dimension_claims(answer: Answer) -> Array:
+    """Returns a probability and whether it came true, for each dimension that was considered, (num, 2)."""
+    claims = [(probability, dimension in answer.case.causes) for dimension, probability in answer.causes.items()]
+    return np.array(claims, dtype=np.float64).reshape(-1, 2)
+
+
+def calibration_error(probabilities: Array, came_true: Array) -> float:
+    """Returns the expected calibration error: over ten bins, the mean of |mean claim - share that came true|."""
+    bins = np.minimum((probabilities * NUM_BINS).astype(int), NUM_BINS - 1)
+    weights = np.bincount(bins, minlength=NUM_BINS)
+    claimed = np.bincount(bins, probabilities, NUM_BINS)
+    true = np.bincount(bins, came_true, NUM_BINS)
+    return float(np.abs(claimed - true).sum() / weights.sum())
+
+
+def _error_of(claims: Sequence[Array]) -> float:
+    together = np.concatenate(claims)
+    return calibration_error(together[:, 0], together[:, 1]) if len(together) else float("nan")
+
+
+def area(positives: Array, negatives: Array) -> float:
+    """Returns the probability that a positive scores above a negative; equal ones count half (Mann and Whitney)."""
+    above = positives[:, None] - negatives[None, :]
+    return float(np.mean((above > 0) + 0.5 * (above == 0)))
+
+
+def auroc(positives: Sequence[float], negatives: Sequence[float], rng: np.random.Generator) -> Interval:
+    """Returns the area under the ROC curve; positives and negatives are drawn again apart."""
+    yes, no = np.array(positives, dtype=np.float64), np.array(negatives, dtype=np.float64)
+    if not len(yes) or not len(no):
+        return _nothing("bootstrap")
+    draws = [area(rng.choice(yes, len(yes)), rng.choice(no, len(no))) for _ in range(NUM_DRAWS)]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Interval(area(yes, no), float(low), float(high), 0.95, len(yes) + len(no), "bootstrap")
+
+
+def _quantile(values: Sequence[float], level: float, rng: np.random.Generator) -> Interval:
+    return _resampled(values, lambda drawn: float(np.quantile(drawn, level)), rng, "bootstrap")
+
+
+def _resampled(
+    items: Sequence[Any], number: Callable[[Sequence[Any]], float], rng: np.random.Generator, method: str
+) -> Interval:
+    """Returns a number of all items, with its percentiles over items drawn again."""
+    if not items:
+        return _nothing(method)
+    picks = rng.integers(len(items), size=(NUM_DRAWS, len(items)))
+    low, high = np.quantile([number([items[k] for k in pick]) for pick in picks], [0.025, 0.975])
+    return Interval(number(items), float(low), float(high), 0.95, len(items), method)
+
+
+def _nothing(method: str) -> Interval:
+    return Interval(float("nan"), float("nan"), float("nan"), 0.95, 0, method)
+
+
+def _share(flags: Iterable[bool]) -> Interval:
+    found = list(flags)
+    return wilson(sum(found), len(found))
+
+
+def confusion(answers: Sequence[Answer]) -> dict[str, Counter[str]]:
+    """Returns truth -> how often each verdict was given, of all but pairs."""
+    found: dict[str, Counter[str]] = {name: Counter() for name in (*CAUSES, NO_GAP, UNMODELLED)}
+    for answer in answers:
+        if answer.case.kind != "pair":
+            found[answer.truth][answer.verdict] += 1
+    return {truth: counts for truth, counts in found.items() if counts}
+
+
+def by_detail(answers: Sequence[Answer]) -> dict[str, Interval]:
+    """Returns what a case is -> how often its verdict is right, per robot and cause."""
+    groups: dict[str, list[bool]] = {}
+    for answer in answers:
+        right = answer.case.causes <= answer.first_causes(2) if answer.case.kind == "pair" else _right(answer)
+        groups.setdefault(f"{answer.case.robot}: {answer.case.detail}", []).append(right)
+    return {name: wilson(sum(flags), len(flags)) for name, flags in sorted(groups.items())}
+
+
+def _right(answer: Answer) -> bool:
+    return answer.verdict == answer.truth
+
+
+def shuffled_truths(answers: Sequence[Answer], rng: np.random.Generator) -> list[Answer]:
+    """Returns the same results beside the truths of other cases of the same robot."""
+    found: list[Answer] = []
+    for robot in sorted({a.case.robot for a in answers}):
+        ours = [a for a in answers if a.case.robot == robot]
+        order = rng.permutation(len(ours))
+        found += [replace(a, case=ours[k].case) for a, k in zip(ours, order, strict=True)]
+    return found

@@ -1,0 +1,141 @@
+"""Cases of the benchmark of diagnosis are what they say they are."""
+
+import importlib
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from architecture.tree import ROOT
+from gapless.project.load import load_project
+
+EPISODES_S = np.array([4.0])
+
+
+@pytest.fixture(autouse=True)
+def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # its parts import each other by name
+
+
+def part(name: str) -> Any:
+    return importlib.import_module(name)
+
+
+def named(robot: str) -> Any:
+    return part("gap_robots").ROBOTS[robot]
+
+
+def played(robot: str, **changes: Any) -> Any:
+    return part("gap_world").play(named(robot), part("gap_world").Reality(**changes), "test", 7, EPISODES_S)[0]
+
+
+def test_numbers_of_cases_are_those_promised() -> None:
+    cases, kinds = part("gap_cases").cases, part("gap_cases").KINDS
+    assert {kind: len(cases("test", kind)) for kind in kinds} == {
+        "single": 105,
+        "pair": 50,
+        "null": 30,
+        "unmodelled": 50,
+    }
+    assert {kind: len(cases("tuning", kind)) for kind in kinds} == {
+        "single": 53,
+        "pair": 25,
+        "null": 15,
+        "unmodelled": 25,
+    }
+    per_dimension = Counter(dimension for case in cases("test", "single") for dimension in case.causes)
+    assert set(per_dimension.values()) == {15}
+    assert len(per_dimension) == 7
+    assert set(Counter(case.detail for case in cases("test", "unmodelled")).values()) == {10}
+    assert all(len(case.causes) == 2 for case in cases("test", "pair"))
+    assert {case.robot for case in cases("test", "pair")} == set(part("gap_robots").ROBOTS)
+
+
+def test_tuning_and_test_share_no_seed_and_tuning_lacks_two_families() -> None:
+    cases, kinds, motions = part("gap_cases").cases, part("gap_cases").KINDS, part("gap_motions")
+    seeds = [case.seed for split in ("tuning", "test") for kind in kinds for case in cases(split, kind)]
+    assert len(seeds) == len(set(seeds))
+    drawn = {motions.families("tuning", np.random.default_rng(k), 5)[j] for k in range(20) for j in range(5)}
+    assert drawn == {"multisine", "steps", "smooth"}
+    assert set(motions.families("test", np.random.default_rng(0), 5)) == {*drawn, "chirp", "moves"}
+
+
+@pytest.mark.parametrize("robot", ["arm", "pusher", "cartpole", "torquearm"])
+def test_without_a_cause_the_model_predicts_reality(robot: str) -> None:
+    model = mujoco.MjModel.from_xml_string(named(robot).text())
+    off = part("gap_world").visibility(named(robot), model, [played(robot)])
+    assert max(off.values()) < 0.6  # of the noise; contacts that just close may differ in their warm start
+
+
+def test_a_command_delay_is_the_delay_that_it_says() -> None:
+    # Under feed-forward commands, reality with a delay of 40 ms is what reality without was 4 rows before.
+    prompt, late = played("arm"), played("arm", command_delay_s=0.04)
+    assert late.commands == pytest.approx(prompt.commands)
+    assert late.states[204:] == pytest.approx(prompt.states[200:-4], abs=5e-3)
+    assert np.abs(late.states[204:] - prompt.states[204:]).max() > 0.02
+
+
+def test_a_reading_delay_shifts_readings_and_nothing_else() -> None:
+    prompt, late = played("arm"), played("arm", reading_delay_s=0.03)
+    assert late.states[3:] == pytest.approx(prompt.states[:-3])
+    assert late.commands == pytest.approx(prompt.commands)
+
+
+def test_a_bias_and_a_scale_are_those_of_the_design() -> None:
+    plain, wrong = played("arm"), played("arm", bias={"q_elbow": 0.05}, scale={"q_elbow": 1.1})
+    assert wrong.states[:, 2] == pytest.approx(1.1 * plain.states[:, 2] + 0.05)
+    assert wrong.states[:, :2] == pytest.approx(plain.states[:, :2])
+
+
+def test_tilt_turns_gravity_as_the_design_has_it() -> None:
+    reality, _ = part("gap_causes").tilt(part("gap_world").Reality(), named("arm"), np.random.default_rng(0), None)
+    assert np.linalg.norm(reality.gravity) == pytest.approx(9.81)
+    assert np.radians(3.0) <= np.arccos(-reality.gravity[2] / 9.81) <= np.radians(6.0)
+
+
+def test_play_lets_the_joint_leave_its_motor_by_half_the_gap() -> None:
+    causes, world = part("gap_causes"), part("gap_world")
+    reality = causes.second_joint(world.Reality(), "yaw", gap=0.06, drag=0.0)
+    model = reality.model(named("arm"))
+    assert model.joint("yaw_second").range == pytest.approx([-0.03, 0.03])
+    # Reversing targets move the joint through the play: it strays from the model by about half the gap.
+    loose = world.play(named("arm"), reality, "test", 7, EPISODES_S)[0]
+    assert 0.015 < np.abs(loose.states[:, 0] - played("arm").states[:, 0]).max() < 0.1
+
+
+def test_a_case_is_a_sound_project_that_does_not_tell_its_truth(tmp_path: Path) -> None:
+    cases = part("gap_cases")
+    case = next(c for c in cases.cases("tuning", "pair") if c.robot == "arm" and "numerics" not in c.causes)
+    null = next(c for c in cases.cases("tuning", "null") if c.robot == "arm")
+    folder, plain = cases.write(case, tmp_path / case.name), cases.write(null, tmp_path / null.name)
+    assert load_project(folder).parameters == "auto"
+    files = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(plain) for path in plain.rglob("*") if path.is_file()}
+    differ = {path for path in files if (folder / path).read_bytes() != (plain / path).read_bytes()}
+    assert differ == {Path("logs") / f"run{k}.csv" for k in range(5)}  # and nothing else
+    truth = json.loads((tmp_path / f"{case.name}.truth.json").read_text())
+    assert len(truth["shown"]) == 2
+    assert min(truth["shown"]) >= part("gap_cases").VISIBLE
+
+
+def test_the_same_case_is_written_the_same_twice(tmp_path: Path) -> None:
+    case = part("gap_cases").cases("test", "unmodelled")[0]
+    one, other = (part("gap_cases").write(case, tmp_path / name) for name in ("one", "other"))
+    assert (one / "logs" / "run3.csv").read_bytes() == (other / "logs" / "run3.csv").read_bytes()
+
+
+def test_a_pushed_box_moves_and_stays_on_its_table() -> None:
+    log = played("pusher")
+    assert np.ptp(log.states[:, 2]) + np.ptp(log.states[:, 3]) > 0.05
+    assert log.states[:, 4] == pytest.approx(0.025, abs=0.004)
+
+
+def test_permuted_logs_hold_the_same_numbers_under_other_names(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "run0.csv").write_text("time_s,u,a,b,c\n0,9,1,2,3\n")
+    part("diagnose").permute(tmp_path, ["a", "b", "c"])
+    assert (tmp_path / "logs" / "run0.csv").read_text() == "time_s,u,b,c,a\n0,9,1,2,3\n"
