@@ -6,7 +6,17 @@ from gapless.core.results.drift import Drift, Since
 from gapless.core.results.encode import FORMAT, Result, plain, to_json
 from gapless.core.results.excite import Curve, ExciteResult, KeptLimit, LimitSource, Outlook, PredictedParameter
 from gapless.core.results.fit import FitErrors, FittedParameter, IdentifyResult, TriedTerm, Verdict
-from gapless.core.results.gap import Advice, Cause, ColumnError, DiagnoseResult, MeasureResult, Probability, Trace
+from gapless.core.results.gap import (
+    Advice,
+    Cause,
+    ColumnError,
+    ConditionRate,
+    DiagnoseResult,
+    MeasureResult,
+    Probability,
+    TellingMoment,
+    Trace,
+)
 from gapless.core.results.posterior import NeuralPosterior, SampledParameter
 from gapless.core.results.soundness import CheckResult, NewResult, Note
 
@@ -16,6 +26,7 @@ __all__ = [
     "Cause",
     "CheckResult",
     "ColumnError",
+    "ConditionRate",
     "Curve",
     "DiagnoseResult",
     "Drift",
@@ -39,6 +50,7 @@ __all__ = [
     "Result",
     "SampledParameter",
     "Since",
+    "TellingMoment",
     "Trace",
     "TrainResult",
     "TriedTerm",

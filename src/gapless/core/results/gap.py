@@ -105,6 +105,54 @@ class Advice:
 
 
 @dataclass(frozen=True)
+class TellingMoment:
+    """A stretch of a log that speaks for a cause.
+
+    Attributes:
+        log: Name of the log.
+        time_s: Where the stretch begins, from the log's first sample [s].
+        duration_s: How long it is [s].
+        column: The column that speaks most in it.
+        dimension: For which it speaks.
+        without: Error of the prediction with the other causes alone, in units of the column's noise [1].
+        with_it: The same with this cause as well [1].
+    """
+
+    log: str
+    time_s: float
+    duration_s: float
+    column: str
+    dimension: Dimension
+    without: float
+    with_it: float
+
+
+@dataclass(frozen=True)
+class ConditionRate:
+    """How often runs failed under one condition.
+
+    Attributes:
+        condition: Its name, such as `light`, or `time of day`.
+        value: Its value, such as `dim`.
+        runs: Runs with it.
+        failures: Those that failed.
+        rate: Probability of failure with it [1].
+        low: Lower end of its 95 % interval.
+        high: Upper end of its 95 % interval.
+        matters: Probability that this condition changes how often runs fail [1].
+    """
+
+    condition: str
+    value: str
+    runs: int
+    failures: int
+    rate: float
+    low: float
+    high: float
+    matters: float
+
+
+@dataclass(frozen=True)
 class DiagnoseResult:
     """Which dimension causes the gap.
 
@@ -117,6 +165,9 @@ class DiagnoseResult:
         ambiguous: Groups of dimensions that these logs cannot tell apart.
         advice: What to do next.
         seed: Seed in force.
+        unexplained: What the best explanation leaves of the error, in logarithms of squares; 0 for noise alone [1].
+        moments: The stretches of the logs that speak most.
+        conditions: How often runs failed under each condition, where outcomes are known.
     """
 
     verb: ClassVar[str] = "diagnose"
@@ -128,3 +179,6 @@ class DiagnoseResult:
     ambiguous: tuple[tuple[Dimension, ...], ...]
     advice: tuple[Advice, ...]
     seed: int
+    unexplained: float = 0.0
+    moments: tuple[TellingMoment, ...] = ()
+    conditions: tuple[ConditionRate, ...] = ()

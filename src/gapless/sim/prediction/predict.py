@@ -2,6 +2,7 @@
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
@@ -40,6 +41,17 @@ class Predictor:
         """
         num_rows, num_windows = len(rows), len(windows)
         pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
+        shown = self.predict_pairs(windows, rows, pairs)
+        return shown.reshape(num_rows, num_windows, *shown.shape[1:])
+
+    def predict_pairs(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
+        """Returns predicted measurements of some windows under some rows, (num_pairs, num_steps + 1, num_measurements).
+
+        Args:
+            windows: Where to start and what was commanded.
+            rows: (num_rows, num_parameters).
+            pairs: (num_pairs, 2) row and window of each.
+        """
         out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
         num_worlds = _even_share(len(pairs))
         self.num_diverged = 0
@@ -50,7 +62,7 @@ class Predictor:
             out[first : first + len(chunk)] = shown[: len(chunk)]
             warned = self._world(num_worlds).batch.warning[: len(chunk), _UNSTABLE, 1]
             self.num_diverged += int(warned.any(axis=1).sum())
-        return out.reshape(num_rows, num_windows, *out.shape[1:])
+        return out
 
     def _run(self, windows: Windows, rows: Array) -> Array:
         world = self._world(len(windows))

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import betaln, expit
 
 from gapless.core.signal import Array, Flags
-from gapless.diagnose.outcomes.design import Design
+from gapless.outcomes.design import Design
 
 EXPECTED = 0.5  # factors expected to matter, whatever their number
 MOST = 0.2  # largest prior probability that one factor matters, where there are only one or two

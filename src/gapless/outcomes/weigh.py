@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from gapless.core.dimensions import DIMENSIONS
 from gapless.core.episode import Episode
 from gapless.core.interval import wilson
-from gapless.diagnose.outcomes.design import make_design
-from gapless.diagnose.outcomes.judge import condition_log_odds, judge
-from gapless.diagnose.outcomes.phases import weigh_phases
-from gapless.diagnose.outcomes.records import Factor, OutcomeEvidence
-from gapless.diagnose.outcomes.sentences import condition_sentences, overall, phase_sentences, suggestions
+from gapless.outcomes.design import make_design
+from gapless.outcomes.judge import condition_log_odds, judge
+from gapless.outcomes.phases import weigh_phases
+from gapless.outcomes.records import Factor, OutcomeEvidence
+from gapless.outcomes.sentences import condition_sentences, overall, phase_sentences, suggestions
 
 MIN_RUNS = 4  # known outcomes below which nothing is said
 

@@ -6,11 +6,11 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.dimensions import DIMENSIONS
-from gapless.diagnose.outcomes.phases import LIMIT, weigh_phases
-from gapless.diagnose.outcomes.records import OutcomeEvidence
-from gapless.diagnose.outcomes.weigh import weigh_outcomes
-from gapless.diagnose.outcomes.words import CONDITION_WORDS, PHASE_WORDS, condition_dimensions, phase_dimensions
-from unit.diagnose.outcome_runs import LEVELS, factor, moment, run
+from gapless.outcomes.phases import LIMIT, weigh_phases
+from gapless.outcomes.records import OutcomeEvidence
+from gapless.outcomes.weigh import weigh_outcomes
+from gapless.outcomes.words import CONDITION_WORDS, PHASE_WORDS, condition_dimensions, phase_dimensions
+from unit.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
 def weighed(*arguments: object) -> OutcomeEvidence:

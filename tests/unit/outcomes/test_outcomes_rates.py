@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from gapless.diagnose.outcomes import model
-from gapless.diagnose.outcomes.design import make_design
-from gapless.diagnose.outcomes.weigh import weigh_outcomes
-from unit.diagnose.outcome_runs import LEVELS, balanced, drawn, factor, run
+from gapless.outcomes import model
+from gapless.outcomes.design import make_design
+from gapless.outcomes.weigh import weigh_outcomes
+from unit.outcomes.outcome_runs import LEVELS, balanced, drawn, factor, run
 
 
 def planted(num_runs: int, num_sets: int, seed: int) -> np.ndarray:

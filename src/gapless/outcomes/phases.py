@@ -10,9 +10,9 @@ from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval
 from gapless.core.signal import Array
-from gapless.diagnose.outcomes.model import prior_probability
-from gapless.diagnose.outcomes.records import Phase
-from gapless.diagnose.outcomes.words import normal, phase_dimensions
+from gapless.outcomes.model import prior_probability
+from gapless.outcomes.records import Phase
+from gapless.outcomes.words import normal, phase_dimensions
 
 MIN_PHASES = 2  # a task has at least these, even if all failures are in one
 TILT = 6.0  # a gap multiplies the odds of failing in a phase of weight 1 by up to this

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from gapless.core.interval import Interval
-from gapless.diagnose.outcomes.design import Design
-from gapless.diagnose.outcomes.judge import either_matters
-from gapless.diagnose.outcomes.model import Posterior
-from gapless.diagnose.outcomes.records import Factor, Level, Phase
-from gapless.diagnose.outcomes.words import TREND, condition_dimensions
+from gapless.outcomes.design import Design
+from gapless.outcomes.judge import either_matters
+from gapless.outcomes.model import Posterior
+from gapless.outcomes.records import Factor, Level, Phase
+from gapless.outcomes.words import TREND, condition_dimensions
 
 MATTERS = 0.5  # probability from which a factor or phase is said to matter
 HINT = 0.2  # from here it is said to be undecided

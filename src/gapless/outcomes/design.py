@@ -9,7 +9,7 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Flags, Indices
-from gapless.diagnose.outcomes.words import TIME_OF_DAY, TREND, is_time_of_day, normal
+from gapless.outcomes.words import TIME_OF_DAY, TREND, is_time_of_day, normal
 
 MAX_NUMBERS = 5  # numeric conditions with more distinct values than this are cut into thirds
 MIN_DAYS_APART = 1.0 / 24  # below this span of recording [d] no trend is looked for

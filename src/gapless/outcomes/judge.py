@@ -8,10 +8,10 @@ from scipy.special import expit, ndtr
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.interval import Interval
 from gapless.core.signal import Array, Flags
-from gapless.diagnose.outcomes.design import Column, Design
-from gapless.diagnose.outcomes.model import Posterior, make_table, weigh_models
-from gapless.diagnose.outcomes.records import Factor, Level
-from gapless.diagnose.outcomes.words import BASE, condition_dimensions
+from gapless.outcomes.design import Column, Design
+from gapless.outcomes.model import Posterior, make_table, weigh_models
+from gapless.outcomes.records import Factor, Level
+from gapless.outcomes.words import BASE, condition_dimensions
 
 TOGETHER = 0.95  # shared variance from which two factors are one and the same partition of the runs
 PARTLY = 0.5  # shared variance from which they may be confounded, if the posterior hesitates between them

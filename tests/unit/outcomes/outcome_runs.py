@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Indices, TimeSeries
-from gapless.diagnose.outcomes.records import Factor, OutcomeEvidence
+from gapless.outcomes.records import Factor, OutcomeEvidence
 
 NOTHING = TimeSeries(np.array([0.0, 1.0]), np.zeros((2, 0)), (), ())
 LEVELS = {"light": 2, "object": 5, "camera": 2, "operator": 3, "site": 3, "robot": 2}

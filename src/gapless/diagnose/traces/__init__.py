@@ -1,0 +1,1 @@
+"""What signals say: predictions of short windows under every set of dimensions."""

@@ -1,0 +1,261 @@
+"""Sets of dimensions, fitted for real: on each half of the episodes, judged on the other.
+
+A picture about the model as written proposes sets; they are then fitted with steps that only a real evaluation
+accepts. From the best set a new picture proposes what might be added, exchanged or left out, until nothing better is
+found. All fits advance together: every step of all of them is two batched calls.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.diagnose.traces.frame import Frame, part_of
+from gapless.diagnose.traces.picture import (
+    INDEPENDENT,
+    Picture,
+    Scores,
+    Subset,
+    Sums,
+    ends,
+    look,
+    make_picture,
+    real_level,
+)
+
+STEPS = 5  # Gauss-Newton steps of the first fits at most
+FEWER_STEPS = 2  # of later ones, which begin near the best
+SHARES = (1.0, 0.5, 0.2)  # of each step that are tried
+SINGLES = 3  # dimensions that are fitted alone after the first look
+PAIRS = 4  # pairs that are fitted with them
+ELSEWHERE = 2  # of them that also begin elsewhere
+AGAIN = 3  # new sets that are fitted after each further look
+LOOKS = 2  # at most, besides the first
+PER_DIMENSION = 6.0  # nats that a dimension must be worth to be proposed
+ENOUGH = 2.0  # nats: a step that gains less is the last
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A set of dimensions after a real fit.
+
+    Attributes:
+        subset: The dimensions.
+        parts: (num_windows,) score of each window under the fit to the other half [nats].
+        halves: The points that suit the two halves of the windows.
+        levels: (num_windows, num_measurements) mean square residual in units of noise, plus 1, on the other half.
+        residual: (num_windows, num_steps, num_measurements) residuals behind them, in units of noise.
+    """
+
+    subset: Subset
+    parts: Array
+    halves: tuple[Array, Array]
+    levels: Array
+    residual: Array
+
+    @property
+    def total(self) -> float:
+        """Its score [nats]."""
+        return float(self.parts.sum())
+
+    @property
+    def point(self) -> Array:
+        """The middle between the fits to both halves."""
+        return (self.halves[0] + self.halves[1]) / 2
+
+    @property
+    def worth(self) -> float:
+        """Its score less what its dimensions cost where sets are proposed [nats]."""
+        return self.total - PER_DIMENSION * len(self.subset)
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """A fit under way: of a set, to one half.
+
+    Attributes:
+        subset: The dimensions.
+        half: Which half.
+        free: Entries of a point that may move.
+        tries: (num_tries, num_entries) points to be evaluated next.
+        point: (num_entries,) the best so far.
+        residual: (num_windows, num_steps, num_measurements) there.
+        cost: There [nats].
+        done: Whether it goes on.
+    """
+
+    subset: Subset
+    half: int
+    free: NDArray[np.intp]
+    tries: Array
+    point: Array
+    residual: Array
+    cost: float = np.inf
+    done: bool = False
+
+
+class Trials:
+    """Fits of one set of measured windows."""
+
+    def __init__(self, frame: Frame, measured: Array, first: Picture | None = None) -> None:
+        """Prepares fits of (num_windows, num_steps + 1, num_measurements) readings."""
+        self.frame, self.measured = frame, measured
+        self.done: dict[Subset, Trial] = {}
+        self._first = first
+        self._here = [np.flatnonzero(frame.fold == half) for half in (0, 1)]
+        self._parts = [part_of(frame, here) for here in self._here]
+
+    def run(self, tell: Tell | None = None) -> tuple[Trial, ...]:
+        """Returns every set that was fitted, the best first."""
+        scores = self._scores(self._first or look(self.frame))
+        _say(tell, 0.2)
+        alone, pairs = ([subset for subset in scores.subsets if len(subset) == size] for size in (1, 2))
+        self._fit([(), *_best(scores, alone, SINGLES)], scores, STEPS)
+        _say(tell, 0.4)
+        main = self.best().subset
+        told = [pair for pair in pairs if set(main) & set(pair)]
+        self._fit(list(dict.fromkeys([*_best(scores, pairs, 2), *_best(scores, told, PAIRS)])), scores, FEWER_STEPS)
+        for number in range(LOOKS):
+            _say(tell, 0.6 + 0.2 * number)
+            best = self.best()
+            scores = self._scores(self._look(best.point))
+            self._fit(self._proposed(scores, best.subset), scores, FEWER_STEPS, best.point)
+            if self.best() is best:
+                break
+        return tuple(sorted(self.done.values(), key=lambda trial: -trial.total))
+
+    def best(self) -> Trial:
+        """Returns the set that is worth most."""
+        return max(self.done.values(), key=lambda trial: trial.worth)
+
+    def _proposed(self, scores: Scores, best: Subset) -> list[Subset]:
+        """Returns the best set without one dimension, again where it was fitted from elsewhere, and new ones near it.
+
+        New ones have one dimension more or one exchanged; those that look best are chosen.
+        """
+        apart = [(len(set(subset) - set(best)), len(set(best) - set(subset)), subset) for subset in scores.subsets]
+        fewer = [subset for more, less, subset in apart if subset and (more, less) == (0, 1)]
+        near = [subset for more, less, subset in apart if more == 1 and less <= 1 and subset not in self.done]
+        return [*fewer, *_best(scores, near, AGAIN)]
+
+    def _look(self, point: Array) -> Picture:
+        """Returns the picture about a point, by steps to one side."""
+        entries = np.arange(len(point))
+        moved, width = ends(self.frame, point, entries)
+        shown = self.frame.residuals(self.frame.predict(np.concatenate([point[None], moved])), self.measured)
+        return make_picture(self.frame, point, entries, (shown[0] - shown[1:]) / width[:, None, None, None])
+
+    def _scores(self, picture: Picture) -> Scores:
+        predicted = self.frame.predict(picture.point[None]) if picture.point.any() else self.frame.written[None]
+        return Sums(picture, picture.from_written(self.frame.residuals(predicted, self.measured)[0])).scores()
+
+    def _fit(self, subsets: Sequence[Subset], scores: Scores, num_steps: int, *starts: Array) -> None:
+        """Fits sets to each half, from the best of some points, and judges them on the other.
+
+        The first sets of two also begin where the best dimension alone does not lead: there its values are bent to
+        stand in for the other one's.
+        """
+        main = self.best().subset if self.done else ()
+        wanted = [(subset, ()) for subset in subsets]
+        twos = [subset for subset in subsets if len(subset) == 2 and len(main) == 1 and main[0] in subset]
+        wanted += [(subset, main) for subset in twos[:ELSEWHERE]]
+        fits = [self._begun(subset, half, scores, starts, apart) for subset, apart in wanted for half in (0, 1)]
+        fits = self._evaluated(fits)
+        for _ in range(num_steps):
+            fits = self._evaluated(self._aimed(fits))
+            if all(fit.done for fit in fits):
+                break
+        for first, second in zip(fits[::2], fits[1::2], strict=True):
+            trial = self._judged(first.subset, (first.point, second.point))
+            if trial.subset not in self.done or trial.total > self.done[trial.subset].total:
+                self.done[trial.subset] = trial
+
+    def _begun(self, subset: Subset, half: int, scores: Scores, starts: Sequence[Array], apart: Subset) -> _Fit:
+        """Returns a fit that begins at whatever is known: by the picture, of smaller sets, with limits that bite."""
+        columns, zero = self.frame.columns, np.zeros(len(self.frame.typical))
+        free = np.concatenate([columns[d] for d in subset]) if subset else np.zeros(0, np.intp)
+        smaller = [trial for trial in self.done.values() if set(trial.subset) <= set(subset) and trial.subset]
+        smaller = [trial for trial in smaller if not apart or not set(apart) & set(trial.subset)]
+        seen = scores.fits[scores.subsets.index(subset)]
+        tries = [zero, seen, 0.5 * seen, *starts, *(trial.halves[half] for trial in smaller)]
+        tries += [base + limited for base in _base(smaller, half, zero) for limited in self.frame.saturated]
+        points = np.clip(_only(np.stack(tries), free), *self.frame.bounds)
+        return _Fit(subset, half, free, np.unique(points, axis=0), zero, self._parts[half].written)
+
+    def _evaluated(self, fits: list[_Fit]) -> list[_Fit]:
+        """Returns fits at the best of the points that they try; those that gain too little are done."""
+        residuals = self._residuals([(fit.half, fit.tries) for fit in fits if not fit.done])
+        found: list[_Fit] = []
+        for fit in fits:
+            if fit.done:
+                found.append(fit)
+                continue
+            left = next(residuals)
+            cost = 0.5 * INDEPENDENT * np.log(real_level(self._parts[fit.half], left)).sum(axis=(1, 2))
+            cost += 0.5 * np.sum((fit.tries / self.frame.typical) ** 2, axis=1)
+            k = int(np.argmin(cost))
+            done = cost[k] > fit.cost - ENOUGH or not len(fit.free)
+            if cost[k] < fit.cost:
+                fit = replace(fit, point=fit.tries[k], residual=left[k], cost=float(cost[k]))
+            found.append(replace(fit, done=bool(done)))
+        return found
+
+    def _aimed(self, fits: list[_Fit]) -> list[_Fit]:
+        """Returns fits that try shares of the way to where the slopes at their points lead."""
+        going = [fit for fit in fits if not fit.done]
+        moves = [ends(self.frame, fit.point, fit.free) for fit in going]
+        shown = self._residuals([(fit.half, moved) for fit, (moved, _) in zip(going, moves, strict=True)])
+        aims: dict[int, Array] = {}
+        for fit, (_, width), moved in zip(going, moves, shown, strict=True):
+            change = (fit.residual - moved) / width[:, None, None, None]
+            picture = make_picture(self._parts[fit.half], fit.point, fit.free, change)
+            aims[id(fit)] = Sums(picture, picture.from_written(fit.residual)).fit(fit.free)
+        return [
+            fit
+            if fit.done
+            else replace(fit, tries=np.stack([fit.point + s * (aims[id(fit)] - fit.point) for s in SHARES]))
+            for fit in fits
+        ]
+
+    def _residuals(self, asked: Sequence[tuple[int, Array]]) -> Iterator[Array]:
+        """Yields the residuals of (num_points, num_entries) points on the windows of a half, for each question."""
+        if not asked:
+            return
+        shown = self.frame.predict_parts([(points, self._here[half]) for half, points in asked])
+        for (half, _), predicted in zip(asked, shown, strict=True):
+            yield self._parts[half].residuals(predicted, self.measured[self._here[half]])
+
+    def _judged(self, subset: Subset, halves: tuple[Array, Array]) -> Trial:
+        """Returns a trial: each half under the point that suits the other."""
+        residual = np.zeros((len(self.measured), self.measured.shape[1] - 1, self.measured.shape[2]))
+        answers = self._residuals([(half, halves[1 - half][None]) for half in (0, 1)])
+        for here, left in zip(self._here, answers, strict=True):
+            residual[here] = left[0]
+        levels = real_level(self.frame, residual[None])[0]
+        return Trial(subset, -0.5 * INDEPENDENT * np.log(levels).sum(axis=1), halves, levels, residual)
+
+
+def _base(smaller: Sequence[Trial], half: int, zero: Array) -> list[Array]:
+    """Returns where limits are tried: as written, and where the best smaller set has led."""
+    best = max(smaller, key=lambda trial: trial.worth, default=None)
+    return [zero] if best is None else [zero, best.halves[half]]
+
+
+def _only(points: Array, free: NDArray[np.intp]) -> Array:
+    """Returns points with all entries but some as written."""
+    kept = np.zeros_like(points)
+    kept[..., free] = points[..., free]
+    return kept
+
+
+def _best(scores: Scores, subsets: Sequence[Subset], count: int) -> list[Subset]:
+    worth = {subset: scores.totals[k] - PER_DIMENSION * len(subset) for k, subset in enumerate(scores.subsets)}
+    return sorted(subsets, key=lambda subset: -worth[subset])[:count]
+
+
+def _say(tell: Tell | None, done: float) -> None:
+    if tell is not None:
+        tell(done)
