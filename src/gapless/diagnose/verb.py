@@ -60,6 +60,8 @@ def diagnose(
     evidence = found.evidence
     outcomes = weigh_outcomes(evidence.episodes)
     refusal = found.refusal or _why_not(evidence)
+    if outcomes is None and not len(suspects(evidence)):
+        raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     if refusal is not None and outcomes is None:
         return _kept(evidence, _undecided(evidence, refusal, seed), policy)
     traces = None if refusal is not None else read_traces(evidence, seed, progress)
@@ -133,7 +135,7 @@ def _try_policy(
 def _why_not(evidence: Evidence) -> str | None:
     """Returns why the signals of these logs say nothing, or None."""
     if not len(suspects(evidence)):
-        return "no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto"
+        return "no parameter to judge signals by: list some under `parameters` in gapless.yaml, or write auto"
     windows = cut(evidence.project, evidence.tracks, WINDOW_S)
     if len(windows) < MIN_WINDOWS:
         return (

@@ -1,12 +1,13 @@
+import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import DiagnoseResult
-from gapless.diagnose.subsets import Losses
-from gapless.diagnose.verb import diagnose, weigh
+from gapless.diagnose.traces import read
+from gapless.diagnose.traces.belief import Calibration
+from gapless.diagnose.verb import diagnose
 from unit.identify.realities import ANGLE, NOISE, write_reality
 
 PLANTED = {
@@ -14,6 +15,11 @@ PLANTED = {
     "actuator": {"actuator/motor/gain": 0.7},
     "sensor": {"measurement/q/bias": 0.08},
 }
+
+
+@pytest.fixture(autouse=True)
+def _rehearsed_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "rehearse", lambda *_: Calibration())
 
 
 def check_form(result: DiagnoseResult) -> None:
@@ -70,31 +76,45 @@ def test_a_project_without_parameters_is_refused(tmp_path: Path) -> None:
         diagnose(tmp_path)
 
 
-def losses(alone: dict[str, float], without: dict[str, float], full: float) -> Losses:
-    one = np.ones(20)
-    return Losses(
-        none=10 * one,
-        alone={d: value * one for d, value in alone.items()},  # type: ignore[misc]
-        without={d: value * one for d, value in without.items()},  # type: ignore[misc]
-        full=full * one,
-        noise_before=5.0,
-        noise_after=1.0,
-    )
+def test_two_planted_causes_are_both_found(tmp_path: Path) -> None:
+    both = {**PLANTED["latency"], **PLANTED["sensor"]}
+    result = diagnose(write_reality(tmp_path, both))
+    check_form(result)
+    assert {cause.dimension for cause in result.causes[:2]} == {"latency", "sensor"}
+    assert all(cause.probability > 0.5 for cause in result.causes[:2])
+    assert all(cause.probability < 0.5 for cause in result.causes[2:])
+    assert {moment.dimension for moment in result.moments} == {"latency", "sensor"}
+    assert all(moment.with_it < moment.without for moment in result.moments)
 
 
-def test_shares_have_their_closed_form() -> None:
-    # Gap 10 - 2 = 8. Actuator: alone (10 - 4)/8 = 0.75, needed (9 - 2)/8 = 0.875, share their mean 0.8125.
-    found, groups = weigh(
-        losses({"actuator": 4.0, "latency": 10.0}, {"actuator": 9.0, "latency": 2.0}, 2.0), np.random.default_rng(0)
-    )
-    assert [(c.dimension, c.probability) for c in found] == [("actuator", 1.0), ("latency", 0.0)]
-    assert found[0].share == pytest.approx(0.8125)
-    assert groups == ()
+def test_outcomes_alone_point_at_a_condition(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {}, num_logs=24, duration_s=0.1)
+    for k, log in enumerate(sorted((folder / "logs").glob("*.csv"))):
+        dim = k % 2 == 0
+        outcome = {"outcome": "failure", "failed_in": "approach"} if dim else {"outcome": "success"}
+        log.with_suffix(".json").write_text(
+            json.dumps({**outcome, "conditions": {"light": "dim" if dim else "bright"}})
+        )
+    result = diagnose(folder)
+    assert result.causes[0].dimension == "visual"
+    assert result.causes[0].probability > 0.5
+    assert result.no_gap.probability < 0.5
+    assert {(rate.value, rate.runs, rate.failures) for rate in result.conditions} == {
+        ("dim", 12, 12),
+        ("bright", 12, 0),
+    }
 
 
-def test_what_either_explains_alone_is_ambiguous() -> None:
-    found, groups = weigh(
-        losses({"actuator": 2.0, "latency": 2.0}, {"actuator": 2.0, "latency": 2.0}, 2.0), np.random.default_rng(0)
-    )
-    assert groups == (("actuator", "latency"),)
-    assert [c.probability for c in found] == [0.4, 0.4]
+def test_a_policy_needs_a_task(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--policy needs a task"):
+        diagnose(write_reality(tmp_path, {}, num_logs=2), policy=tmp_path / "policy.npz")
+
+
+def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(read, "rehearse", lambda *_: calls.append(1) or Calibration(num_cases=1))
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
+    assert diagnose(folder) == diagnose(folder)
+    assert len(calls) == 1
+    kept = list((folder / ".gapless" / "calibration").glob("*.json"))
+    assert [json.loads(path.read_text())["num_cases"] for path in kept] == [1]

@@ -7,9 +7,9 @@ more so the more even the best set leaves unexplained; and each further dimensio
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
-from scipy.optimize import minimize
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
@@ -17,6 +17,7 @@ from gapless.diagnose.traces.trials import PER_DIMENSION, Trial
 
 NOISE_LEVEL = float(np.log(2.0))  # mean logarithm of the levels where only noise is left
 SURE = 0.995  # no probability is further from a half than this: cases that were never rehearsed exist
+FACTORS = (1.0, 0.5, 0.7, 1.4, 2.0, 3.0, 5.0, 8.0)  # by which the values found on other robots may be off
 TRUST = 10.0  # how many cases the values found on other robots count for
 
 
@@ -125,16 +126,22 @@ def calibrate(cases: Sequence[Rehearsed], dimensions: Sequence[Dimension], known
         known: Values found on other robots; they count as much as `TRUST` cases.
     """
     rows = [_Case.of(trials, dimensions, truth) for trials, truth in cases]
-    centre = np.log([known.temperature, known.price, known.doubt])
 
-    def cost(logs: Array) -> float:
-        tried = Calibration(*np.exp(np.clip(logs, -5.0, 8.0)))
-        return sum(_surprise(row, tried) for row in rows) + 0.5 * TRUST * float(np.sum((logs - centre) ** 2))
+    def cost(factors: tuple[float, ...]) -> float:
+        tried = Calibration(known.temperature * factors[0], known.price * factors[1], known.doubt * factors[2])
+        return sum(_surprise(row, tried) for row in rows) + 0.5 * TRUST * float(np.sum(np.log(factors) ** 2))
 
-    found = np.exp(minimize(cost, centre, method="Nelder-Mead", options={"maxiter": 300, "xatol": 1e-2}).x)
+    hotter, dearer, warier = min(product(FACTORS, FACTORS[:-2], FACTORS[:-2]), key=cost)  # it has plateaus: no slopes
     left = np.array([row.strangeness for row in rows])
     strange = max(known.strange, float(np.quantile(left, 0.9)) + known.strange_width) if len(left) else known.strange
-    return Calibration(float(found[0]), float(found[1]), float(found[2]), strange, known.strange_width, len(rows))
+    return Calibration(
+        known.temperature * hotter,
+        known.price * dearer,
+        known.doubt * warier,
+        strange,
+        known.strange_width,
+        len(rows),
+    )
 
 
 def _surprise(case: _Case, calibration: Calibration) -> float:

@@ -1,7 +1,8 @@
 """What may be wrong in a model, and how far such values typically are off on real robots."""
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import mujoco
@@ -62,6 +63,7 @@ BIASES = {"rad": Severity("amount", 0.015, 0.12), "m": Severity("amount", 0.004,
 OTHER = Severity("range", 0.15, 0.5)
 LIMIT = Severity("amount", 0.1, 0.6)  # of the peak effort in the logs, cut off
 CUTS = (0.1, 0.25, 0.45)
+FAR_ABOVE = 3.0  # times the peak effort: a limit there never acts
 
 
 def field_of(target: str) -> str:
@@ -94,7 +96,17 @@ def suspects(evidence: Evidence) -> ParameterSpace:
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _bodies(model) + _surfaces(evidence)
     wanted = [path for path in dict.fromkeys(paths) if not _is_left_out(path)]
-    return ParameterSpace(tuple(p for path in wanted for p in _parameter(evidence, path)))
+    peaks = peak_efforts(evidence)
+    return ParameterSpace(tuple(_near(p, peaks) for path in wanted for p in _parameter(evidence, path)))
+
+
+def _near(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
+    """Returns a limit with bounds about the peak effort in the logs; one far above it acts like none."""
+    peak = peaks.get(parameter.target.split("/")[1], 0.0)
+    if field_of(parameter.target) != "limit" or peak <= 0.0:
+        return parameter
+    most = min(parameter.nominal, FAR_ABOVE * peak)
+    return replace(parameter, nominal=most, low=min(0.2 * peak, 0.5 * most), high=most)
 
 
 def _is_left_out(path: str) -> bool:
@@ -168,7 +180,7 @@ class Severities:
         """Reads how large efforts are in the logs: a limit shows only where it is below them."""
         self.space = space
         self._scaling = Scaling.of(space)
-        self._peaks = peak_efforts(evidence)
+        self.peaks = peak_efforts(evidence)
         self.nominal = self._scaling.unit(space.nominal)
 
     @property
@@ -225,7 +237,7 @@ class Severities:
         parameter, severity = self.space.parameters[k], self._severity(k)
         if field_of(parameter.target) == "limit":
             name = parameter.target.split("/")[1]
-            peak = max(self._peaks.values(), default=1.0) if name == "*" else self._peaks.get(name, parameter.nominal)
+            peak = max(self.peaks.values(), default=1.0) if name == "*" else self.peaks.get(name, parameter.nominal)
             return float(np.clip((1.0 - size) * peak, parameter.low, parameter.high))
         tries = [self._value(k, severity, size, side) for side in (sign, -sign)]
         inside = [value for value in tries if parameter.low <= value <= parameter.high]
