@@ -167,9 +167,21 @@ def excite(
 
 
 @app.command()
-def diagnose(directory: Directory, seed: Seed = 0, json: Json = None) -> None:
-    """Which dimension causes the gap, how sure are we, what to do next?"""
-    result = _with_progress(verbs.diagnose, directory, seed=seed)
+def diagnose(
+    directory: Directory,
+    policy: Annotated[
+        Path | None,
+        typer.Option(metavar="POLICY.npz", help="policy whose real runs are in the logs: how it fails speaks as well"),
+    ] = None,
+    seed: Seed = 0,
+    json: Json = None,
+) -> None:
+    """Which dimension causes the gap, how sure are we, what to do next?
+
+    The first time for a model it rehearses on simulated cases of that model (a minute or two), and keeps what it
+    learned in the project.
+    """
+    result = _with_progress(verbs.diagnose, directory, policy=policy, seed=seed)
     show.show_diagnose(out(json), result)
     write_json(result, json)
 

@@ -17,6 +17,8 @@ from gapless.core.results import (
     TrainResult,
 )
 
+MOMENTS = 6  # stretches of logs that a diagnosis names
+
 
 def show_notes(console: Console, result: NewResult | CheckResult) -> None:
     """Prints notes, one line each."""
@@ -127,13 +129,18 @@ def show_diagnose(console: Console, result: DiagnoseResult) -> None:
     """Prints the causes, evidence and advice."""
     rows = table("cause", ">probability", ">share of the gap", ">95 % interval")
     for c in result.causes:
-        rows.add_row(c.dimension, f"{c.probability:.2f}", f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}")
+        spread = f"{c.low:.2f} .. {c.high:.2f}" if c.high > 0 else "-"
+        rows.add_row(c.dimension, f"{c.probability:.2f}", f"{c.share:.2f}" if c.high > 0 else "-", spread)
     console.print(rows)
     console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:
         console.print(f"cannot be told apart from these logs: {', '.join(group)}")
     for text in result.evidence:
         console.print(f"  {text}", markup=False, soft_wrap=True)
+    for m in result.moments[:MOMENTS]:
+        where = f"{m.log} at {m.time_s:.1f} s, {m.column}"
+        change = f"off by {m.without:.1f} times the noise without {m.dimension}, {m.with_it:.1f} with it"
+        console.print(f"  look at {where}: {change}", markup=False, soft_wrap=True)
     for advice in result.advice:
         console.print(f"next: gapless {advice.verb}: {advice.text}", markup=False, soft_wrap=True)
 

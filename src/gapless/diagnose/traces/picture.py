@@ -19,7 +19,7 @@ from gapless.tracks.track import difference
 STEP = 0.4  # finite differences, as shares of the typical severity
 INDEPENDENT = 4.0  # readings of a window and column that count as independent
 ROUNDS = 3  # of weighting
-MOST = 3  # dimensions that are asked about together
+MOST = 4  # dimensions that are asked about together
 Subset = tuple[Dimension, ...]
 
 

@@ -25,14 +25,15 @@ from gapless.diagnose.traces.picture import (
     real_level,
 )
 
-STEPS = 5  # Gauss-Newton steps of the first fits at most
+STEPS = 8  # Gauss-Newton steps of the first fits at most
 FEWER_STEPS = 2  # of later ones, which begin near the best
 SHARES = (1.0, 0.5, 0.2)  # of each step that are tried
+SEVERITIES = (-1.5, -0.7, 0.7, 1.5)  # of each value of a dimension at which its fit may begin, in typical ones
 SINGLES = 3  # dimensions that are fitted alone after the first look
 PAIRS = 4  # pairs that are fitted with them
 ELSEWHERE = 2  # of them that also begin elsewhere
 AGAIN = 3  # new sets that are fitted after each further look
-LOOKS = 2  # at most, besides the first
+LOOKS = 4  # at most, besides the first
 PER_DIMENSION = 6.0  # nats that a dimension must be worth to be proposed
 ENOUGH = 2.0  # nats: a step that gains less is the last
 Tell = Callable[[float], None]
@@ -119,7 +120,7 @@ class Trials:
         told = [pair for pair in pairs if set(main) & set(pair)]
         self._fit(list(dict.fromkeys([*_best(scores, pairs, 2), *_best(scores, told, PAIRS)])), scores, FEWER_STEPS)
         for number in range(LOOKS):
-            _say(tell, 0.6 + 0.2 * number)
+            _say(tell, 0.6 + 0.1 * number)
             best = self.best()
             scores = self._scores(self._look(best.point))
             self._fit(self._proposed(scores, best.subset), scores, FEWER_STEPS, best.point)
@@ -155,13 +156,14 @@ class Trials:
     def _fit(self, subsets: Sequence[Subset], scores: Scores, num_steps: int, *starts: Array) -> None:
         """Fits sets to each half, from the best of some points, and judges them on the other.
 
-        The first sets of two also begin where the best dimension alone does not lead: there its values are bent to
-        stand in for the other one's.
+        Dimensions alone also begin at typical severities of each value. The first sets of two also begin where the
+        best dimension alone does not lead: there its values are bent to stand in for the other one's.
         """
         main = self.best().subset if self.done else ()
         wanted = [(subset, ()) for subset in subsets]
         twos = [subset for subset in subsets if len(subset) == 2 and len(main) == 1 and main[0] in subset]
         wanted += [(subset, main) for subset in twos[:ELSEWHERE]]
+        wanted += [(subset, subset) for subset in subsets if len(subset) == 1 and subset not in self.done]
         fits = [self._begun(subset, half, scores, starts, apart) for subset, apart in wanted for half in (0, 1)]
         fits = self._evaluated(fits)
         for _ in range(num_steps):
@@ -182,6 +184,8 @@ class Trials:
         seen = scores.fits[scores.subsets.index(subset)]
         tries = [zero, seen, 0.5 * seen, *starts, *(trial.halves[half] for trial in smaller)]
         tries += [base + limited for base in _base(smaller, half, zero) for limited in self.frame.saturated]
+        if subset and apart == subset:
+            tries = [size * entry for entry in self.frame.typical * np.eye(len(zero))[free] for size in SEVERITIES]
         points = np.clip(_only(np.stack(tries), free), *self.frame.bounds)
         return _Fit(subset, half, free, np.unique(points, axis=0), zero, self._parts[half].written)
 
