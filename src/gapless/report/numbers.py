@@ -54,6 +54,13 @@ def span(low: float | None, high: float | None) -> str:
     return DASH if low_text == high_text == DASH else f"[{low_text}, {high_text}]"
 
 
+def stretch(start_s: float | None, duration_s: float | None) -> str:
+    """Returns a stretch of time in seconds, from and to, by hundredths: `12.50 \u2013 13.00`."""
+    if start_s is None or duration_s is None or not (known(start_s) and known(duration_s)):
+        return DASH
+    return f"{start_s:.2f} {DASH} {start_s + duration_s:.2f}"
+
+
 def percent(share: float | None) -> str:
     """Returns a share as whole percent: `41 %`."""
     return f"{100 * share:.0f} %".replace("-", _MINUS) if share is not None and known(share) else DASH

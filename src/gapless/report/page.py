@@ -10,8 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gapless.core.results import Result
+from gapless.report import causes, plots, sections, svg
 from gapless.report import numbers as n
-from gapless.report import plots, sections, svg
 from gapless.report.headline import Badge, check_words, headline
 from gapless.report.next_steps import missing, next_steps
 from gapless.report.parts import Parts, collect
@@ -90,12 +90,18 @@ def _environment() -> Environment:
 
 
 def _causes(parts: Parts) -> dict[str, Any]:
-    if parts.diagnose is None:
-        return {"causes": (), "other_causes": (), "ambiguities": ()}
+    found = parts.diagnose
+    if found is None:
+        return {}
     return {
-        "causes": sections.cause_rows(parts.diagnose),
-        "other_causes": sections.other_rows(parts.diagnose),
-        "ambiguities": sections.ambiguities(parts.diagnose),
+        "causes": causes.cause_rows(found),
+        "other_causes": causes.other_rows(found),
+        "waterfall": causes.waterfall(found),
+        "left_over": causes.left_over(found),
+        "ambiguities": causes.ambiguities(found),
+        "moments": causes.moment_rows(found),
+        "num_more_moments": max(0, len(found.moments) - causes.MOST_MOMENTS),
+        "conditions": causes.condition_groups(found),
     }
 
 

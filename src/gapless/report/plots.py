@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -16,6 +17,16 @@ GLYPH_WIDTH, GLYPH_HEIGHT = 150.0, 22.0
 MOST_POINTS = 600
 LABELS = {"model": "model as written", "fitted": "fitted model"}
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+_ANCHORS = {0.0: "start", 1.0: "end"}  # of labels at the ends of an axis, so that they stay inside
+
+
+class Step(NamedTuple):
+    """One step of a waterfall: a share of the whole with its interval [1]."""
+
+    label: str
+    share: float
+    low: float
+    high: float
 
 
 def success_bar(label: str, interval: Interval, kind: str, target: float | None = None) -> Markup:
@@ -42,8 +53,7 @@ def percent_axis(target: float | None = None) -> Markup:
     """Returns the axis under success bars, with the target where there is one."""
     parts: list[Markup] = []
     for share in _SHARES:
-        anchor = {0.0: "start", 1.0: "end"}.get(share, "middle")
-        parts.append(svg.text(n.percent(share), svg.share_x(share), 12, anchor))
+        parts.append(svg.text(n.percent(share), svg.share_x(share), 12, _ANCHORS.get(share, "middle")))
     label = "Axis from 0 to 100 % success"
     if target is not None and n.known(target):
         anchor = "end" if target > 0.8 else "start" if target < 0.2 else "middle"
@@ -69,6 +79,29 @@ def share_glyph(label: str, share: float, low: float, high: float) -> Markup:
     if n.known(share):
         parts.append(svg.element("circle", cx=svg.share_x(share), cy=middle, r=4.5, class_="dot cause"))
     return svg.fluid(GLYPH_HEIGHT, f"{label}: share {n.percent_span(share, low, high)}", *parts)
+
+
+def waterfall(steps: Sequence[Step]) -> Markup:
+    """Returns the explained gap, what each cause takes from it, and what other causes are left with.
+
+    The whisker at the end of a step is where it may end: the interval of its share, from where the step begins.
+    """
+    row, bottom = 42.0, 42.0 * (len(steps) + 2)
+    parts = [svg.line(svg.share_x(share), 0, svg.share_x(share), bottom, "grid") for share in _SHARES]
+    parts += [_bar(1.0, 20, 16, "bar measured"), svg.text("the explained gap 100 %", 0, 14, class_="strong")]
+    left, words = 1.0, []
+    for index, step in enumerate(steps, start=1):
+        words.append(f"{step.label} {n.percent_span(step.share, step.low, step.high)}")
+        after = max(0.0, left - step.share) if n.known(step.share) else left
+        parts += _step_down(step, left, after, row * index, words[-1])
+        left = after
+    rest = left if all(n.known(step.share) for step in steps) else math.nan
+    words.append(f"left to other causes {n.percent(rest)}")
+    parts += _rest(rest, left, bottom - row, words[-1])
+    for share in _SHARES:
+        parts.append(svg.text(n.percent(share), svg.share_x(share), bottom + 13, _ANCHORS.get(share, "middle")))
+    label = f"The explained gap by cause, 100 % in all: {n.listed(words)}"
+    return svg.fluid(bottom + 18, label, *parts, class_="fluid waterfall")
 
 
 def interval_glyph(parameter: FittedParameter) -> Markup:
@@ -164,14 +197,46 @@ def _columns(curve: Sequence[tuple[int, float]]) -> tuple[list[float], list[floa
     return [float(step) for step, _ in curve], [rate for _, rate in curve]
 
 
-def _bar(share: float, y: float, height: float, class_: str) -> Markup:
-    return svg.element("rect", x=0, y=y, width=svg.share_x(share), height=height, rx=2, class_=class_)
+def _bar(share: float, y: float, height: float, class_: str, start: float = 0.0) -> Markup:
+    return svg.element(
+        "rect", x=svg.share_x(start) if start else 0, y=y, width=svg.share_x(share), height=height, rx=2, class_=class_
+    )
 
 
 def _whisker(low: float, high: float, middle: float, half: float) -> Markup:
     ends = (svg.share_x(low), svg.share_x(high))
     caps = [svg.line(end, middle - half, end, middle + half, "whisker") for end in ends]
     return Markup("").join([svg.line(ends[0], middle, ends[1], middle, "whisker"), *caps])
+
+
+def _step_down(step: Step, before: float, after: float, top: float, words: str) -> list[Markup]:
+    """Draws one step of a waterfall from `before` down to `after`, under its words."""
+    parts = [svg.line(svg.share_x(before), top - 6, svg.share_x(before), top + 36, "link")]
+    anchor, place = ("end", before) if after > 0.5 else ("start", after)
+    parts.append(svg.text(words, svg.share_x(place), top + 14, anchor, "strong"))
+    if n.known(step.share):
+        parts.append(_bar(before - after, top + 20, 16, "bar cause", after))
+    if n.known(step.low) and n.known(step.high):
+        parts += _thin_whisker(before - step.high, before - step.low, top + 28)
+    return parts
+
+
+def _rest(rest: float, left: float, top: float, words: str) -> list[Markup]:
+    """Draws what is left at the end of a waterfall; nothing but words where it is unknown."""
+    parts = [svg.line(svg.share_x(left), top - 6, svg.share_x(left), top + 36, "link")]
+    if n.known(rest) and rest > 0:
+        parts.append(_bar(rest, top + 20, 16, "bar other"))
+    return [*parts, svg.text(words, 0, top + 14, class_="strong")]
+
+
+def _thin_whisker(low: float, high: float, middle: float) -> list[Markup]:
+    """Draws an interval on [0, 1], to be seen on bars too, without a cap where it goes on beyond an end."""
+    lines = [(low, high, 0.0), *((end, end, 5.0) for end in (low, high) if 0.0 <= end <= 1.0)]
+    return [
+        svg.line(svg.share_x(start), middle - half, svg.share_x(stop), middle + half, class_)
+        for class_ in ("halo", "whisker thin")
+        for start, stop, half in lines
+    ]
 
 
 def _interval(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:

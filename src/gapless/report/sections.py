@@ -1,4 +1,4 @@
-"""The middle of the page: causes, fitted parameters, predictions and training, ready to print."""
+"""The middle of the page: fitted parameters, predictions and training, ready to print."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,21 +6,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from gapless.core.distribution import Range
-from gapless.core.results import DiagnoseResult, Drift, FittedParameter, IdentifyResult, Trace, TrainResult
+from gapless.core.results import Drift, FittedParameter, IdentifyResult, Trace, TrainResult
 from gapless.report import numbers as n
 from gapless.report import plots
 from gapless.report.parts import Parts
-
-
-@dataclass(frozen=True)
-class CauseRow:
-    """One row of the causes: its name, how probable it is, and its share of the gap."""
-
-    name: str
-    bar: Markup
-    probability: str
-    glyph: Markup | None
-    share: str
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class TermRow:
     targets: str
     saved: str
     score: str
-    stayed: str
+    kept: str
 
 
 @dataclass(frozen=True)
@@ -82,34 +71,6 @@ class RangeRow:
     centre: str
     glyph: Markup
     reason: str
-
-
-def cause_rows(diagnose: DiagnoseResult) -> tuple[CauseRow, ...]:
-    """Returns the dimensions, most probable first."""
-    return tuple(
-        CauseRow(
-            cause.dimension,
-            plots.probability_bar(cause.dimension, cause.probability),
-            n.probability(cause.probability),
-            plots.share_glyph(cause.dimension, cause.share, cause.low, cause.high),
-            n.percent_span(cause.share, cause.low, cause.high),
-        )
-        for cause in diagnose.causes
-    )
-
-
-def other_rows(diagnose: DiagnoseResult) -> tuple[CauseRow, ...]:
-    """Returns the two explanations that are no dimension: something unmodelled, and no gap at all."""
-    others = {"unmodelled": diagnose.unmodelled.probability, "no gap": diagnose.no_gap.probability}
-    return tuple(
-        CauseRow(name, plots.probability_bar(name, value, "other"), n.probability(value), None, n.DASH)
-        for name, value in others.items()
-    )
-
-
-def ambiguities(diagnose: DiagnoseResult) -> tuple[str, ...]:
-    """Returns what the logs cannot tell apart, as sentences."""
-    return tuple(f"These logs cannot tell {n.listed(group)} apart." for group in diagnose.ambiguous)
 
 
 def parameter_rows(identify: IdentifyResult) -> tuple[ParameterRow, ...]:
@@ -151,9 +112,9 @@ def drift_rows(identify: IdentifyResult) -> tuple[DriftRow, ...]:
 
 
 def term_rows(identify: IdentifyResult) -> tuple[TermRow, ...]:
-    """Returns the terms that were tried: those that stayed first, then by what they saved."""
+    """Returns the terms that were tried: those that were kept first, then by what they saved."""
     return tuple(
-        TermRow(", ".join(t.targets), n.percent(t.saving), n.number(t.score), "stayed" if t.kept else "left out")
+        TermRow(", ".join(t.targets), n.percent(t.saving), n.number(t.score), "kept" if t.kept else "left out")
         for t in sorted(identify.tried, key=lambda t: (not t.kept, -t.saving))
     )
 

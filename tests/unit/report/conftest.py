@@ -12,6 +12,7 @@ from gapless.core.results import (
     Cause,
     CheckResult,
     ColumnError,
+    ConditionRate,
     DiagnoseResult,
     Drift,
     EvaluateResult,
@@ -27,6 +28,7 @@ from gapless.core.results import (
     Result,
     SampledParameter,
     Since,
+    TellingMoment,
     Trace,
     TrainResult,
 )
@@ -83,6 +85,15 @@ def make(text: str = "puck_x") -> dict[str, Result]:
         (("contact", "object"),),
         (Advice(text, text),),
         7,
+        unexplained=nan,
+        moments=(
+            TellingMoment(text, 12.5, 0.5, text, "contact", 8.44, 1.1),
+            TellingMoment(text, nan, 0.5, text, "contact", inf, nan),
+        ),
+        conditions=(
+            ConditionRate(text, text, 12, 9, 0.73, 0.46, 0.91, 0.98),
+            ConditionRate("light", text, 0, 0, nan, nan, nan, nan),
+        ),
     )
     ranges = (Range(text, "normal", 0.1, 0.5, 0.3, 0.05, text), Range("a/b/c", "fixed", 1.0, 1.0, 1.0))
     randomize = RandomizeResult((ID,), ranges, text, 7)

@@ -15,7 +15,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
-from gapless.core.results import IdentifyResult, LoopResult, NewResult, Result, TriedTerm
+from gapless.core.results import IdentifyResult, LoopResult, NewResult, RandomizeResult, Result, TriedTerm
 from gapless.report import render_page
 
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
@@ -132,9 +132,25 @@ def test_terms_that_were_tried_are_shown_with_what_they_saved(make: Make) -> Non
     tried = (TriedTerm(("world/tilt/x",), False, 0.031, 1.2), TriedTerm(("body/arm/length",), True, 0.31, 15.7))
     page = render({"identify": replace(identify, tried=tried)})
     assert "2 further terms were tried" in page
+    assert '<th scope="col">Kept?</th></tr>' in page
     assert page.index("body/arm/length") < page.index("world/tilt/x</td>")
-    assert '<td class="num">31 %</td><td class="num">15.7</td><td>stayed</td>' in page
+    assert '<td class="num">31 %</td><td class="num">15.7</td><td>kept</td>' in page
     assert "further terms" not in render({"identify": replace(identify, tried=())})
+
+
+def test_ranges_that_were_not_written_have_no_line(make: Make) -> None:
+    ranges = make()["randomize"]
+    assert isinstance(ranges, RandomizeResult)
+    assert "Ranges: <code>puck_x</code>" in render({"randomize": ranges})
+    assert "Ranges:" not in render({"randomize": replace(ranges, path="")})
+
+
+def test_every_table_scrolls_in_its_own_box_and_headers_wrap(make: Make) -> None:
+    page = render(make())
+    boxed = re.findall(r'<div class="scroll" tabindex="0" role="region" aria-label="[^"]+">\s*<table', page)
+    assert len(boxed) == page.count("<table") > 5
+    assert re.search(r"\.scroll \{[^}]*overflow-x: auto", page)
+    assert not re.search(r"(thead th|th\.num[^{]*) \{[^}]*nowrap", page)
 
 
 def test_overlapping_intervals_show_no_improvement(make: Make) -> None:
