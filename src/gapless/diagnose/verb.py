@@ -9,6 +9,7 @@ import numpy as np
 import gapless
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
+from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
@@ -23,11 +24,13 @@ from gapless.diagnose.traces.suspects import Severities, suspects
 from gapless.diagnose.verdict import judge
 from gapless.diagnose.words import advice, trace_sentences
 from gapless.identify.fit import MIN_WINDOWS
-from gapless.learn.policy import load_policy
+from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.outcomes.records import OutcomeEvidence
 from gapless.outcomes.weigh import weigh_outcomes
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
+from gapless.project.load import load_project
+from gapless.project.records import Project
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.windows import cut
 from gapless.suspicion.examine import examine
@@ -56,6 +59,7 @@ def diagnose(
     Raises:
         InputError: If the project, its logs or the policy cannot be used.
     """
+    player = None if policy is None else _player(load_project(directory), policy)
     found = examine(gather(directory))
     evidence = found.evidence
     outcomes = weigh_outcomes(evidence.episodes)
@@ -65,7 +69,7 @@ def diagnose(
     if refusal is not None and outcomes is None:
         return _kept(evidence, _undecided(evidence, refusal, seed), policy)
     traces = None if refusal is not None else read_traces(evidence, seed, progress)
-    tried = None if policy is None else _try_policy(evidence, traces, policy, seed, progress)
+    tried = None if player is None else _try_policy(evidence, traces, player, seed, progress)
     verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
     sentences = [note.text for note in found.notes] + ([refusal] if refusal else [])
     sentences += trace_sentences(traces) if traces else []
@@ -99,19 +103,28 @@ class _Tried:
     sentences: tuple[str, ...]
 
 
-def _try_policy(
-    evidence: Evidence, traces: TraceEvidence | None, path: str | Path, seed: int, progress: Progress | None
-) -> _Tried | None:
-    """Returns what switching each dimension on does to a policy; None with too few real runs whose outcome is known.
+def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
+    """Returns a policy and the task that it plays, before anything that takes long.
 
     Raises:
         InputError: If there is no task, or the file is no policy.
     """
-    if evidence.project.task is None:
+    if project.task is None:
         raise InputError("--policy needs a task: name one in gapless.yaml (task: task.py:NAME)")
+    return load_policy(path), load_task(project)
+
+
+def _try_policy(
+    evidence: Evidence,
+    traces: TraceEvidence | None,
+    player: tuple[NetworkPolicy, Task],
+    seed: int,
+    progress: Progress | None,
+) -> _Tried:
+    """Returns what switching each dimension on in simulation does to a policy."""
     space = suspects(evidence)
     severities = Severities(evidence, space)
-    simulate = policy_simulator(evidence.project, load_policy(path), load_task(evidence.project), space)
+    simulate = policy_simulator(evidence.project, *player, space)
     dimensions = [d for d in space.dimensions if d != "numerics"]
     rng = np.random.default_rng([seed, 1])
 

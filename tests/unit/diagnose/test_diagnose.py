@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -112,9 +113,14 @@ def test_a_policy_needs_a_task(tmp_path: Path) -> None:
 
 def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(read, "rehearse", lambda *_: calls.append(1) or Calibration(num_cases=1))
-    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
+    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
     assert diagnose(folder) == diagnose(folder)
     assert len(calls) == 1
     kept = list((folder / ".gapless" / "calibration").glob("*.json"))
     assert [json.loads(path.read_text())["num_cases"] for path in kept] == [1]
+    other = tmp_path / "other"
+    shutil.copytree(folder, other, ignore=shutil.ignore_patterns(".gapless"))
+    assert diagnose(other).causes == diagnose(folder).causes
+    assert len(calls) == 1

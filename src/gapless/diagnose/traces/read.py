@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from gapless.diagnose.traces.moments import telling_moments
 from gapless.diagnose.traces.rehearse import rehearse
 from gapless.diagnose.traces.shares import Share, shares
 from gapless.diagnose.traces.trials import Trial, Trials
-from gapless.project.fingerprint import fingerprint
+from gapless.project.records import Project
 from gapless.sim.evidence import Evidence
 
 CALIBRATIONS = "calibration"  # in the catalogue's folder
@@ -70,24 +71,38 @@ def read_traces(evidence: Evidence, seed: int, progress: Progress | None) -> Tra
 
 
 def _calibration(frame: Frame, progress: Progress | None) -> Calibration:
-    """Returns the calibration of a model: kept from the first time, or rehearsed now."""
-    place = _place(frame.evidence)
-    try:
-        return Calibration(**json.loads(place.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        pass
-    found = rehearse(frame, np.random.default_rng(0), _teller(progress, "rehearsing on this model, once"))
-    try:
-        place.parent.mkdir(exist_ok=True)
-        place.write_text(json.dumps(asdict(found)), encoding="utf-8")
-    except OSError:
-        pass  # a folder that cannot be written to: rehearsed again next time
+    """Returns the calibration of a model: kept from the first time, here or in another folder, or rehearsed now."""
+    places = _places(frame.evidence.project)
+    for place in places:
+        try:
+            found = Calibration(**json.loads(place.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            continue
+        break
+    else:
+        found = rehearse(frame, np.random.default_rng(0), _teller(progress, "rehearsing on this model, once"))
+    for place in places:
+        _keep(place, found)
     return found
 
 
-def _place(evidence: Evidence) -> Path:
-    key = hashlib.sha256(f"{VERSION} {fingerprint(evidence.project)}".encode()).hexdigest()[:16]
-    return evidence.project.directory / FOLDER / CALIBRATIONS / f"{key}.json"
+def _keep(place: Path, calibration: Calibration) -> None:
+    """Writes a calibration unless it is there; where nothing can be written it is rehearsed again next time."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not place.exists():
+            place.write_text(json.dumps(asdict(calibration)), encoding="utf-8")
+    except OSError:
+        pass
+
+
+def _places(project: Project) -> tuple[Path, Path]:
+    """Returns where the calibration of a model is kept: in the project, and for other folders of that robot."""
+    about = (VERSION, project.rate_hz, project.commands, project.measurements, project.parameters)
+    digest = hashlib.sha256(repr(about).encode() + project.model_path.read_bytes())
+    name = f"{digest.hexdigest()[:16]}.json"
+    shared = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gapless"
+    return project.directory / FOLDER / CALIBRATIONS / name, shared / CALIBRATIONS / name
 
 
 def _teller(progress: Progress | None, label: str) -> Callable[[float], None] | None:
