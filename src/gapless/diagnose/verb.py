@@ -35,6 +35,8 @@ from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.windows import cut
 from gapless.suspicion.examine import examine
 
+FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
+
 
 def diagnose(
     directory: str | Path,
@@ -135,6 +137,9 @@ def _try_policy(
     found = weigh_counterfactuals(simulate, real, dimensions, draw, rng, space=space, progress=progress)
     if found is None:
         return _Tried({}, ("the policy was not tried in simulation: at least 5 real runs with an outcome are needed",))
+    if found.nominal.value > FAILS_ANYWAY:
+        text = f"the policy fails in the model as written too ({found.nominal.percent()} of simulated runs)"
+        return _Tried({}, (f"{text}: how it fails tells nothing of the gap; train it until it succeeds there",))
     sentences = list(found.sentences)
     if traces is not None and traces.best.subset:
         for repair in rank_repairs(simulate, traces.row, space, rng)[:3]:

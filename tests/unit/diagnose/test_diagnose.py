@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from gapless.core.errors import InputError
+from gapless.core.interval import wilson
 from gapless.core.results import DiagnoseResult
+from gapless.diagnose import verb
+from gapless.diagnose.counterfactual.weigh import Counterfactual, Counterfactuals
 from gapless.diagnose.traces import read
 from gapless.diagnose.traces.belief import Calibration
 from gapless.diagnose.verb import diagnose
@@ -124,3 +127,21 @@ def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, mo
     shutil.copytree(folder, other, ignore=shutil.ignore_patterns(".gapless"))
     assert diagnose(other).causes == diagnose(folder).causes
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("fails", "shifts"), [(0.02, True), (0.97, False)])
+def test_a_policy_speaks_only_if_it_works_in_the_model_as_written(
+    fails: float, shifts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = round(100 * fails)
+    one = Counterfactual("sensor", 6.0, wilson(50, 100), {}, {}, "as the real one does")
+    found = Counterfactuals(wilson(4, 6), wilson(failed, 100), (one,), 1.0, (one.sentence,))
+    monkeypatch.setattr(verb, "_player", lambda *_: (None, None))
+    monkeypatch.setattr(verb, "policy_simulator", lambda *_: None)
+    monkeypatch.setattr(verb, "weigh_counterfactuals", lambda *_, **__: found)
+    monkeypatch.setattr(verb, "rank_repairs", lambda *_: ())
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=4)
+    before, after = diagnose(folder), diagnose(folder, policy="policy.npz")
+    chance = [next(c.probability for c in result.causes if c.dimension == "sensor") for result in (before, after)]
+    assert (chance[1] > 2 * chance[0]) == shifts
+    assert any("fails in the model as written too" in text for text in after.evidence) == (not shifts)
