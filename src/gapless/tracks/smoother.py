@@ -72,7 +72,7 @@ def estimate_noise(values: Array) -> float:
     A third difference of white noise has variance 20 sigma^2 (1 + 9 + 9 + 1); the median keeps jumps out.
     """
     if len(values) < 8:
-        return float(np.std(values)) * 1e-3 + 1e-12
+        return (1e-3 * float(np.std(values)) if len(values) else 0.0) + 1e-12
     third = np.diff(values, n=3)
     typical = float(np.median(np.abs(third))) / 0.6745 / np.sqrt(20.0)
     return max(typical, 1e-6 * float(np.ptp(values)), 1e-12)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gapless.tracks.smoother import find_quantum, smooth
+from gapless.tracks.smoother import estimate_noise, find_quantum, smooth
 
 INSIDE = slice(25, -25)
 
@@ -64,3 +64,8 @@ def test_short_signals_pass(count: int) -> None:
     assert np.allclose(found.value, np.linspace(0, 1, count), atol=1e-3)
     if count >= 3:
         assert np.allclose(found.slope, 10 / (count - 1), rtol=1e-3)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_column_without_any_reading_has_a_noise_and_no_warning() -> None:
+    assert 0.0 < estimate_noise(np.zeros(0)) < 1e-9
