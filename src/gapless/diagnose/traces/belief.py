@@ -13,7 +13,7 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
-from gapless.diagnose.traces.trials import PER_DIMENSION, Trial
+from gapless.diagnose.traces.trials import Trial, best_of
 
 NOISE_LEVEL = float(np.log(2.0))  # mean logarithm of the levels where only noise is left
 SURE = 0.995  # no probability is further from a half than this: cases that were never rehearsed exist
@@ -59,11 +59,6 @@ class Belief:
     unmodelled: float
     weights: Array
     unexplained: float
-
-
-def best_of(trials: Sequence[Trial]) -> Trial:
-    """Returns the set that is worth most."""
-    return max(trials, key=lambda trial: trial.total - PER_DIMENSION * len(trial.subset))
 
 
 def unexplained(trial: Trial) -> float:

@@ -5,7 +5,7 @@ accepts. From the best set a new picture proposes what might be added, exchanged
 found. All fits advance together: every step of all of them is two batched calls.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,10 +67,10 @@ class Trial:
         """The middle between the fits to both halves."""
         return (self.halves[0] + self.halves[1]) / 2
 
-    @property
-    def worth(self) -> float:
-        """Its score less what its dimensions cost where sets are proposed [nats]."""
-        return self.total - PER_DIMENSION * len(self.subset)
+
+def best_of(trials: Iterable[Trial]) -> Trial:
+    """Returns the set that is worth most; there must be one."""
+    return max(trials, key=lambda trial: _worth(trial.subset, trial.total))
 
 
 @dataclass(frozen=True)
@@ -116,21 +116,17 @@ class Trials:
         alone, pairs = ([subset for subset in scores.subsets if len(subset) == size] for size in (1, 2))
         self._fit([(), *_best(scores, alone, SINGLES)], scores, STEPS)
         _say(tell, 0.4)
-        main = self.best().subset
+        main = best_of(self.done.values()).subset
         told = [pair for pair in pairs if set(main) & set(pair)]
         self._fit(list(dict.fromkeys([*_best(scores, pairs, 2), *_best(scores, told, PAIRS)])), scores, FEWER_STEPS)
         for number in range(LOOKS):
             _say(tell, 0.6 + 0.1 * number)
-            best = self.best()
+            best = best_of(self.done.values())
             scores = self._scores(self._look(best.point))
             self._fit(self._proposed(scores, best.subset), scores, FEWER_STEPS, best.point)
-            if self.best() is best:
+            if best_of(self.done.values()) is best:
                 break
         return tuple(sorted(self.done.values(), key=lambda trial: -trial.total))
-
-    def best(self) -> Trial:
-        """Returns the set that is worth most."""
-        return max(self.done.values(), key=lambda trial: trial.worth)
 
     def _proposed(self, scores: Scores, best: Subset) -> list[Subset]:
         """Returns the best set without one dimension, again where it was fitted from elsewhere, and new ones near it.
@@ -159,7 +155,7 @@ class Trials:
         Dimensions alone also begin at typical severities of each value. The first sets of two also begin where the
         best dimension alone does not lead: there its values are bent to stand in for the other one's.
         """
-        main = self.best().subset if self.done else ()
+        main = best_of(self.done.values()).subset if self.done else ()
         wanted = [(subset, ()) for subset in subsets]
         twos = [subset for subset in subsets if len(subset) == 2 and len(main) == 1 and main[0] in subset]
         wanted += [(subset, main) for subset in twos[:ELSEWHERE]]
@@ -244,8 +240,7 @@ class Trials:
 
 def _base(smaller: Sequence[Trial], half: int, zero: Array) -> list[Array]:
     """Returns where limits are tried: as written, and where the best smaller set has led."""
-    best = max(smaller, key=lambda trial: trial.worth, default=None)
-    return [zero] if best is None else [zero, best.halves[half]]
+    return [zero, best_of(smaller).halves[half]] if smaller else [zero]
 
 
 def _only(points: Array, free: NDArray[np.intp]) -> Array:
@@ -256,8 +251,13 @@ def _only(points: Array, free: NDArray[np.intp]) -> Array:
 
 
 def _best(scores: Scores, subsets: Sequence[Subset], count: int) -> list[Subset]:
-    worth = {subset: scores.totals[k] - PER_DIMENSION * len(subset) for k, subset in enumerate(scores.subsets)}
+    worth = {subset: _worth(subset, float(scores.totals[k])) for k, subset in enumerate(scores.subsets)}
     return sorted(subsets, key=lambda subset: -worth[subset])[:count]
+
+
+def _worth(subset: Subset, total: float) -> float:
+    """Returns a score less what the dimensions of a set cost where sets are proposed [nats]."""
+    return total - PER_DIMENSION * len(subset)
 
 
 def _say(tell: Tell | None, done: float) -> None:
