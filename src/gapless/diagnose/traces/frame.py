@@ -71,6 +71,10 @@ class Frame:
         owners = [*(parameter.dimension for parameter in self.space.parameters), "numerics"]
         return {d: np.flatnonzero([owner == d for owner in owners]) for d in self.dimensions}
 
+    def entries(self, subset: Sequence[Dimension]) -> NDArray[np.intp]:
+        """Returns the entries of a point that belong to some dimensions, in their order."""
+        return np.concatenate([np.zeros(0, np.intp), *(self.columns[d] for d in subset)])
+
     @property
     def typical(self) -> Array:
         """How far each entry of a point is typically off, (num_entries,)."""
@@ -109,8 +113,7 @@ class Frame:
 
     def predict(self, points: Array) -> Array:
         """Returns predicted readings, (num_points, num_windows, num_steps + 1, num_measurements)."""
-        shift = difference(self.evidence.project, self.fine, self.written)
-        return self.predictor.predict(self.windows, self.rows(points)) + points[:, -1, None, None, None] * shift
+        return self.predict_parts([(points, np.arange(len(self.windows)))])[0]
 
     def predict_parts(self, asked: Sequence[tuple[Array, NDArray[np.intp]]]) -> list[Array]:
         """Returns predictions of several questions in one call: points, and the windows that each is asked about.

@@ -87,24 +87,13 @@ class Scores:
 
     Attributes:
         subsets: Sets of dimensions; the first is empty, the last has all.
-        parts: (num_subsets, num_windows) score of each window under a fit of the set to the other half [nats].
+        totals: (num_subsets,) score of all windows, each under a fit of the set to the other half [nats].
         fits: (num_subsets, num_entries) the point that suits all windows best.
-        levels: (num_subsets, num_windows, num_measurements) mean square residual in units of noise, plus 1.
     """
 
     subsets: tuple[Subset, ...]
-    parts: Array
+    totals: Array
     fits: Array
-    levels: Array
-
-    @property
-    def totals(self) -> Array:
-        """Score of each set [nats]."""
-        return self.parts.sum(axis=1)
-
-    def of(self, subset: Subset) -> int:
-        """Returns the index of a set."""
-        return self.subsets.index(tuple(d for d in self.subsets[-1] if d in subset))
 
 
 def all_subsets(dimensions: Sequence[Dimension]) -> tuple[Subset, ...]:
@@ -129,20 +118,18 @@ class Sums:
 
     def scores(self) -> Scores:
         """Returns what each set of dimensions explains."""
-        dimensions = self.frame.dimensions
-        subsets, columns, fold = all_subsets(dimensions), self.frame.columns, self.frame.fold
+        subsets, fold = all_subsets(self.frame.dimensions), self.frame.fold
         weight = self.weights()
         halves = [self.assembled(weight * (fold == half)[:, None]) for half in (0, 1)]
         whole = (halves[0][0] + halves[1][0], halves[0][1] + halves[1][1])
-        fits, levels = [], []
+        fits, levels = list[Array](), list[Array]()
         for subset in subsets:
-            free = np.concatenate([columns[d] for d in subset]) if subset else np.zeros(0, np.intp)
+            free = self.frame.entries(subset)
             by_half = [self.level(self.solved(half, free)) for half in halves]
             levels.append(np.where((fold == 0)[:, None], by_half[1], by_half[0]))
             fits.append(self.solved(whole, free))
-        level = np.stack(levels)
-        parts = -0.5 * INDEPENDENT * np.log(level).sum(axis=2)
-        return Scores(subsets, parts, np.stack(fits), level)
+        totals = -0.5 * INDEPENDENT * np.log(np.stack(levels)).sum(axis=2).sum(axis=1)
+        return Scores(subsets, totals, np.stack(fits))
 
     def weights(self) -> Array:
         """Returns the weight of each window and column: less where even all parameters together leave much."""

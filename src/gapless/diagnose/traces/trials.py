@@ -173,8 +173,7 @@ class Trials:
 
     def _begun(self, subset: Subset, half: int, scores: Scores, starts: Sequence[Array], apart: Subset) -> _Fit:
         """Returns a fit that begins at whatever is known: by the picture, of smaller sets, with limits that bite."""
-        columns, zero = self.frame.columns, np.zeros(len(self.frame.typical))
-        free = np.concatenate([columns[d] for d in subset]) if subset else np.zeros(0, np.intp)
+        free, zero = self.frame.entries(subset), np.zeros(len(self.frame.typical))
         smaller = [trial for trial in self.done.values() if set(trial.subset) <= set(subset) and trial.subset]
         smaller = [trial for trial in smaller if not apart or not set(apart) & set(trial.subset)]
         seen = scores.fits[scores.subsets.index(subset)]
@@ -208,17 +207,15 @@ class Trials:
         going = [fit for fit in fits if not fit.done]
         moves = [ends(self.frame, fit.point, fit.free) for fit in going]
         shown = self._residuals([(fit.half, moved) for fit, (moved, _) in zip(going, moves, strict=True)])
-        aims: dict[int, Array] = {}
-        for fit, (_, width), moved in zip(going, moves, shown, strict=True):
-            change = (fit.residual - moved) / width[:, None, None, None]
-            picture = make_picture(self._parts[fit.half], fit.point, fit.free, change)
-            aims[id(fit)] = Sums(picture, picture.from_written(fit.residual)).fit(fit.free)
-        return [
-            fit
-            if fit.done
-            else replace(fit, tries=np.stack([fit.point + s * (aims[id(fit)] - fit.point) for s in SHARES]))
-            for fit in fits
-        ]
+        aimed = iter([self._aim(fit, width, left) for fit, (_, width), left in zip(going, moves, shown, strict=True)])
+        return [fit if fit.done else next(aimed) for fit in fits]
+
+    def _aim(self, fit: _Fit, width: Array, moved: Array) -> _Fit:
+        """Returns a fit with its next tries, from the residuals after each free entry has moved by some width."""
+        change = (fit.residual - moved) / width[:, None, None, None]
+        picture = make_picture(self._parts[fit.half], fit.point, fit.free, change)
+        way = Sums(picture, picture.from_written(fit.residual)).fit(fit.free) - fit.point
+        return replace(fit, tries=np.stack([fit.point + share * way for share in SHARES]))
 
     def _residuals(self, asked: Sequence[tuple[int, Array]]) -> Iterator[Array]:
         """Yields the residuals of (num_points, num_entries) points on the windows of a half, for each question."""
