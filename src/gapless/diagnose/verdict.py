@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from scipy.special import expit, logit
 
 from gapless.core.dimensions import Dimension
 from gapless.core.results import Cause
+from gapless.diagnose.traces.belief import bounded
 from gapless.diagnose.traces.read import TraceEvidence
 from gapless.diagnose.traces.shares import Share
 from gapless.outcomes.records import OutcomeEvidence
+from gapless.outcomes.words import BASE
 
-RARE = 0.06  # that a dimension takes part, before anything is known of it; as in `outcomes`
 BESIDE = 0.5  # weight of the log odds of others where signals were fitted
 AMBIGUOUS = (0.1, 0.9)  # probabilities between which a dimension is undecided
-SURE = 0.995
 MOST_GROUPS = 3  # of what cannot be told apart
 
 
@@ -60,7 +61,7 @@ def judge(
         heard[dimension] = heard.get(dimension, 0.0) + ratio
     own = traces.belief.probability if traces else {}
     probability = {d: _shifted(p, BESIDE * heard.get(d, 0.0)) for d, p in own.items()}
-    probability |= {d: _shifted(RARE, odds) for d, odds in heard.items() if d not in own}
+    probability |= {d: _shifted(BASE, odds) for d, odds in heard.items() if d not in own}
     no_gap = (traces.belief.no_gap if traces else 1.0) * float(
         np.prod([1.0 - p for d, p in probability.items() if d not in own])
     )
@@ -69,8 +70,8 @@ def judge(
     causes.sort(key=lambda cause: (-cause.probability, -cause.share))
     return Verdict(
         tuple(causes),
-        float(np.clip(no_gap, 1.0 - SURE, SURE)),
-        traces.belief.unmodelled if traces else RARE,
+        bounded(no_gap),
+        traces.belief.unmodelled if traces else BASE,
         _ambiguous(traces, probability) + _confounded(outcomes, probability),
     )
 
@@ -82,8 +83,7 @@ def _cause(dimension: Dimension, probability: float, share: Share | None) -> Cau
 
 
 def _shifted(probability: float, log_odds: float) -> float:
-    odds = np.log(probability / (1.0 - probability)) + log_odds
-    return float(np.clip(1.0 / (1.0 + np.exp(-odds)), 1.0 - SURE, SURE))
+    return bounded(float(expit(logit(probability) + log_odds)))
 
 
 def _ambiguous(

@@ -69,13 +69,8 @@ def _cause_sentence(traces: TraceEvidence, dimension: Dimension) -> str:
     gain = traces.best.total - max(trial.total for trial in rest)
     values = _values(traces, dimension)
     text = f"{dimension}: without it the best of the others predicts unseen windows worse by {gain:.0f} nats"
-    alone = [trial for trial in traces.trials if trial.subset == (dimension,)]
-    rivals = [
-        trial
-        for trial in traces.trials
-        if len(trial.subset) == len(traces.best.subset) and dimension not in trial.subset and trial.subset
-    ]
-    if alone and rivals and len(traces.best.subset) == 1:
+    rivals = [trial for trial in traces.trials if len(trial.subset) == 1 and dimension not in trial.subset]
+    if rivals and len(traces.best.subset) == 1:
         rival = max(rivals, key=lambda trial: trial.total)
         text += f", {rival.subset[0]} in its place by {traces.best.total - rival.total:.0f}"
     return text + (f"; it is fitted as {values}" if values else "")
@@ -85,18 +80,20 @@ def _values(traces: TraceEvidence, dimension: Dimension) -> str:
     """Returns the parameters of a cause that moved, with their values and what the model has."""
     if dimension == "numerics":
         return "a finer time step of the engine"
-    frame, point, row = traces.frame, traces.best.point, traces.row
-    size = np.abs(point[:-1]) / frame.severities.typical
-    order = [
-        k
-        for k in np.argsort(-size, kind="stable")
-        if frame.space.parameters[k].dimension == dimension and size[k] > MOVED
-    ]
+    row, parameters = traces.row, traces.frame.space.parameters
     parts = [
         f"{p.target} {row[k]:.3g}{'' if p.unit == '1' else ' ' + p.unit} (model {p.nominal:.3g})"
-        for k, p in ((k, frame.space.parameters[k]) for k in order[:NAMED])
+        for k, p in ((k, parameters[k]) for k in _most_moved(traces, [dimension]))
     ]
     return ", ".join(parts)
+
+
+def _most_moved(traces: TraceEvidence, dimensions: Sequence[Dimension]) -> list[int]:
+    """Returns the parameters of some dimensions that moved, by their indices: at most `NAMED`, the furthest first."""
+    size = np.abs(traces.best.point[:-1]) / traces.frame.severities.typical
+    parameters = traces.frame.space.parameters
+    order = [int(k) for k in np.argsort(-size, kind="stable") if size[k] > MOVED]
+    return [k for k in order if parameters[k].dimension in dimensions][:NAMED]
 
 
 def advice(verdict: Verdict, traces: TraceEvidence | None) -> tuple[Advice, ...]:
@@ -109,7 +106,7 @@ def advice(verdict: Verdict, traces: TraceEvidence | None) -> tuple[Advice, ...]
         found.append(Advice("check", "the model's time step is too coarse: halve it until `check` calls it converged"))
     fitted = [d for d in likely if d not in ("numerics", "visual", "human")]
     if fitted and traces is not None:
-        targets = _targets(traces, fitted)
+        targets = [traces.frame.space.targets[k] for k in _most_moved(traces, fitted)]
         which = f" ({', '.join(targets)})" if targets else ""
         found.append(Advice("identify", f"fit {' and '.join(fitted)}{which}, on more logs than these"))
         found.append(
@@ -129,11 +126,3 @@ def advice(verdict: Verdict, traces: TraceEvidence | None) -> tuple[Advice, ...]
 def _telling(group: Sequence[Dimension]) -> str:
     how = TELLS.get(frozenset(group), "record faster and more varied motions: `gapless excite` proposes one")
     return f"{' and '.join(group)} look alike in these logs; to tell them apart, {how}"
-
-
-def _targets(traces: TraceEvidence, dimensions: Sequence[Dimension]) -> list[str]:
-    frame, point = traces.frame, traces.best.point
-    size = np.abs(point[:-1]) / frame.severities.typical
-    order = np.argsort(-size, kind="stable")
-    mine = [k for k in order if frame.space.parameters[k].dimension in dimensions and size[k] > MOVED]
-    return [frame.space.targets[k] for k in mine[:NAMED]]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gapless.core.dimensions import Dimension
 
-BASE = 0.06  # chance that a condition matters though no dimension it speaks for takes part
+BASE = 0.06  # chance of what nothing speaks for: that a condition matters; in a verdict, that a dimension takes part
 STRONG, LESS, WEAK = 0.5, 0.2, 0.1
 
 TIME_OF_DAY = "time of day"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from scipy.special import expit
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
@@ -79,11 +80,11 @@ def strangeness(trial: Trial) -> float:
 def believe(trials: Sequence[Trial], dimensions: Sequence[Dimension], calibration: Calibration) -> Belief:
     """Returns what fitted sets of dimensions say of each."""
     weights = _weights(_Case.of(trials, dimensions, ()), calibration)
-    probability = {d: _bounded(float(weights[[d in trial.subset for trial in trials]].sum())) for d in dimensions}
+    probability = {d: bounded(float(weights[[d in trial.subset for trial in trials]].sum())) for d in dimensions}
     best = trials[int(np.argmax(weights))]
-    strange = _logistic((strangeness(best) - calibration.strange) / calibration.strange_width)
+    strange = float(expit((strangeness(best) - calibration.strange) / calibration.strange_width))
     nothing = float(weights[[not trial.subset for trial in trials]].sum()) * (1.0 - strange)
-    return Belief(probability, _bounded(nothing), _bounded(strange), weights, unexplained(best))
+    return Belief(probability, bounded(nothing), bounded(strange), weights, unexplained(best))
 
 
 @dataclass(frozen=True)
@@ -152,9 +153,6 @@ def _weights(case: _Case, calibration: Calibration) -> Array:
     return weights / weights.sum()
 
 
-def _bounded(probability: float) -> float:
+def bounded(probability: float) -> float:
+    """Returns a probability no further from a half than `SURE`."""
     return float(np.clip(probability, 1.0 - SURE, SURE))
-
-
-def _logistic(value: float) -> float:
-    return float(1.0 / (1.0 + np.exp(-np.clip(value, -50.0, 50.0))))
