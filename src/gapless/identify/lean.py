@@ -5,21 +5,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import mujoco
-import numpy as np
 
-from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.prediction.restart import StateReader
+from gapless.sim.prediction.states import near_pairs
 from gapless.tracks.track import Track
 
 NEAR_M = 0.01  # what comes nearer than this may touch in a prediction
-NUM_STATES = 300
 _SPARED = int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_ISLAND)
 
 
 def lean(blueprint: Blueprint, tracks: Sequence[Track]) -> Blueprint:
     """Returns a project whose contacts are switched off if nothing comes near anything in its logs; else the same."""
-    if not tracks or _may_touch(blueprint, np.concatenate([track.smooth for track in tracks])):
+    if not tracks or _may_touch(blueprint, tracks):
         return blueprint
     model = copy.copy(blueprint.model)
     model.opt.disableflags |= _SPARED
@@ -31,19 +28,13 @@ def is_smooth(blueprint: Blueprint) -> bool:
     return bool(blueprint.model.opt.disableflags & int(mujoco.mjtDisableBit.mjDSBL_CONTACT))
 
 
-def _may_touch(blueprint: Blueprint, measured: Array) -> bool:
-    """Tells whether any pair that can collide comes near in measured states, (num_states, num_measurements)."""
-    model = copy.copy(blueprint.model)
+def _may_touch(blueprint: Blueprint, tracks: Sequence[Track]) -> bool:
+    """Tells whether any pair that can collide comes near in measured states; it may where no state is known."""
+    model, num_states = blueprint.model, 0
     if not (model.geom_contype.any() or model.geom_conaffinity.any() or model.npair):
         return False
-    model.geom_margin[:] += NEAR_M
-    some = measured[np.isfinite(measured).all(axis=1)]
-    some = some[:: max(1, len(some) // NUM_STATES)]
-    qpos, _ = StateReader.of(blueprint.project, model).state(some, np.zeros_like(some))
-    data = mujoco.MjData(model)
-    for state in qpos:
-        data.qpos = state
-        mujoco.mj_fwdPosition(model, data)
-        if data.ncon:
+    for pairs in near_pairs(blueprint, tracks, NEAR_M):
+        if len(pairs):
             return True
-    return not len(qpos)
+        num_states += 1
+    return num_states == 0

@@ -7,7 +7,9 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
+from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.restart import StateReader
+from gapless.sim.prediction.states import measured_states
 from gapless.tracks.track import Track
 
 MOST_ROWS = 200  # of all logs together: enough for a scale
@@ -37,6 +39,20 @@ def joint_efforts(project: Project, model: mujoco.MjModel, tracks: Sequence[Trac
         moving = _rms(inertia[:, dof] * acceleration)
         efforts[joint] = (max(moving, _rms(holding[:, dof])), _rms(speed))
     return efforts
+
+
+def peak_efforts(blueprint: Blueprint, tracks: Sequence[Track]) -> dict[str, float]:
+    """Returns actuator -> the force that the model's own would exert at the measured states, nearly at its largest."""
+    model, ids = blueprint.model, list(blueprint.actuator_ids)
+    data, forces = mujoco.MjData(model), list[Array]()
+    for qpos, qvel, command in zip(*measured_states(blueprint, tracks), strict=True):
+        data.qpos, data.qvel, data.ctrl[ids] = qpos, qvel, command
+        mujoco.mj_forward(model, data)
+        forces.append(np.abs(data.actuator_force[ids]))
+    if not forces or not ids:
+        return {}
+    peaks = np.quantile(np.stack(forces), 0.995, axis=0)
+    return {item.actuator: float(peak) for item, peak in zip(blueprint.project.commands, peaks, strict=True)}
 
 
 def _samples(project: Project, tracks: Sequence[Track]) -> tuple[Array, Array, Array]:

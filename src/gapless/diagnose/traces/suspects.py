@@ -1,6 +1,5 @@
 """What may be wrong in a model, and how far such values typically are off on real robots."""
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,11 +13,11 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.solver.scaling import Scaling
 from gapless.sim.auto import moving_joints, parameters_of
+from gapless.sim.efforts import peak_efforts
 from gapless.sim.evidence import Evidence
-from gapless.sim.prediction.restart import StateReader
+from gapless.sim.prediction.states import near_pairs
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
 
-NUM_STATES = 300
 TOUCHING_M = 0.005  # what is nearer than this in a measured state touches
 LEFT_OUT = ("/creep", "/lag", "/length")  # each is another name for what stands in the list already
 
@@ -96,7 +95,7 @@ def suspects(evidence: Evidence) -> ParameterSpace:
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _bodies(model) + _surfaces(evidence)
     wanted = [path for path in dict.fromkeys(paths) if not _is_left_out(path)]
-    peaks = peak_efforts(evidence)
+    peaks = peak_efforts(evidence.blueprint, evidence.tracks)
     return ParameterSpace(tuple(_near(p, peaks) for path in wanted for p in _parameter(evidence, path)))
 
 
@@ -126,43 +125,12 @@ def _surfaces(evidence: Evidence) -> list[str]:
     return [f"geom/{name}/friction" for name in names] + (["geom/*/stiffness"] if names else [])
 
 
-def measured_states(evidence: Evidence) -> tuple[Array, Array, Array]:
-    """Returns some states of the logs: positions, velocities, and the commands in force."""
-    tracks = evidence.tracks
-    readings, slopes, commands = (
-        np.concatenate([getattr(track, name) for track in tracks]) for name in ("smooth", "slope", "commands")
-    )
-    some = np.flatnonzero(np.isfinite(readings).all(axis=1))
-    some = some[:: max(1, len(some) // NUM_STATES)]
-    qpos, qvel = StateReader.of(evidence.project, evidence.blueprint.model).state(readings[some], slopes[some])
-    return qpos, qvel, commands[some]
-
-
 def touching_geoms(evidence: Evidence) -> set[str]:
     """Returns the names of the geoms of moving bodies that touch something in measured states."""
-    model = copy.copy(evidence.blueprint.model)
-    model.geom_margin[:] += TOUCHING_M
-    data, found = mujoco.MjData(model), set[int]()
-    for state in measured_states(evidence)[0]:
-        data.qpos = state
-        mujoco.mj_fwdPosition(model, data)
-        found |= {int(geom) for pair in data.contact.geom for geom in pair}
-    return {model.geom(g).name for g in found if model.geom(g).name and model.geom_bodyid[g] != 0}
-
-
-def peak_efforts(evidence: Evidence) -> dict[str, float]:
-    """Returns actuator -> the force that the model's own would exert at the measured states, nearly at its largest."""
     model = evidence.blueprint.model
-    data, forces = mujoco.MjData(model), list[Array]()
-    ids = [model.actuator(item.actuator).id for item in evidence.project.commands]
-    for qpos, qvel, command in zip(*measured_states(evidence), strict=True):
-        data.qpos, data.qvel, data.ctrl[ids] = qpos, qvel, command
-        mujoco.mj_forward(model, data)
-        forces.append(np.abs(data.actuator_force[ids]))
-    if not forces or not ids:
-        return {}
-    peaks = np.quantile(np.stack(forces), 0.995, axis=0)
-    return {item.actuator: float(peak) for item, peak in zip(evidence.project.commands, peaks, strict=True)}
+    pairs = near_pairs(evidence.blueprint, evidence.tracks, TOUCHING_M)
+    found = {int(geom) for some in pairs for geom in some.ravel()}
+    return {model.geom(g).name for g in found if model.geom(g).name and model.geom_bodyid[g] != 0}
 
 
 def _parameter(evidence: Evidence, path: str) -> tuple[Parameter, ...]:
@@ -180,7 +148,7 @@ class Severities:
         """Reads how large efforts are in the logs: a limit shows only where it is below them."""
         self.space = space
         self._scaling = Scaling.of(space)
-        self.peaks = peak_efforts(evidence)
+        self.peaks = peak_efforts(evidence.blueprint, evidence.tracks)
         self.nominal = self._scaling.unit(space.nominal)
 
     @property
