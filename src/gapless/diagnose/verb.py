@@ -9,6 +9,7 @@ import numpy as np
 import gapless
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
@@ -20,7 +21,7 @@ from gapless.diagnose.counterfactual.spread import compare_spread
 from gapless.diagnose.counterfactual.weigh import weigh_counterfactuals
 from gapless.diagnose.traces.frame import WINDOW_S
 from gapless.diagnose.traces.read import Progress, TraceEvidence, read_traces
-from gapless.diagnose.traces.suspects import Severities, suspects
+from gapless.diagnose.traces.suspects import Severities
 from gapless.diagnose.verdict import judge
 from gapless.diagnose.words import advice, trace_sentences
 from gapless.identify.fit import MIN_WINDOWS
@@ -65,13 +66,14 @@ def diagnose(
     found = examine(gather(directory))
     evidence = found.evidence
     outcomes = weigh_outcomes(evidence.episodes)
-    refusal = found.refusal or _why_not(evidence)
-    if outcomes is None and not len(suspects(evidence)):
+    severities = Severities.of(evidence)
+    refusal = found.refusal or _why_not(evidence, severities.space)
+    if outcomes is None and not len(severities.space):
         raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     if refusal is not None and outcomes is None:
         return _kept(evidence, _undecided(evidence, refusal, seed), policy)
-    traces = None if refusal is not None else read_traces(evidence, seed, progress)
-    tried = None if player is None else _try_policy(evidence, traces, player, seed, progress)
+    traces = None if refusal is not None else read_traces(evidence, severities, seed, progress)
+    tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
     verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
     sentences = [note.text for note in found.notes] + ([refusal] if refusal else [])
     sentences += trace_sentences(traces) if traces else []
@@ -118,14 +120,14 @@ def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
 
 def _try_policy(
     evidence: Evidence,
+    severities: Severities,
     traces: TraceEvidence | None,
     player: tuple[NetworkPolicy, Task],
     seed: int,
     progress: Progress | None,
 ) -> _Tried:
     """Returns what switching each dimension on in simulation does to a policy."""
-    space = suspects(evidence)
-    severities = Severities(evidence, space)
+    space = severities.space
     simulate = policy_simulator(evidence.project, *player, space)
     dimensions = [d for d in space.dimensions if d != "numerics"]
     rng = np.random.default_rng([seed, 1])
@@ -150,9 +152,9 @@ def _try_policy(
     return _Tried(found.log_ratios, tuple(sentences))
 
 
-def _why_not(evidence: Evidence) -> str | None:
+def _why_not(evidence: Evidence, space: ParameterSpace) -> str | None:
     """Returns why the signals of these logs say nothing, or None."""
-    if not len(suspects(evidence)):
+    if not len(space):
         return "no parameter to judge signals by: list some under `parameters` in gapless.yaml, or write auto"
     windows = cut(evidence.project, evidence.tracks, WINDOW_S)
     if len(windows) < MIN_WINDOWS:

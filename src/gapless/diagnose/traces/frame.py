@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.diagnose.traces.suspects import Severities, field_of, suspects
+from gapless.diagnose.traces.suspects import Severities, field_of
 from gapless.identify.fit import limited
 from gapless.identify.lean import lean
 from gapless.identify.solver.problem import MAX_RESIDUAL
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.starts import Starts, find_starts
 from gapless.sim.blueprint import finer
 from gapless.sim.evidence import Evidence
@@ -104,12 +103,12 @@ class Frame:
 
     def rows(self, points: Array) -> Array:
         """Returns the parameters of (num_points, num_entries) points."""
-        moved = Scaling.of(self.space).values(np.clip(points[:, :-1] + self.severities.nominal, 0.0, 1.0))
+        moved = self.severities.scaling.values(np.clip(points[:, :-1] + self.severities.nominal, 0.0, 1.0))
         return np.where(points[:, :-1] == 0.0, self.space.nominal, moved)
 
     def point(self, row: Array, numerics: float = 0.0) -> Array:
         """Returns the point of a whole row."""
-        return np.append(Scaling.of(self.space).unit(row) - self.severities.nominal, numerics)
+        return np.append(self.severities.scaling.unit(row) - self.severities.nominal, numerics)
 
     def predict(self, points: Array) -> Array:
         """Returns predicted readings, (num_points, num_windows, num_steps + 1, num_measurements)."""
@@ -149,9 +148,8 @@ class Frame:
         return self.starts.discount(flat).reshape(plain.shape)
 
 
-def make_frame(evidence: Evidence, rng: np.random.Generator) -> Frame:
-    """Returns the frame of some logs, on at most `MAX_WINDOWS` windows."""
-    severities = Severities(evidence, suspects(evidence))
+def make_frame(evidence: Evidence, severities: Severities, rng: np.random.Generator) -> Frame:
+    """Returns the frame of some logs and what is suspected in them, on at most `MAX_WINDOWS` windows."""
     windows = limited(cut(evidence.project, evidence.tracks, WINDOW_S), rng, MAX_WINDOWS)
     blueprint = lean(evidence.blueprint, evidence.tracks)
     predictor = Predictor(blueprint, severities.space)

@@ -18,6 +18,7 @@ from gapless.diagnose.traces.frame import Frame, make_frame
 from gapless.diagnose.traces.moments import telling_moments
 from gapless.diagnose.traces.rehearse import rehearse
 from gapless.diagnose.traces.shares import Share, shares
+from gapless.diagnose.traces.suspects import Severities
 from gapless.diagnose.traces.trials import Trial, Trials
 from gapless.project.records import Project
 from gapless.sim.evidence import Evidence
@@ -56,10 +57,10 @@ class TraceEvidence:
         return self.frame.rows(self.best.point[None])[0]
 
 
-def read_traces(evidence: Evidence, seed: int, progress: Progress | None) -> TraceEvidence:
+def read_traces(evidence: Evidence, severities: Severities, seed: int, progress: Progress | None) -> TraceEvidence:
     """Returns what the signals of some logs say; the first time for a model, it rehearses cases of that model."""
     rng = np.random.default_rng(seed)
-    frame = make_frame(evidence, rng)
+    frame = make_frame(evidence, severities, rng)
     calibration = _calibration(frame, progress)
     trials = Trials(frame, frame.windows.measured).run(_teller(progress, "fitting causes"))
     belief = believe(trials, frame.dimensions, calibration)

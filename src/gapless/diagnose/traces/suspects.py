@@ -71,10 +71,14 @@ def field_of(target: str) -> str:
     return rest if kind == "world" else rest.partition("/")[2]
 
 
-def suspects(evidence: Evidence) -> ParameterSpace:
+def suspects(evidence: Evidence, peaks: Mapping[str, float]) -> ParameterSpace:
     """Returns the parameters that a diagnosis considers: the owner's list, or more than `identify` would fit at once.
 
     A diagnosis asks which few of them matter, so it can afford to ask about all.
+
+    Args:
+        evidence: The logs.
+        peaks: Actuator -> its peak effort in them.
     """
     project, model = evidence.project, evidence.blueprint.model
     if project.parameters != "auto":
@@ -95,7 +99,6 @@ def suspects(evidence: Evidence) -> ParameterSpace:
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _bodies(model) + _surfaces(evidence)
     wanted = [path for path in dict.fromkeys(paths) if not _is_left_out(path)]
-    peaks = peak_efforts(evidence.blueprint, evidence.tracks)
     return ParameterSpace(tuple(_near(p, peaks) for path in wanted for p in _parameter(evidence, path)))
 
 
@@ -144,12 +147,18 @@ def _parameter(evidence: Evidence, path: str) -> tuple[Parameter, ...]:
 class Severities:
     """How far the parameters of a space are off, in the unit steps of the solver."""
 
-    def __init__(self, evidence: Evidence, space: ParameterSpace) -> None:
-        """Reads how large efforts are in the logs: a limit shows only where it is below them."""
+    def __init__(self, space: ParameterSpace, peaks: Mapping[str, float]) -> None:
+        """Takes actuator -> its peak effort in the logs: a limit shows only where it is below it."""
         self.space = space
-        self._scaling = Scaling.of(space)
-        self.peaks = peak_efforts(evidence.blueprint, evidence.tracks)
-        self.nominal = self._scaling.unit(space.nominal)
+        self.peaks = peaks
+        self.scaling = Scaling.of(space)
+        self.nominal = self.scaling.unit(space.nominal)
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> "Severities":
+        """Returns how far all that is suspected in some logs may be off; it poses the model in some hundred states."""
+        peaks = peak_efforts(evidence.blueprint, evidence.tracks)
+        return cls(suspects(evidence, peaks), peaks)
 
     @property
     def typical(self) -> Array:
@@ -221,8 +230,8 @@ class Severities:
         unit[k] += sign * size
         if not 0.0 <= unit[k] <= 1.0:
             return float("nan")
-        return float(self._scaling.values(unit)[k])
+        return float(self.scaling.values(unit)[k])
 
     def _units(self, values: Array) -> Array:
         """Returns (num_parameters, n) values of each parameter in unit steps."""
-        return np.stack([self._scaling.unit(column) for column in values.T], axis=1)
+        return np.stack([self.scaling.unit(column) for column in values.T], axis=1)

@@ -6,7 +6,7 @@ import pytest
 from gapless.diagnose.traces.frame import Frame, make_frame
 from gapless.diagnose.traces.picture import Sums, look
 from gapless.diagnose.traces.rehearse import draw_cases, fewer_windows
-from gapless.diagnose.traces.suspects import field_of
+from gapless.diagnose.traces.suspects import Severities, field_of
 from gapless.sim.evidence import gather
 from unit.identify.realities import write_reality
 
@@ -16,7 +16,8 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> Frame:
     folder: Path = write_reality(tmp_path_factory.mktemp("auto"), {}, num_logs=4)
     text = (folder / "gapless.yaml").read_text().split("parameters:")[0]
     (folder / "gapless.yaml").write_text(text + "parameters: auto\n")
-    return make_frame(gather(folder), np.random.default_rng(0))
+    evidence = gather(folder)
+    return make_frame(evidence, Severities.of(evidence), np.random.default_rng(0))
 
 
 def test_auto_asks_about_more_than_identify_fits(frame: Frame) -> None:
