@@ -1,6 +1,5 @@
 """Cases of the benchmark of diagnosis are what they say they are."""
 
-import importlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -10,19 +9,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from architecture.tree import ROOT
 from gapless.project.load import load_project
+from unit.benchmarks.parts import part
 
 EPISODES_S = np.array([4.0])
-
-
-@pytest.fixture(autouse=True)
-def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # its parts import each other by name
-
-
-def part(name: str) -> Any:
-    return importlib.import_module(name)
 
 
 def named(robot: str) -> Any:

@@ -1,22 +1,12 @@
 """The benchmark of diagnosis scores what it says: on answers whose scores are known."""
 
-import importlib
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from architecture.tree import ROOT
-
-
-@pytest.fixture(autouse=True)
-def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # its parts import each other by name
-
-
-def part(name: str) -> Any:
-    return importlib.import_module(name)
+from unit.benchmarks.parts import part
 
 
 def answer(

@@ -1,6 +1,5 @@
 """The benchmark of identification measures what it says: on cases whose answer is known."""
 
-import importlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,12 +8,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from architecture.tree import ROOT
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.sim.evidence import gather
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
+from unit.benchmarks.parts import part
 from unit.sim.scenes import space_of
 
 GAIN, DELAY, BIAS = 1.3, 0.007, 0.02
@@ -25,15 +24,6 @@ class Result:
     """As much of a fit as the harness reads."""
 
     parameters: tuple[FittedParameter, ...] = ()
-
-
-@pytest.fixture(autouse=True)
-def beside_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))  # its parts import each other by name
-
-
-def part(name: str) -> Any:
-    return importlib.import_module(name)
 
 
 def fitted(
