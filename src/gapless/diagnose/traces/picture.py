@@ -86,7 +86,7 @@ class Scores:
     """What each set of dimensions explains.
 
     Attributes:
-        subsets: Sets of dimensions; the first is empty, the last has all.
+        subsets: Sets of dimensions, up to `MOST` of them; the first is empty.
         totals: (num_subsets,) score of all windows, each under a fit of the set to the other half [nats].
         fits: (num_subsets, num_entries) the point that suits all windows best.
     """
@@ -97,9 +97,8 @@ class Scores:
 
 
 def all_subsets(dimensions: Sequence[Dimension]) -> tuple[Subset, ...]:
-    """Returns the sets that are asked about: up to `MOST` dimensions, all but one, all; in a fixed order."""
-    sizes = sorted({*range(min(MOST, len(dimensions)) + 1), max(0, len(dimensions) - 1), len(dimensions)})
-    return tuple(subset for size in sizes for subset in combinations(dimensions, size))
+    """Returns the sets that are asked about: up to `MOST` dimensions, in a fixed order."""
+    return tuple(subset for size in range(MOST + 1) for subset in combinations(dimensions, size))
 
 
 class Sums:
