@@ -6,6 +6,7 @@ last one for `numerics`, which is 1 where the engine runs with a much finer time
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,7 @@ LOOSE = 3.0  # starts may be off by this many times what the smoother says
 
 @dataclass(frozen=True)
 class Frame:
-    """Windows of some logs, and what the model as written makes of them.
+    """Windows of some logs, and what the model as written makes of them. What follows from its fields is kept.
 
     Attributes:
         evidence: The logs.
@@ -59,12 +60,12 @@ class Frame:
         """The parameters of a point but its last."""
         return self.severities.space
 
-    @property
+    @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions that these logs are asked about; `numerics` is last."""
         return (*(d for d in self.space.dimensions if d != "numerics"), "numerics")
 
-    @property
+    @cached_property
     def columns(self) -> dict[Dimension, NDArray[np.intp]]:
         """Dimension -> entries of a point that belong to it."""
         owners = [*(parameter.dimension for parameter in self.space.parameters), "numerics"]
@@ -74,32 +75,37 @@ class Frame:
         """Returns the entries of a point that belong to some dimensions, in their order."""
         return np.concatenate([np.zeros(0, np.intp), *(self.columns[d] for d in subset)])
 
-    @property
+    @cached_property
     def typical(self) -> Array:
         """How far each entry of a point is typically off, (num_entries,)."""
         return np.append(self.severities.typical, 1.0)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """Least and largest value of each entry of a point."""
         nominal = self.severities.nominal
         return np.append(-nominal, 0.0), np.append(1.0 - nominal, 1.3)
 
-    @property
+    @cached_property
     def bites(self) -> NDArray[np.bool_]:
         """Tells which entries have no slope where they are as written: limits, (num_entries,)."""
         return np.array([*(field_of(target) == "limit" for target in self.space.targets), False])
 
-    @property
+    @cached_property
     def saturated(self) -> Array:
         """Points in which one actuator is limited below its peak effort in the logs, (num_points, num_entries)."""
         rows = self.severities.saturated()
         return np.stack([self.point(row) for row in rows]) if rows else np.zeros((0, len(self.space) + 1))
 
-    @property
+    @cached_property
     def known(self) -> Array:
         """Readings of each window and column, at least 1, (num_windows, num_measurements)."""
         return np.maximum(np.isfinite(self.windows.measured[:, 1:]).sum(axis=1), 1).astype(float)
+
+    @cached_property
+    def shift(self) -> Array:
+        """By how much a finer time step moves the predictions of the model as written, shaped as they are."""
+        return difference(self.evidence.project, self.fine, self.written)
 
     def rows(self, points: Array) -> Array:
         """Returns the parameters of (num_points, num_entries) points."""
@@ -127,9 +133,8 @@ class Frame:
         ]
         shown = self.predictor.predict_pairs(self.windows, rows, np.concatenate(pairs))
         parts = np.split(shown, np.cumsum([len(pair) for pair in pairs])[:-1])
-        shift = difference(self.evidence.project, self.fine, self.written)
         return [
-            part.reshape(len(points), len(here), *part.shape[1:]) + points[:, -1, None, None, None] * shift[here]
+            part.reshape(len(points), len(here), *part.shape[1:]) + points[:, -1, None, None, None] * self.shift[here]
             for part, (points, here) in zip(parts, asked, strict=True)
         ]
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import mujoco
@@ -160,14 +161,14 @@ class Severities:
         peaks = peak_efforts(evidence.blueprint, evidence.tracks)
         return cls(suspects(evidence, peaks), peaks)
 
-    @property
+    @cached_property
     def typical(self) -> Array:
         """The middle of each severity, (num_parameters,) in unit steps."""
         middle = np.array([[self._moved(k, size, sign) for sign in (1, -1)] for k, size in enumerate(self._middles())])
         steps = self._units(middle) - self.nominal[:, None]
         return np.maximum(np.abs(steps).max(axis=1), 0.01)
 
-    @property
+    @cached_property
     def side(self) -> Array:
         """1 or -1: the side to which each parameter can move further, (num_parameters,)."""
         bites = [field_of(target) == "limit" for target in self.space.targets]

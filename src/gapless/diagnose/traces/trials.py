@@ -166,8 +166,7 @@ class Trials:
             fits = self._evaluated(self._aimed(fits))
             if all(fit.done for fit in fits):
                 break
-        for first, second in zip(fits[::2], fits[1::2], strict=True):
-            trial = self._judged(first.subset, (first.point, second.point))
+        for trial in self._judged(fits):
             if trial.subset not in self.done or trial.total > self.done[trial.subset].total:
                 self.done[trial.subset] = trial
 
@@ -225,14 +224,20 @@ class Trials:
         for (half, _), predicted in zip(asked, shown, strict=True):
             yield self._parts[half].residuals(predicted, self.measured[self._here[half]])
 
-    def _judged(self, subset: Subset, halves: tuple[Array, Array]) -> Trial:
-        """Returns a trial: each half under the point that suits the other."""
-        residual = np.zeros((len(self.measured), self.measured.shape[1] - 1, self.measured.shape[2]))
-        answers = self._residuals([(half, halves[1 - half][None]) for half in (0, 1)])
+    def _judged(self, fits: Sequence[_Fit]) -> Iterator[Trial]:
+        """Yields a trial for each two fits, of a set to either half: each half under the point that suits the other."""
+        pairs = list(zip(fits[::2], fits[1::2], strict=True))
+        if not pairs:
+            return
+        other = [np.array([pair[1 - half].point for pair in pairs]) for half in (0, 1)]
+        answers = self._residuals([(half, other[half]) for half in (0, 1)])
+        residuals = np.zeros((len(pairs), len(self.measured), self.measured.shape[1] - 1, self.measured.shape[2]))
         for here, left in zip(self._here, answers, strict=True):
-            residual[here] = left[0]
-        levels = real_level(self.frame, residual[None])[0]
-        return Trial(subset, -0.5 * INDEPENDENT * np.log(levels).sum(axis=1), halves, levels, residual)
+            residuals[:, here] = left
+        for (first, second), residual in zip(pairs, residuals, strict=True):
+            levels = real_level(self.frame, residual[None])[0]
+            parts = -0.5 * INDEPENDENT * np.log(levels).sum(axis=1)
+            yield Trial(first.subset, parts, (first.point, second.point), levels, residual)
 
 
 def _base(smaller: Sequence[Trial], half: int, zero: Array) -> list[Array]:
