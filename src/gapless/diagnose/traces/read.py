@@ -24,7 +24,7 @@ from gapless.project.records import Project
 from gapless.sim.evidence import Evidence
 
 CALIBRATIONS = "calibration"  # in the catalogue's folder
-VERSION = 1  # of what a calibration holds and of what it is for
+VERSION = 2  # of what a calibration holds and of what it is for
 LIKELY = 0.5
 Progress = Callable[[str, float], None]
 

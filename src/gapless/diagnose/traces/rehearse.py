@@ -1,5 +1,6 @@
 """Cases of this very model whose causes are known: drawn, simulated, and put through the same fits as the real logs."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -53,17 +54,13 @@ def fewer_windows(frame: Frame, most: int, rng: np.random.Generator) -> Frame:
 def draw_cases(frame: Frame, rng: np.random.Generator) -> list[Drawn]:
     """Returns cases with no cause, one and two; every dimension that can show takes its turn."""
     able = [d for d in frame.dimensions if _draw_point(frame, d, rng) is not None]
-    turns: list[Dimension] = []
+    turns = Counter[Dimension]()
     drawn: list[Drawn] = []
-    for count, number in enumerate(NUM_CASES):
+    for size, number in enumerate(NUM_CASES):
         for _ in range(number):
-            causes: list[Dimension] = []
-            while len(causes) < min(count, len(able)):
-                turns = turns or [able[k] for k in rng.permutation(len(able))]
-                causes += [turns.pop()] if turns[-1] not in causes else []
-                if turns and turns[-1] in causes:
-                    turns.insert(0, turns.pop())
-            drawn.append(_drawn(frame, tuple(causes), rng))
+            causes = tuple(sorted(able, key=lambda d: (turns[d], rng.random()))[:size])
+            turns.update(causes)
+            drawn.append(_drawn(frame, causes, rng))
     return drawn
 
 
