@@ -15,7 +15,7 @@ from gapless.diagnose.traces.trials import Trials
 from gapless.identify.solver.starts import moved_start
 
 FEW_WINDOWS = 14
-NUM_CASES = (2, 9, 7)  # with no cause, one, and two
+NUM_CASES = (2, 6, 5)  # with no cause, one, and two
 SHOWS = 1.5  # a cause shows if it moves some column by this many times the noise; else it is drawn again
 TRIES = 20
 Tell = Callable[[float], None]
