@@ -47,8 +47,9 @@ class Judged:
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth."""
-        return self.found.low <= self.truth <= self.found.high
+        """Whether the interval holds the truth; an interval that ends at a bound holds that bound."""
+        hair = 1e-9 * (self.found.prior_high - self.found.prior_low)
+        return self.found.low - hair <= self.truth <= self.found.high + hair
 
     @property
     def far_off(self) -> bool:

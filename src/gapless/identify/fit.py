@@ -40,11 +40,13 @@ class Found:
         problem: The problem on windows of the length that was chosen.
         structure: Which parameters to fit, and a row near the best.
         window_s: Length of the windows [s].
+        held: Columns of masses and shapes that stay as written: their errors show too little.
     """
 
     problem: Problem
     structure: Structure
     window_s: float
+    held: Columns
 
 
 def make_problem(
@@ -122,7 +124,10 @@ def fit(
         more = choose(some, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
         structure = more.after(structure)
     some = replace(some, free=structure.free).reweighted(structure.row)
-    return Found(problem, try_lag(some, structure.row, groups, LAG).after(structure), window_s)
+    structure = try_lag(some, structure.row, groups, LAG).after(structure)
+    links = {column for column, target in enumerate(problem.predictor.space.targets) if target.startswith("body/")}
+    held = tuple(sorted(links - set(structure.free)))
+    return Found(problem, structure, window_s, held)
 
 
 def _tiers(problem: Problem, groups: Sequence[Columns]) -> tuple[list[Columns], ...]:

@@ -23,7 +23,7 @@ from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.solver.problem import Problem, Watch
-from gapless.identify.solver.solve import Progress, Solution, solve
+from gapless.identify.solver.solve import Progress, Solution, solve, widened
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
@@ -78,6 +78,7 @@ def identify(
     train = replace(found.problem, free=structure.free)
     weighted = train.reweighted(structure.row)
     solution = solve(weighted, structure.row, FINAL, _part(progress, 0.7, 0.3))
+    solution = widened(weighted, solution, found.held)
     train.notice(solution.unit)
     judged = (
         make_problem(evidence, evidence.whole, held, window_s, rng)

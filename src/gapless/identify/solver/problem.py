@@ -55,7 +55,7 @@ class Problem:
 
         Every window counts as one reading: its residuals go wrong together where the model lacks something.
         """
-        return PRIOR + 0.5 * np.sqrt(max(1, len(self.windows))) / np.array([_spread(p) for p in self.space.parameters])
+        return PRIOR + 0.5 * np.sqrt(max(1, len(self.windows))) / spreads(self.space)
 
     def rows(self, unit: Array) -> Array:
         """Returns whole rows for free parameters in [0, 1], (num_rows, num_free)."""
@@ -183,8 +183,12 @@ _SPREADS = {
 _SPRING = 0.1  # of joints; how stiff a contact is nobody knows
 
 
+def spreads(space: ParameterSpace) -> Array:
+    """Returns how far a careful builder's values are off, as shares of their ranges: about one standard deviation."""
+    return np.array([_spread(parameter) for parameter in space.parameters])
+
+
 def _spread(parameter: Parameter) -> float:
-    """Returns how far a careful builder's value is off, as a share of the range: about one standard deviation."""
     if parameter.target.startswith("joint/") and parameter.target.endswith("/stiffness"):
         return _SPRING
     return next((size for word, size in _SPREADS.items() if f"/{word}" in parameter.target), 0.5)
