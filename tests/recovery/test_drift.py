@@ -12,7 +12,7 @@ from gapless.core.signal import Array
 from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import Solution
+from gapless.identify.solver.solution import Solution
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality
 

@@ -11,7 +11,8 @@ from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
 from gapless.identify.solver.problem import PRIOR, Problem
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import FINE, Solution
+from gapless.identify.solver.slopes import FINE
+from gapless.identify.solver.solution import Solution
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows
 

@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, newest
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import AT_BOUND
+from gapless.identify.solver.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project

@@ -11,7 +11,8 @@ from gapless.identify.lean import lean
 from gapless.identify.rescale import rescaled
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.search import search
-from gapless.identify.solver.solve import FINE, MEDIUM, Progress, approach
+from gapless.identify.solver.slopes import FINE, MEDIUM
+from gapless.identify.solver.solve import Progress, approach
 from gapless.identify.structure import Columns, Structure, choose
 from gapless.identify.swap import try_lag
 from gapless.sim.evidence import Evidence

@@ -9,7 +9,7 @@ from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import AT_BOUND, Solution
+from gapless.identify.solver.solution import AT_BOUND, Solution
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range

@@ -12,7 +12,8 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import COARSE, MEDIUM, Progress, approach
+from gapless.identify.solver.slopes import COARSE, MEDIUM
+from gapless.identify.solver.solve import Progress, approach
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
 MAX_ROUNDS = 4

@@ -23,7 +23,8 @@ from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.solver.problem import Problem, Watch
-from gapless.identify.solver.solve import Progress, Solution, solve, widened
+from gapless.identify.solver.solution import Solution, widened
+from gapless.identify.solver.solve import Progress, solve
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather

@@ -4,7 +4,8 @@ import pytest
 from gapless.identify.fit import make_problem
 from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
 from gapless.identify.solver.problem import Problem, robust
-from gapless.identify.solver.solve import Solution, solve
+from gapless.identify.solver.solution import Solution
+from gapless.identify.solver.solve import solve
 from gapless.sim.evidence import gather
 from unit.identify.realities import WHATEVER, write_reality
 

@@ -15,7 +15,8 @@ from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParamet
 from gapless.identify.posterior.samples import NUM_SAMPLES
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import Solution, solve
+from gapless.identify.solver.solution import Solution
+from gapless.identify.solver.solve import solve
 from gapless.identify.verb import identify, make_problem
 from gapless.sim.evidence import gather
 from unit.identify.realities import WHATEVER, write_reality

@@ -10,7 +10,7 @@ from gapless.core.results import IdentifyResult, from_json, to_json
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.posterior.samples import NUM_SAMPLES, gaussian_samples, parquet_bytes, square_root
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import Solution
+from gapless.identify.solver.solution import Solution
 from gapless.identify.verb import identify
 from unit.identify.realities import WHATEVER, write_reality
 

@@ -19,7 +19,8 @@ from scipy.special import ndtr, ndtri
 from gapless.core.signal import Array
 from gapless.identify.posterior.samples import square_root
 from gapless.identify.solver.problem import MAX_RESIDUAL, Problem, robust
-from gapless.identify.solver.solve import FINE, Solution
+from gapless.identify.solver.slopes import FINE
+from gapless.identify.solver.solution import Solution
 
 SPREAD = 2.0  # standard deviations of the cloud, in those of the solution
 UNIFORM = 12.0  # precision of a uniform density on [0, 1]: 1 / variance

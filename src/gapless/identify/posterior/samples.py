@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.solver.scaling import Scaling
-from gapless.identify.solver.solve import Solution
+from gapless.identify.solver.solution import Solution
 
 NUM_SAMPLES = 1000
 GAUSSIAN, NEURAL = "posterior.parquet", "posterior_sbi.parquet"
