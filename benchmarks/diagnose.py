@@ -2,11 +2,14 @@
 
     python benchmarks/diagnose.py [--split test] [--kinds single pair null unmodelled] [--robots ...] [--limit N]
                                   [--jobs 2] [--cases DIR] [--raw FILE.jsonl] [--shuffled] [--out FILE.md]
+    python benchmarks/diagnose.py --kinds outcomes policy [...]
 
 `--raw` keeps every result as a line of JSON; `--from-raw FILE` prints the tables of such a file again. `--shuffled`
 adds two controls, which have to be at chance: the measured columns of each log permuted among each other, and truths
-dealt out anew among the cases. Cases of one model share what `diagnose` calibrates for it; the first diagnosis of each
-model, which calibrates, is timed apart. Seconds are of wall time: more than one job at once makes them longer.
+dealt out anew among the cases. The kinds `outcomes` (runs without a log, by their conditions and phases) and `policy`
+(logged runs of a policy that is tried in simulation) have tables of their own, with planted causes and nulls; they are
+left out unless named. Cases of one model share what `diagnose` calibrates for it; the first diagnosis of each model,
+which calibrates, is timed apart. Seconds are of wall time: more than one job at once makes them longer.
 """
 
 import argparse
@@ -22,14 +25,19 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import gap_outcome_tables
+import gap_outcomes
+import gap_policies
 import gap_tables
 import numpy as np
-from gap_cases import KINDS, Case, cases, write
+from gap_cases import KINDS, Case, Source, cases, write
 from gap_robots import ROBOTS
 from gap_scores import FAILED, Answer
 from identify import heading
 from tables import Table, markdown
 
+SOURCES: tuple[Source, ...] = ("outcomes", "policy")
+"""Kinds of cases that are not judged by signals alone."""
 CACHE = Path(".gapless") / "calibration"
 """Where a project keeps what `diagnose` calibrates for its model."""
 
@@ -68,15 +76,18 @@ def run(job: Job) -> Answer:
     folder = job.folder
     if not is_there(job.case, folder):
         shutil.rmtree(folder, ignore_errors=True)
-        write(job.case, folder)
+        {"signals": write, "outcomes": gap_outcomes.write, "policy": gap_policies.write}[job.case.source](
+            job.case, folder
+        )
         if job.permuted:
             permute(folder, [column.name for column in ROBOTS[job.case.robot].columns])
     shutil.rmtree(folder / ".gapless", ignore_errors=True)
     if job.shared.is_dir():
         shutil.copytree(job.shared, folder / CACHE)
+    policy = folder / gap_policies.POLICY if job.case.source == "policy" else None
     began = time.perf_counter()
     try:
-        found, error = json.loads(json.dumps(to_json(diagnose(folder, seed=0)))), None
+        found, error = json.loads(json.dumps(to_json(diagnose(folder, policy=policy, seed=0)))), None
     except Exception as fault:  # one failure must not lose hours of others; it is told, and counts as wrong
         found, error = FAILED, f"{type(fault).__name__}: {fault}"
     seconds = time.perf_counter() - began
@@ -118,8 +129,12 @@ def answers_of(chosen: Sequence[Case], root: Path, num_jobs: int, permuted: bool
 def chosen_cases(split: str, kinds: Sequence[str], robots: Sequence[str], limit: int | None) -> list[Case]:
     """Returns the cases that were asked for; with a limit, that many of each kind, always the same."""
     found: list[Case] = []
+    elsewhere = {"outcomes": gap_outcomes.cases, "policy": gap_policies.cases}
     for kind in kinds:
-        listed = [case for case in cases(split, kind) if case.robot in robots]  # type: ignore[arg-type]
+        if kind in elsewhere:
+            listed = elsewhere[kind](split)  # type: ignore[arg-type]
+        else:
+            listed = [case for case in cases(split, kind) if case.robot in robots]  # type: ignore[arg-type]
         picks = np.random.default_rng(0).permutation(len(listed))[:limit]
         found += [listed[k] for k in sorted(picks)]
     return found
@@ -166,6 +181,11 @@ def collect(found: Iterator[Answer], total: int, raw: Path | None) -> list[Answe
 
 def tables(answers: Sequence[Answer], split: str) -> Iterator[Table]:
     """Yields the tables of a run."""
+    for source in SOURCES:
+        yield from gap_outcome_tables.tables([a for a in answers if a.case.source == source], split)
+    answers = [answer for answer in answers if answer.case.source == "signals"]
+    if not answers:
+        return
     yield gap_tables.score_table(f"Diagnoses of the {split} split", answers)
     yield gap_tables.confusion_table(answers)
     yield gap_tables.robot_table(answers)
@@ -185,7 +205,7 @@ def main() -> None:
     """Reads the command line, runs, prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--split", choices=("tuning", "test"), default="test")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *SOURCES), default=KINDS)
     parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS))
     parser.add_argument("--limit", type=int, help="at most this many cases of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="diagnoses at once; more than one makes each slower")

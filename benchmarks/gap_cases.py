@@ -21,6 +21,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 
 Split = Literal["tuning", "test"]
+Source = Literal["signals", "outcomes", "policy"]
 Kind = Literal["single", "pair", "null", "unmodelled"]
 KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled")
 NUMBERS: dict[Kind, int] = {"single": 105, "pair": 50, "null": 30, "unmodelled": 50}  # of the test; tuning has half
@@ -38,6 +39,7 @@ class Case:
         causes: Dimensions that take part; none for `null` and `unmodelled`.
         detail: What it is, as DIMENSION/CAUSE joined by ` + `.
         seed: Of motions, severity and noise.
+        source: What there is to judge by: `signals` here, `outcomes` in `gap_outcomes`, `policy` in `gap_policies`.
     """
 
     robot: str
@@ -46,11 +48,12 @@ class Case:
     detail: str
     seed: int
     split: Split
+    source: Source = "signals"
 
     @property
     def name(self) -> str:
         """A name that no other case has."""
-        return f"{self.robot}-{self.seed}"
+        return f"{self.robot.replace(' ', '-')}-{self.seed}"
 
     @property
     def model(self) -> str:

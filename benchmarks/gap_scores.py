@@ -13,6 +13,7 @@ import numpy as np
 from gap_cases import Case
 from gap_causes import CAUSES
 
+from gapless.core.dimensions import DIMENSIONS
 from gapless.core.interval import Interval, wilson
 from gapless.core.signal import Array
 
@@ -195,7 +196,8 @@ def _share(flags: Iterable[bool]) -> Interval:
 
 def confusion(answers: Sequence[Answer]) -> dict[str, Counter[str]]:
     """Returns truth -> how often each verdict was given, of all but pairs."""
-    found: dict[str, Counter[str]] = {name: Counter() for name in (*CAUSES, NO_GAP, UNMODELLED)}
+    names = dict.fromkeys((*CAUSES, *DIMENSIONS, NO_GAP, UNMODELLED))
+    found: dict[str, Counter[str]] = {name: Counter() for name in names}
     for answer in answers:
         if answer.case.kind != "pair":
             found[answer.truth][answer.verdict] += 1

@@ -18,7 +18,7 @@ from gapless.data.keep import ids_of, keep_result
 from gapless.diagnose.counterfactual.repairs import rank_repairs
 from gapless.diagnose.counterfactual.simulate import policy_simulator
 from gapless.diagnose.counterfactual.spread import compare_spread
-from gapless.diagnose.counterfactual.weigh import weigh_counterfactuals
+from gapless.diagnose.counterfactual.weigh import MIN_REAL_RUNS, weigh_counterfactuals
 from gapless.diagnose.traces.frame import WINDOW_S
 from gapless.diagnose.traces.read import Progress, TraceEvidence, read_traces
 from gapless.diagnose.traces.suspects import Severities
@@ -27,14 +27,14 @@ from gapless.diagnose.words import advice, trace_sentences
 from gapless.identify.fit import MIN_WINDOWS
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.outcomes.records import OutcomeEvidence
-from gapless.outcomes.weigh import weigh_outcomes
+from gapless.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.windows import cut
-from gapless.suspicion.examine import examine
+from gapless.suspicion.examine import NO_SIGNALS, examine
 
 FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
 
@@ -49,9 +49,9 @@ def diagnose(
     """Says which dimensions cause the gap, from signals, from outcomes, and with a policy from simulated failures.
 
     Sets of dimensions are fitted on one half of the logs and judged on the other; how sure a difference is comes from
-    cases of this very model that are rehearsed once and kept in the project's catalogue. Where logs carry outcomes,
-    conditions and phases of failure speak as well. With a policy, each dimension is switched on in simulation, and the
-    failures are compared with the real ones.
+    cases of this very model that are rehearsed once and kept in the project's catalogue. Where outcomes are known, with
+    a log or without, conditions and phases of failure speak as well. With a policy, each dimension is switched on in
+    simulation, and the failures are compared with the real ones.
 
     Args:
         directory: The project folder.
@@ -63,16 +63,17 @@ def diagnose(
         InputError: If the project, its logs or the policy cannot be used.
     """
     player = None if policy is None else _player(load_project(directory), policy)
-    found = examine(gather(directory))
+    found = examine(gather(directory, with_unlogged=True))
     evidence = found.evidence
-    outcomes = weigh_outcomes(evidence.episodes)
-    severities = Severities.of(evidence)
-    refusal = found.refusal or _why_not(evidence, severities.space)
-    if outcomes is None and not len(severities.space):
+    outcomes = weigh_outcomes(evidence.runs)
+    severities = Severities.of(evidence) if evidence.tracks else None
+    refusal = found.refusal or (_why_not(evidence, severities.space) if severities else NO_SIGNALS)
+    if outcomes is None and severities and not len(severities.space):
         raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     if refusal is not None and outcomes is None:
-        return _kept(evidence, _undecided(evidence, refusal, seed), policy)
-    traces = None if refusal is not None else read_traces(evidence, severities, seed, progress)
+        few = "" if severities else f"; outcomes tell something from {MIN_RUNS} runs and one failure on"
+        return _kept(evidence, _undecided(evidence, refusal + few, seed), policy)
+    traces = None if refusal is not None or severities is None else read_traces(evidence, severities, seed, progress)
     tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
     verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
     sentences = [note.text for note in found.notes] + ([refusal] if refusal else [])
@@ -120,13 +121,17 @@ def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
 
 def _try_policy(
     evidence: Evidence,
-    severities: Severities,
+    severities: Severities | None,
     traces: TraceEvidence | None,
     player: tuple[NetworkPolicy, Task],
     seed: int,
     progress: Progress | None,
 ) -> _Tried:
-    """Returns what switching each dimension on in simulation does to a policy."""
+    """Returns what switching each dimension on in simulation does to a policy; runs without a log take no part."""
+    real = [episode for episode in evidence.episodes if episode.outcome is not None]
+    few = f"the policy was not tried in simulation: it needs {MIN_REAL_RUNS} or more runs with an outcome and a log"
+    if severities is None or len(real) < MIN_REAL_RUNS:
+        return _Tried({}, (few,))
     space = severities.space
     simulate = policy_simulator(evidence.project, *player, space)
     dimensions = [d for d in space.dimensions if d != "numerics"]
@@ -135,10 +140,9 @@ def _try_policy(
     def draw(dimension: Dimension, source: np.random.Generator, count: int) -> Array:
         return np.stack([severities.draw(dimension, source) for _ in range(count)])
 
-    real = [episode for episode in evidence.episodes if episode.outcome is not None]
     found = weigh_counterfactuals(simulate, real, dimensions, draw, rng, space=space, progress=progress)
     if found is None:
-        return _Tried({}, ("the policy was not tried in simulation: at least 5 real runs with an outcome are needed",))
+        return _Tried({}, (few,))
     if found.nominal.value > FAILS_ANYWAY:
         text = f"the policy fails in the model as written too ({found.nominal.percent()} of simulated runs)"
         return _Tried({}, (f"{text}: how it fails tells nothing of the gap; train it until it succeeds there",))

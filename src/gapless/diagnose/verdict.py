@@ -17,8 +17,8 @@ from gapless.diagnose.traces.belief import bounded
 from gapless.diagnose.traces.read import TraceEvidence
 from gapless.diagnose.traces.shares import Share
 from gapless.outcomes.records import OutcomeEvidence
-from gapless.outcomes.words import BASE
 
+RARE = 0.06  # that a dimension takes part, before anything is known of it
 BESIDE = 0.5  # weight of the log odds of others where signals were fitted
 AMBIGUOUS = (0.1, 0.9)  # probabilities between which a dimension is undecided
 MOST_GROUPS = 3  # of what cannot be told apart
@@ -61,7 +61,7 @@ def judge(
         heard[dimension] = heard.get(dimension, 0.0) + ratio
     own = traces.belief.probability if traces else {}
     probability = {d: _shifted(p, BESIDE * heard.get(d, 0.0)) for d, p in own.items()}
-    probability |= {d: _shifted(BASE, odds) for d, odds in heard.items() if d not in own}
+    probability |= {d: _shifted(RARE, odds) for d, odds in heard.items() if d not in own}
     no_gap = (traces.belief.no_gap if traces else 1.0) * float(
         np.prod([1.0 - p for d, p in probability.items() if d not in own])
     )
@@ -71,7 +71,7 @@ def judge(
     return Verdict(
         tuple(causes),
         bounded(no_gap),
-        traces.belief.unmodelled if traces else BASE,
+        traces.belief.unmodelled if traces else RARE,
         _ambiguous(traces, probability) + _confounded(outcomes, probability),
     )
 

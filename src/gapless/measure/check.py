@@ -41,23 +41,29 @@ def check(directory: str | Path) -> CheckResult:
     inputs: tuple[str, ...] = ()
     if not any(note.level == "fault" for note in notes):
         try:
-            evidence = gather(directory)
+            evidence = gather(directory, with_unlogged=True)
         except InputError as error:
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:
             inputs = evidence.ids
             notes += _outside_bounds(evidence.space.parameters)
-            found = examine(evidence)
-            evidence, notes = found.evidence, [*notes, *found.notes]
-            notes += [Note("fault", "logs", found.refusal)] if found.refusal else []
-            numerics, lost = convergence(evidence)
-            notes += [lost] if lost is not None else _numerics_notes(numerics)
+            if evidence.tracks:
+                about_signals, numerics = _examined(evidence)
+                notes += about_signals
     rank = {"fault": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: rank[note.level])
     result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
     provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
     keep_result(Catalogue.open(project.directory), result, provenance)
     return result
+
+
+def _examined(evidence: Evidence) -> tuple[list[Note], dict[str, float]]:
+    """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
+    found = examine(evidence)
+    notes = [*found.notes, *([Note("fault", "logs", found.refusal)] if found.refusal else [])]
+    numerics, lost = convergence(found.evidence)
+    return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
 
 
 def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:

@@ -33,7 +33,7 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
     Raises:
         InputError: If the project, its logs or the fit cannot be used.
     """
-    evidence = gather(directory)
+    evidence = gather(directory, with_unlogged=True)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut(evidence.project, evidence.tracks, window_s)
     label = "model" if fit is None else "fitted"
@@ -86,7 +86,7 @@ def known_success(evidence: Evidence) -> dict[str, Interval]:
         if isinstance(result, EvaluateResult) and result.where == "simulation":
             found["simulation"] = result.success
             break
-    real = [episode.outcome for episode in evidence.episodes if episode.outcome is not None]
+    real = [episode.outcome for episode in evidence.runs if episode.outcome is not None]
     if real:
         found["reality"] = wilson(real.count("success"), len(real))
     return found

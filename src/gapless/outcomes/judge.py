@@ -16,7 +16,7 @@ from gapless.outcomes.words import BASE, condition_dimensions
 TOGETHER = 0.95  # shared variance from which two factors are one and the same partition of the runs
 PARTLY = 0.5  # shared variance from which they may be confounded, if the posterior hesitates between them
 MAX_MIXED = 50  # models whose predictions are mixed, the most probable ones
-LOWEST, HIGHEST = -1.5, 3.0  # log odds from conditions [nat]
+LOWEST, HIGHEST = -1.5, 4.5  # log odds from conditions [nat]
 
 
 def judge(design: Design) -> tuple[tuple[Factor, ...], Posterior]:

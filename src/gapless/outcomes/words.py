@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from gapless.core.dimensions import Dimension
 
-BASE = 0.06  # chance of what nothing speaks for: that a condition matters; in a verdict, that a dimension takes part
+BASE = 0.01  # chance that a condition matters though no dimension it speaks for takes part
 STRONG, LESS, WEAK = 0.5, 0.2, 0.1
 
 TIME_OF_DAY = "time of day"
@@ -34,7 +34,7 @@ CONDITION_WORDS: tuple[tuple[tuple[str, ...], Mapping[Dimension, float]], ...] =
     ((TREND,), {"actuator": LESS, "sensor": LESS}),
     (("policy", "checkpoint", "model", "version", "seed", "method", "task", "instruction", "goal"), {}),  # what was run
 )
-UNKNOWN_CONDITION: Mapping[Dimension, float] = {"environment": WEAK}
+UNKNOWN_CONDITION: Mapping[Dimension, float] = {"environment": 1.7 * BASE}  # half a nat: it may stand for anything
 
 PHASE_WORDS: tuple[tuple[tuple[str, ...], Mapping[Dimension, float]], ...] = (
     (("approach", "reach", "search", "align", "look", "find", "detect", "locate"), {"visual": 1.0, "sensor": 0.7}),

@@ -14,6 +14,7 @@ from gapless.data.catalogue import Catalogue
 from gapless.project.load import load_project
 from gapless.project.log.inspect import merged, time_notes
 from gapless.project.log.read import read_logs
+from gapless.project.log.unlogged import read_unlogged
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
@@ -30,11 +31,12 @@ class Evidence:
         catalogue: Its catalogue; the episodes are in it.
         blueprint: Its compiled model.
         episodes: Its logs.
-        ids: Id of each episode in the catalogue.
+        ids: Id of each run in the catalogue: of the episodes, then of `unlogged`.
         tracks: Each episode at the control rate.
         space: The parameters that may be wrong.
         terms: Groups of further ones that the model may lack; `identify` tries them.
         notes: What reading the logs had to say: corrupt samples, gaps, jitter.
+        unlogged: Runs of which only outcome and conditions are known, where they were asked for.
     """
 
     project: Project
@@ -46,6 +48,12 @@ class Evidence:
     space: ParameterSpace
     terms: tuple[ParameterSpace, ...]
     notes: tuple[Note, ...]
+    unlogged: tuple[Episode, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Episode, ...]:
+        """All runs, with a log or without: what outcomes are read from."""
+        return (*self.episodes, *self.unlogged)
 
     @property
     def whole(self) -> ParameterSpace:
@@ -76,19 +84,21 @@ class Evidence:
         return fitted, held
 
 
-def gather(directory: str | Path, logs_like: Sequence[str] = ()) -> Evidence:
+def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogged: bool = False) -> Evidence:
     """Reads a project and its logs, and enters the logs in the catalogue.
 
     Args:
         directory: The project folder.
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
+        with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
 
     Raises:
         InputError: If the project, its logs or its catalogue cannot be used.
     """
     project = load_project(directory)
     blueprint = compile_project(project)
-    logs = read_logs(project, logs_like)
+    unlogged = read_unlogged(project) if with_unlogged else ()
+    logs = read_logs(project, logs_like, may_be_none=bool(unlogged))
     catalogue = Catalogue.open(project.directory)
     mapping = {"commands": project.command_names, "measurements": project.measurement_names}
     entries = [
@@ -96,12 +106,13 @@ def gather(directory: str | Path, logs_like: Sequence[str] = ()) -> Evidence:
             log.episode,
             Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}),
         )
-        for log in logs
+        for log in (*logs, *unlogged)
     ]
     ids = catalogue.add_episodes(entries)
     episodes = tuple(log.episode for log in logs)
     tracks = tuple(make_track(project, episode) for episode in episodes)
     notes = merged([note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))])
+    silent = tuple(run.episode for run in unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
-    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes)
+    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent)

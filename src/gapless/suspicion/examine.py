@@ -17,6 +17,7 @@ from gapless.tracks.smoother import estimate_noise
 from gapless.tracks.track import Track, make_track
 
 FAR_MORE = 5.0  # times the noise that a project states
+NO_SIGNALS = "signals were not judged: no run has a log"
 MOST_LOST = 0.5  # share of the logs that may be of no use
 
 
@@ -52,7 +53,10 @@ def examine(evidence: Evidence) -> Examination:
     """Looks for mistakes in a project's data and for stretches of its logs that are of no use.
 
     A column that is mapped wrongly would seem not to respond, so stretches are looked for only where no mistake is.
+    Runs without a log have no data to examine.
     """
+    if not evidence.tracks:
+        return Examination(evidence, (), (), NO_SIGNALS)
     blueprint, tracks = evidence.blueprint, _smoothed_anew(evidence)
     doubts = find_doubts(blueprint, tracks)
     still = _constant_commands(evidence)

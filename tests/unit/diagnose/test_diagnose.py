@@ -12,7 +12,7 @@ from gapless.diagnose.counterfactual.weigh import Counterfactual, Counterfactual
 from gapless.diagnose.traces import read
 from gapless.diagnose.traces.belief import Calibration
 from gapless.diagnose.verb import diagnose
-from unit.identify.realities import ANGLE, NOISE, write_reality
+from unit.identify.realities import ANGLE, NOISE, WHATEVER, write_reality
 
 PLANTED = {
     "latency": {"actuator/*/delay": 0.04},
@@ -140,8 +140,63 @@ def test_a_policy_speaks_only_if_it_works_in_the_model_as_written(
     monkeypatch.setattr(verb, "policy_simulator", lambda *_: None)
     monkeypatch.setattr(verb, "weigh_counterfactuals", lambda *_, **__: found)
     monkeypatch.setattr(verb, "rank_repairs", lambda *_: ())
-    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=4)
+    outcomes = ["success"] * verb.MIN_REAL_RUNS
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=len(outcomes), outcomes=outcomes)
     before, after = diagnose(folder), diagnose(folder, policy="policy.npz")
     chance = [next(c.probability for c in result.causes if c.dimension == "sensor") for result in (before, after)]
     assert (chance[1] > 2 * chance[0]) == shifts
     assert any("fails in the model as written too" in text for text in after.evidence) == (not shifts)
+
+
+def say_outcomes(folder: Path, num_runs: int = 24) -> Path:
+    """Adds runs without a log that fail in dim light."""
+    for k in range(num_runs):
+        failed = {"outcome": "failure", "failed_in": "approach"} if k % 2 else {"outcome": "success"}
+        conditions = {"light": "dim" if k % 2 else "bright"}
+        (folder / "logs" / f"trial{k}.json").write_text(json.dumps({**failed, "conditions": conditions}))
+    return folder
+
+
+def without_logs(folder: Path) -> Path:
+    for log in (folder / "logs").glob("*.csv"):
+        log.unlink()
+        log.with_suffix(".json").unlink(missing_ok=True)
+    return folder
+
+
+@pytest.mark.parametrize("parameters", [WHATEVER, None])
+def test_outcomes_without_any_log_are_diagnosed(parameters: tuple[str, ...] | None, tmp_path: Path) -> None:
+    folder = say_outcomes(write_reality(tmp_path, {}, num_logs=1, duration_s=0.1, parameters=parameters))
+    result = diagnose(without_logs(folder))
+    check_form(result)
+    assert (result.causes[0].dimension, result.causes[0].probability > 0.5) == ("visual", True)
+    assert result.evidence[0] == "signals were not judged: no run has a log"
+    assert result.evidence[1].startswith("12 of 24 runs failed")
+    assert len(result.inputs) == 24
+
+
+@pytest.mark.parametrize(("parameters", "num_runs"), [(WHATEVER, 3), (None, 1)])
+def test_too_few_outcomes_without_any_log_decide_nothing(
+    parameters: tuple[str, ...] | None, num_runs: int, tmp_path: Path
+) -> None:
+    folder = write_reality(tmp_path, {}, num_logs=1, duration_s=0.1, parameters=parameters)
+    say_outcomes(folder, num_runs)
+    result = diagnose(without_logs(folder))
+    check_form(result)
+    assert {cause.probability for cause in result.causes} == {0.5}
+
+
+def test_outcomes_without_a_log_count_beside_logs(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
+    before, after = diagnose(folder), diagnose(say_outcomes(folder))
+    assert "visual" not in {cause.dimension for cause in before.causes}
+    assert [cause.dimension for cause in after.causes[:2]] == ["actuator", "visual"]
+    assert after.moments == before.moments
+
+
+def test_a_policy_is_not_tried_on_runs_without_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb, "_player", lambda *_: (None, None))
+    folder = without_logs(say_outcomes(write_reality(tmp_path, {}, num_logs=1, duration_s=0.1)))
+    with_it, alone = diagnose(folder, policy="policy.npz"), diagnose(folder)
+    assert with_it.causes == alone.causes
+    assert any(text.startswith("the policy was not tried in simulation") for text in with_it.evidence)

@@ -98,3 +98,19 @@ def test_a_time_step_too_coarse_for_a_stiff_system_is_a_warning(tmp_path: Path) 
     warned = [note for note in result.notes if note.level == "warning" and "numerics" in note.text]
     assert {note.where for note in warned} >= {"v"}
     assert result.numerics["v"] > CONVERGED
+
+
+def test_runs_without_a_log_are_counted(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {}, num_logs=2)
+    for k in range(3):
+        (folder / "logs" / f"trial{k}.json").write_text('{"outcome": "failure"}')
+    result = check(folder)
+    assert result.sound
+    assert "3 runs without a log: their outcomes count, they have no signals" in [note.text for note in result.notes]
+    for log in (folder / "logs").glob("*.csv"):
+        log.unlink()
+        log.with_suffix(".json").unlink(missing_ok=True)
+    alone = check(folder)
+    assert alone.sound
+    assert [note.level for note in alone.notes] == ["warning"]
+    assert len(alone.inputs) == 3

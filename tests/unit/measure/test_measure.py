@@ -96,3 +96,20 @@ def test_success_comes_from_sidecars(judged: MeasureResult) -> None:
 
 def test_without_outcomes_there_is_no_success(tmp_path: Path) -> None:
     assert measure(write_reality(tmp_path, {})).success == {}
+
+
+def test_runs_without_a_log_count_in_success(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {}, num_logs=2)
+    before = measure(folder)
+    for k in range(4):
+        (folder / "logs" / f"trial{k}.json").write_text(f'{{"outcome": "{"failure" if k else "success"}"}}')
+    after = measure(folder)
+    assert before.columns == after.columns
+    assert (after.success["reality"].value, after.success["reality"].n) == (0.25, 4)
+    for log in (folder / "logs").glob("*.csv"):
+        log.unlink()
+        log.with_suffix(".json").unlink(missing_ok=True)
+    alone = measure(folder)
+    assert alone.success == after.success
+    assert alone.num_windows == 0
+    assert all(column.rmse is None for column in alone.columns.values())

@@ -9,7 +9,13 @@ from gapless.core.dimensions import DIMENSIONS
 from gapless.outcomes.phases import LIMIT, weigh_phases
 from gapless.outcomes.records import OutcomeEvidence
 from gapless.outcomes.weigh import weigh_outcomes
-from gapless.outcomes.words import CONDITION_WORDS, PHASE_WORDS, condition_dimensions, phase_dimensions
+from gapless.outcomes.words import (
+    CONDITION_WORDS,
+    PHASE_WORDS,
+    UNKNOWN_CONDITION,
+    condition_dimensions,
+    phase_dimensions,
+)
 from unit.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
@@ -36,7 +42,7 @@ def test_dim_light_speaks_for_vision() -> None:
     assert light.name == "light"
     assert light.probability > 0.98
     assert max(evidence.log_odds, key=lambda d: evidence.log_odds[d]) == "visual"
-    assert 1.5 < evidence.log_odds["visual"] < 3.0
+    assert 3.0 < evidence.log_odds["visual"] < np.log(0.5 / 0.01)  # the table: 0.5 if vision takes part, else 0.01
     assert 0.5 < evidence.log_odds["environment"] < evidence.log_odds["visual"]
     assert evidence.log_odds["object"] < 0.0  # well sampled, and no difference
     assert evidence.log_odds["latency"] == 0.0
@@ -217,7 +223,7 @@ def test_words_of_either_table() -> None:
     assert "visual" in condition_dimensions("LampPosition")[0]
     assert "human" in condition_dimensions("operators")[0]
     assert set(condition_dimensions("surface")[0]) == {"contact", "environment"}
-    assert condition_dimensions("alarm") == ({"environment": 0.1}, False)  # neither arm nor lamp
+    assert condition_dimensions("alarm") == (UNKNOWN_CONDITION, False)  # neither arm nor lamp
     assert "visual" in phase_dimensions("approach to grasp")
     assert "contact" in phase_dimensions("peg_insertion") or "contact" in phase_dimensions("inserting")
     assert phase_dimensions("thinking") == {}

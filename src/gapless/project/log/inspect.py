@@ -1,6 +1,7 @@
 """What can be seen in logs without simulating: for `check`."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import mujoco
@@ -10,6 +11,7 @@ from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.read import Log, log_paths, read_log
+from gapless.project.log.unlogged import read_unlogged
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
@@ -27,14 +29,27 @@ def inspect_logs(project: Project) -> tuple[Note, ...]:
     A log that cannot be read is a note of level `fault`; nothing is raised for it.
     """
     try:
-        paths = log_paths(project)
+        unlogged = read_unlogged(project)
+        paths = log_paths(project, may_be_none=bool(unlogged))
         model = load_model(project.model_path)
     except (InputError, OSError) as error:
         return (Note("fault", str(project.logs_path), str(error)),)
-    notes: list[Note] = []
+    notes = _unlogged_notes(unlogged, len(paths))
     for path in paths:
         notes += _inspect_one(project, path, model)
     return merged(notes)
+
+
+def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
+    """Returns how many runs have no log, and what was odd in what is said of them."""
+    if not unlogged:
+        return []
+    count = f"{len(unlogged)} run{'s' if len(unlogged) > 1 else ''} without a log"
+    if num_logs:
+        first = Note("info", "logs", f"{count}: their outcomes count, they have no signals")
+    else:
+        first = Note("warning", "logs", f"{count}, and no logs: outcomes alone count, signals cannot be judged")
+    return [first, *(note for run in unlogged for note in run.notes)]
 
 
 def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[Note]:

@@ -32,18 +32,18 @@ class Log:
     notes: tuple[Note, ...]
 
 
-def log_paths(project: Project) -> tuple[Path, ...]:
+def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...]:
     """Returns the project's log files, sorted by name; hidden files are left out.
 
     Raises:
-        LogError: If the folder is missing or has no logs, or two logs share a name.
+        LogError: If the folder is missing, has no logs though it needs some, or two logs share a name.
     """
     folder = project.logs_path
     if not folder.is_dir():
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     found = [path for path in files if path.suffix.lower() in SUFFIXES]
-    if not found:
+    if not found and not may_be_none:
         there = nearest("log.csv", (path.name for path in folder.iterdir()))
         raise log_error(f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}", folder)
     by_name: dict[str, Path] = {}
@@ -55,13 +55,14 @@ def log_paths(project: Project) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def read_logs(project: Project, patterns: Sequence[str] = ()) -> tuple[Log, ...]:
+def read_logs(project: Project, patterns: Sequence[str] = (), *, may_be_none: bool = False) -> tuple[Log, ...]:
     """Reads the logs of a project, sorted by name: all, or those whose name matches one of some patterns.
 
     Raises:
         LogError: One line about the first log that cannot be read, or about a pattern that matches none.
     """
-    return tuple(read_log(project, path) for path in _matching(log_paths(project), patterns))
+    paths = log_paths(project, may_be_none=may_be_none)
+    return tuple(read_log(project, path) for path in _matching(paths, patterns))
 
 
 def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:

@@ -1,6 +1,7 @@
 """What people say of a log: `NAME.json` beside it."""
 
 import json
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
@@ -9,7 +10,7 @@ from gapless.core.episode import Outcome, Source
 from gapless.core.results import Note
 from gapless.project.log.columns import log_error
 
-_SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
+SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
 
 
 def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
@@ -19,16 +20,32 @@ def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
         LogError: One line, if it is not JSON or a value is not one of those allowed.
     """
     path = log.with_suffix(".json")
-    if not path.is_file():
-        return {"source": "real"}
+    return about_run(read_object(path), path, notes) if path.is_file() else {"source": "real"}
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file.
+
+    Raises:
+        LogError: One line, if it is not JSON or no object.
+    """
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise log_error(f"not JSON: {' '.join(str(error).split())}", path) from None
     if not isinstance(data, dict):
         raise log_error('not a JSON object: write {"source": "real"}', path)
-    if unknown := sorted(set(data) - set(_SIDECAR_KEYS)):
-        text = f"{', '.join(unknown)} not used; known are {', '.join(_SIDECAR_KEYS)}"
+    return data
+
+
+def about_run(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
+    """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note.
+
+    Raises:
+        LogError: One line, if a value is not one of those allowed.
+    """
+    if unknown := sorted(set(data) - set(SIDECAR_KEYS)):
+        text = f"{', '.join(unknown)} not used; known are {', '.join(SIDECAR_KEYS)}"
         notes.append(Note("info", path.name, text))
     return {
         "source": _choice(data.get("source", "real"), "source", get_args(Source), path),

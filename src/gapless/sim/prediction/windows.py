@@ -74,7 +74,7 @@ def cut(
         from_first_row: Begin at the first row, where the commands before are not known.
     """
     num_past = max(1, int(np.ceil(history_s * project.rate_hz)))
-    longest = max(len(track.measured) - 1 for track in tracks)
+    longest = max((len(track.measured) - 1 for track in tracks), default=1)
     num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
     known = not project.commands or window_s == 0 or from_first_row
     skipped = 0 if known else int(np.ceil(min(UNKNOWN_S, history_s) * project.rate_hz))
@@ -89,11 +89,15 @@ def cut(
         [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
     )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
-    errors = [
-        np.sqrt(np.mean([getattr(track, name) ** 2 for track in tracks], axis=0))
-        for name in ("noise", "value_sd", "slope_sd")
-    ]
+    errors = [_mean_error(project, tracks, name) for name in ("noise", "value_sd", "slope_sd")]
     return Windows(*stacked, where[:, 0], where[:, 1], *errors)
+
+
+def _mean_error(project: Project, tracks: Sequence[Track], name: str) -> Array:
+    """Returns the root mean square of an error of the tracks, (num_measurements,); NaN without any."""
+    if not tracks:
+        return np.full(len(project.measurements), np.nan)
+    return np.sqrt(np.mean([getattr(track, name) ** 2 for track in tracks], axis=0))
 
 
 def _first_rows(track: Track, num_steps: int, skipped: int, whole: bool) -> Sequence[int]:
