@@ -173,6 +173,10 @@ def diagnose(
         Path | None,
         typer.Option(metavar="POLICY.npz", help="policy whose real runs are in the logs: how it fails speaks as well"),
     ] = None,
+    fit: Annotated[
+        Path | None,
+        typer.Option(metavar="FIT.json", help="result of identify to search near as well, for a model that is far off"),
+    ] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -181,7 +185,7 @@ def diagnose(
     The first time for a model it rehearses on simulated cases of that model (a minute or two), and keeps what it
     learned in the project.
     """
-    result = _with_progress(verbs.diagnose, directory, policy=policy, seed=seed)
+    result = _with_progress(verbs.diagnose, directory, policy=policy, fit=fit, seed=seed)
     show.show_diagnose(out(json), result)
     write_json(result, json)
 

@@ -32,8 +32,10 @@ from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
+from gapless.sim.blueprint import Blueprint
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.prediction.windows import cut
+from gapless.sim.ranges import read_fit
 from gapless.suspicion.examine import NO_SIGNALS, examine
 
 FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
@@ -43,6 +45,7 @@ def diagnose(
     directory: str | Path,
     *,
     policy: str | Path | None = None,
+    fit: str | Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> DiagnoseResult:
@@ -56,15 +59,18 @@ def diagnose(
     Args:
         directory: The project folder.
         policy: A policy that `train` wrote, whose real runs are among the logs; it needs the project's task.
+        fit: A fit that `identify` wrote. Causes are searched near it too: a model that is far off in much at once has
+            causes which steps from the model as written do not reach.
         seed: Seed of windows and draws.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
-        InputError: If the project, its logs or the policy cannot be used.
+        InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _player(load_project(directory), policy)
     found = examine(gather(directory, with_unlogged=True))
     evidence = found.evidence
+    fitted = None if fit is None else _values(fit, evidence.blueprint)
     outcomes = weigh_outcomes(evidence.runs)
     severities = Severities.of(evidence) if evidence.tracks else None
     refusal = found.refusal or (_why_not(evidence, severities.space) if severities else NO_SIGNALS)
@@ -72,8 +78,9 @@ def diagnose(
         raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
     if refusal is not None and outcomes is None:
         few = "" if severities else f"; outcomes tell something from {MIN_RUNS} runs and one failure on"
-        return _kept(evidence, _undecided(evidence, refusal + few, seed), policy)
-    traces = None if refusal is not None or severities is None else read_traces(evidence, severities, seed, progress)
+        return _kept(evidence, _undecided(evidence, refusal + few, seed), policy, fit)
+    silent = refusal is not None or severities is None
+    traces = None if silent else read_traces(evidence, severities, seed, progress, fitted)
     tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
     verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
     sentences = [note.text for note in found.notes] + ([refusal] if refusal else [])
@@ -97,7 +104,13 @@ def diagnose(
         moments=traces.moments if traces else (),
         conditions=_conditions(outcomes),
     )
-    return _kept(evidence, result, policy)
+    return _kept(evidence, result, policy, fit)
+
+
+def _values(fit: str | Path, blueprint: Blueprint) -> dict[str, float]:
+    """Returns target -> value of a fit."""
+    space, row = read_fit(fit, blueprint)
+    return {target: float(value) for target, value in zip(space.targets, row, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -191,10 +204,10 @@ def _conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
     )
 
 
-def _kept(evidence: Evidence, result: DiagnoseResult, policy: str | Path | None) -> DiagnoseResult:
-    """Enters a diagnosis in the catalogue; returns it."""
+def _kept(evidence: Evidence, result: DiagnoseResult, *used: str | Path | None) -> DiagnoseResult:
+    """Enters a diagnosis in the catalogue, with the files that it used; returns it."""
     config = {"project": fingerprint(evidence.project)}
-    inputs = (*evidence.ids, *ids_of(policy))
+    inputs = (*evidence.ids, *ids_of(*used))
     provenance = Provenance("diagnose", gapless.__version__, inputs, config, result.seed)
     keep_result(evidence.catalogue, result, provenance)
     return result

@@ -12,7 +12,9 @@ from gapless.diagnose.counterfactual.weigh import Counterfactual, Counterfactual
 from gapless.diagnose.traces import read
 from gapless.diagnose.traces.belief import Calibration
 from gapless.diagnose.verb import diagnose
-from unit.identify.realities import ANGLE, NOISE, WHATEVER, write_reality
+from unit.identify.realities import ANGLE, NOISE, PENDULUM, WHATEVER, write_reality
+
+SERVO = '<position name="motor" joint="hinge" kp="40" kv="2" ctrlrange="-2 2"/>'
 
 PLANTED = {
     "latency": {"actuator/*/delay": 0.04},
@@ -89,6 +91,27 @@ def test_two_planted_causes_are_both_found(tmp_path: Path) -> None:
     assert all(cause.probability < 0.5 for cause in result.causes[2:])
     assert {moment.dimension for moment in result.moments} == {"latency", "sensor"}
     assert all(moment.with_it < moment.without for moment in result.moments)
+
+
+def test_a_fit_shows_causes_that_are_too_far_off_to_be_reached(tmp_path: Path) -> None:
+    """A servo twenty times softer than the model's, with a shifted reading: steps from the model lead elsewhere."""
+    servo = PENDULUM.replace('<motor name="motor" joint="hinge" ctrlrange="-2 2"/>', SERVO)
+    truth = {"actuator/motor/kp": 2.0, "actuator/motor/kd": 0.1, "measurement/q/bias": 0.04}
+    folder = write_reality(tmp_path, truth, xml=servo, parameters=None, size=0.4)
+    fit = tmp_path / "fit.json"
+    entries = [{"target": target, "value": value} for target, value in truth.items()]
+    fit.write_text(json.dumps({"format": 1, "verb": "identify", "parameters": entries}))
+    blind, told = diagnose(folder), diagnose(folder, fit=fit)
+    check_form(told)
+    assert {cause.dimension for cause in told.causes if cause.probability > 0.5} == {"actuator", "sensor"}
+    assert told.unexplained < 0.5 * blind.unexplained
+
+
+def test_a_fit_that_is_none_gets_one_line(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {}, num_logs=2)
+    (tmp_path / "fit.json").write_text(json.dumps({"format": 1, "verb": "diagnose"}))
+    with pytest.raises(InputError, match="identify"):
+        diagnose(folder, fit=tmp_path / "fit.json")
 
 
 def test_outcomes_alone_point_at_a_condition(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ A point is a row of displacements from the model as written: one per parameter, 
 last one for `numerics`, which is 1 where the engine runs with a much finer time step.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -115,6 +115,11 @@ class Frame:
     def point(self, row: Array, numerics: float = 0.0) -> Array:
         """Returns the point of a whole row."""
         return np.append(self.severities.scaling.unit(row) - self.severities.nominal, numerics)
+
+    def near(self, values: Mapping[str, float]) -> Array:
+        """Returns the point of some parameters' values, within bounds; all others are as written."""
+        row = [values.get(p.target, p.nominal) for p in self.space.parameters]
+        return np.clip(self.point(np.array(row)), *self.bounds)
 
     def predict(self, points: Array) -> Array:
         """Returns predicted readings, (num_points, num_windows, num_steps + 1, num_measurements)."""

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -57,12 +57,27 @@ class TraceEvidence:
         return self.frame.rows(self.best.point[None])[0]
 
 
-def read_traces(evidence: Evidence, severities: Severities, seed: int, progress: Progress | None) -> TraceEvidence:
-    """Returns what the signals of some logs say; the first time for a model, it rehearses cases of that model."""
+def read_traces(
+    evidence: Evidence,
+    severities: Severities,
+    seed: int,
+    progress: Progress | None,
+    fitted: Mapping[str, float] | None = None,
+) -> TraceEvidence:
+    """Returns what the signals of some logs say; the first time for a model, it rehearses cases of that model.
+
+    Args:
+        evidence: The logs.
+        severities: What is suspected.
+        seed: Seed of windows and draws.
+        progress: Called with what is being done and how far it is, in [0, 1].
+        fitted: Target -> value of an earlier fit, at which fits of sets begin as well.
+    """
     rng = np.random.default_rng(seed)
     frame = make_frame(evidence, severities, rng)
     calibration = _calibration(frame, progress)
-    trials = Trials(frame, frame.windows.measured).run(_teller(progress, "fitting causes"))
+    near = frame.near(fitted) if fitted else None
+    trials = Trials(frame, frame.windows.measured, near=near).run(_teller(progress, "fitting causes"))
     belief = believe(trials, frame.dimensions, calibration)
     ranked = sorted(belief.probability, key=lambda d: -belief.probability[d])
     best = trials[int(np.argmax(belief.weights))]

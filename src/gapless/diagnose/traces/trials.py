@@ -7,6 +7,7 @@ found. All fits advance together: every step of all of them is two batched calls
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from gapless.core.signal import Array
 from gapless.diagnose.traces.frame import Frame, part_of
 from gapless.diagnose.traces.picture import (
     INDEPENDENT,
+    MOST,
     Picture,
     Scores,
     Subset,
@@ -101,11 +103,18 @@ class _Fit:
 class Trials:
     """Fits of one set of measured windows."""
 
-    def __init__(self, frame: Frame, measured: Array, first: Picture | None = None) -> None:
-        """Prepares fits of (num_windows, num_steps + 1, num_measurements) readings."""
+    def __init__(self, frame: Frame, measured: Array, first: Picture | None = None, near: Array | None = None) -> None:
+        """Prepares fits.
+
+        Args:
+            frame: The windows.
+            measured: (num_windows, num_steps + 1, num_measurements) readings in them.
+            first: The picture about the model as written, if it is known.
+            near: A point at which something better is expected, if there is one.
+        """
         self.frame, self.measured = frame, measured
         self.done: dict[Subset, Trial] = {}
-        self._first = first
+        self._first, self._near = first, near
         self._here = [np.flatnonzero(frame.fold == half) for half in (0, 1)]
         self._parts = [part_of(frame, here) for here in self._here]
 
@@ -119,6 +128,8 @@ class Trials:
         main = best_of(self.done.values()).subset
         told = [pair for pair in pairs if set(main) & set(pair)]
         self._fit(list(dict.fromkeys([*_best(scores, pairs, 2), *_best(scores, told, PAIRS)])), scores, FEWER_STEPS)
+        if self._near is not None:
+            self._fit(self._within(self._near), scores, FEWER_STEPS, self._near)
         for number in range(LOOKS):
             _say(tell, 0.6 + 0.1 * number)
             best = best_of(self.done.values())
@@ -127,6 +138,15 @@ class Trials:
             if best_of(self.done.values()) is best:
                 break
         return tuple(sorted(self.done.values(), key=lambda trial: -trial.total))
+
+    def _within(self, point: Array) -> list[Subset]:
+        """Returns the dimensions in which a point is furthest from the model as written, and all sets of them."""
+        size = {
+            d: float(np.abs(point / self.frame.typical)[self.frame.columns[d]].max()) for d in self.frame.dimensions
+        }
+        moved = sorted((d for d in size if size[d] > 0), key=lambda d: -size[d])[:MOST]
+        ordered = [d for d in self.frame.dimensions if d in moved]
+        return [subset for number in range(1, len(ordered) + 1) for subset in combinations(ordered, number)]
 
     def _proposed(self, scores: Scores, best: Subset) -> list[Subset]:
         """Returns the best set without one dimension, again where it was fitted from elsewhere, and new ones near it.
