@@ -1,6 +1,6 @@
 """The verb `diagnose`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,29 +82,8 @@ def diagnose(
     silent = refusal is not None or severities is None
     traces = None if silent else read_traces(evidence, severities, seed, progress, fitted)
     tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
-    verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
-    sentences = [note.text for note in found.notes] + ([refusal] if refusal else [])
-    sentences += trace_sentences(traces) if traces else []
-    sentences += [*(outcomes.sentences if outcomes else ()), *(tried.sentences if tried else ())]
-    spread = compare_spread(evidence.project, evidence.episodes)
-    steps = [
-        *advice(verdict, traces),
-        *(Advice("measure", text) for text in (outcomes.suggestions if outcomes else ())),
-    ]
-    result = DiagnoseResult(
-        inputs=evidence.ids,
-        causes=verdict.causes,
-        no_gap=Probability(verdict.no_gap),
-        unmodelled=Probability(verdict.unmodelled),
-        evidence=(*sentences, *((spread.sentence,) if spread else ())),
-        ambiguous=verdict.ambiguous,
-        advice=tuple(steps),
-        seed=seed,
-        unexplained=traces.belief.unexplained if traces else 0.0,
-        moments=traces.moments if traces else (),
-        conditions=_conditions(outcomes),
-    )
-    return _kept(evidence, result, policy, fit)
+    heard = [note.text for note in found.notes] + ([refusal] if refusal else [])
+    return _kept(evidence, _result(evidence, heard, outcomes, traces, tried, seed), policy, fit)
 
 
 def _values(fit: str | Path, blueprint: Blueprint) -> dict[str, float]:
@@ -183,6 +162,38 @@ def _why_not(evidence: Evidence, space: ParameterSpace) -> str | None:
     if bool((np.nanstd(moves, axis=0) < 3 * windows.noise).all()):
         return "nothing moves in these logs by more than the noise: record a motion"
     return None
+
+
+def _result(
+    evidence: Evidence,
+    heard: Sequence[str],
+    outcomes: OutcomeEvidence | None,
+    traces: TraceEvidence | None,
+    tried: _Tried | None,
+    seed: int,
+) -> DiagnoseResult:
+    """Returns the verdict of everything that speaks, after what was heard of the logs themselves."""
+    verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
+    sentences = [*heard, *(trace_sentences(traces) if traces else ())]
+    sentences += [*(outcomes.sentences if outcomes else ()), *(tried.sentences if tried else ())]
+    spread = compare_spread(evidence.project, evidence.episodes)
+    steps = [
+        *advice(verdict, traces),
+        *(Advice("measure", text) for text in (outcomes.suggestions if outcomes else ())),
+    ]
+    return DiagnoseResult(
+        inputs=evidence.ids,
+        causes=verdict.causes,
+        no_gap=Probability(verdict.no_gap),
+        unmodelled=Probability(verdict.unmodelled),
+        evidence=(*sentences, *((spread.sentence,) if spread else ())),
+        ambiguous=verdict.ambiguous,
+        advice=tuple(steps),
+        seed=seed,
+        unexplained=traces.belief.unexplained if traces else 0.0,
+        moments=traces.moments if traces else (),
+        conditions=_conditions(outcomes),
+    )
 
 
 def _conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
