@@ -20,8 +20,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def interrupted(arguments: list[str], ready: Path, after_s: float) -> tuple[int, str]:
-    """Starts a command, sends Ctrl-C some time after `ready` exists; returns its status and standard error."""
+    """Starts a command, sends Ctrl-C some time after `ready` exists; returns its status and standard error.
+
+    A shell that runs these tests in the background makes them ignore Ctrl-C, which commands would inherit.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen([*GAPLESS, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGINT, before)
     limit = time.monotonic() + 60
     while not ready.exists() and time.monotonic() < limit:
         time.sleep(0.1)
