@@ -129,8 +129,8 @@ def show_diagnose(console: Console, result: DiagnoseResult) -> None:
     """Prints the causes, evidence and advice."""
     rows = table("cause", ">probability", ">share of the gap", ">95 % interval")
     for c in result.causes:
-        spread = f"{c.low:.2f} .. {c.high:.2f}" if c.high > 0 else "-"
-        rows.add_row(c.dimension, f"{c.probability:.2f}", f"{c.share:.2f}" if c.high > 0 else "-", spread)
+        share = (f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}") if c.is_shared else ("-", "-")
+        rows.add_row(c.dimension, f"{c.probability:.2f}", *share)
     console.print(rows)
     console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:

@@ -41,7 +41,7 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
         Predictor(evidence.blueprint, space).predict(windows, row[None])[0] if len(windows) else windows.measured
     )
     result = MeasureResult(
-        inputs=evidence.ids,
+        inputs=evidence.ids[: len(evidence.episodes)],
         window_s=window_s,
         num_windows=len(windows),
         columns=column_errors(evidence, windows, predicted),

@@ -59,16 +59,19 @@ class ConditionGroup:
 
 def cause_rows(diagnose: DiagnoseResult) -> tuple[CauseRow, ...]:
     """Returns the dimensions, most probable first."""
-    return tuple(
-        CauseRow(
-            cause.dimension,
-            plots.probability_bar(cause.dimension, cause.probability),
-            n.probability(cause.probability),
-            plots.share_glyph(cause.dimension, cause.share, cause.low, cause.high),
-            n.percent_span(cause.share, cause.low, cause.high),
+    found: list[CauseRow] = []
+    for cause in diagnose.causes:
+        share = (cause.share, cause.low, cause.high) if cause.is_shared else (math.nan, math.nan, math.nan)
+        found.append(
+            CauseRow(
+                cause.dimension,
+                plots.probability_bar(cause.dimension, cause.probability),
+                n.probability(cause.probability),
+                plots.share_glyph(cause.dimension, *share),
+                n.percent_span(*share),
+            )
         )
-        for cause in diagnose.causes
-    )
+    return tuple(found)
 
 
 def other_rows(diagnose: DiagnoseResult) -> tuple[CauseRow, ...]:

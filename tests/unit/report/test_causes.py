@@ -75,6 +75,11 @@ def test_whiskers_are_where_a_step_may_end(diagnose: DiagnoseResult) -> None:
     assert whiskers(drawn(diagnose)) == [*first, ("0%", "25%"), ("25%", "25%")]
 
 
+def test_what_has_no_share_gets_a_dash(diagnose: DiagnoseResult) -> None:
+    alone = replace(diagnose, causes=(Cause("visual", 0.95, 0.0, 0.0, 0.0), Cause("sensor", 0.4, 0.0, 0.0, 0.1)))
+    assert [row.share for row in causes.cause_rows(alone)] == ["\u2013", "0 % [0, 10]"]
+
+
 def test_no_waterfall_without_a_likely_cause_or_without_shares(diagnose: DiagnoseResult) -> None:
     for found in ((), (OBJECT,), (Cause("visual", 0.9, 0.0, 0.0, 0.0), replace(OBJECT, share=0.0))):
         page = render(replace(diagnose, causes=found))

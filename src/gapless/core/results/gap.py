@@ -88,6 +88,11 @@ class Cause:
     low: float
     high: float
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether signals give it a share; what outcomes alone speak for, and what is improbable, has none."""
+        return self.high != 0.0
+
 
 @dataclass(frozen=True)
 class Probability:
