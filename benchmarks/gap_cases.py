@@ -5,6 +5,7 @@ Tuning and test differ in seeds, and so in motions, severities and noise; test a
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -197,10 +198,24 @@ def write(case: Case, folder: Path) -> Path:
     for k, log in enumerate(drawn.logs):
         seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
         _write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)
-    truth = {"robot": case.robot, "kind": case.kind, "causes": sorted(case.causes), "detail": case.detail}
-    truth |= {"severity": drawn.text, "shown": [round(ratio, 2) for ratio in drawn.shown]}
-    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+    write_truth(case, folder, severity=drawn.text, shown=[round(ratio, 2) for ratio in drawn.shown])
     return folder
+
+
+def write_truth(case: Case, folder: Path, **more: object) -> None:
+    """Writes what a case is beside its folder, as FOLDER.truth.json."""
+    truth = {"robot": case.robot, "kind": case.kind, "causes": sorted(case.causes), "detail": case.detail, **more}
+    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+
+
+def planted(
+    robot: str, cause: str, speaks_for: Mapping[str, Dimension], seed: int, split: Split, source: Source
+) -> Case:
+    """Returns a case with one cause of those that speak for a dimension, or with `nothing`."""
+    if cause not in speaks_for:
+        return Case(robot, "null", frozenset(), cause, seed, split, source)
+    dimension = speaks_for[cause]
+    return Case(robot, "single", frozenset({dimension}), f"{dimension}/{cause}", seed, split, source)
 
 
 def _write_log(robot: Robot, path: Path, commands: Array, seen: Array) -> None:

@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from gap_cases import Case, Split
+from gap_cases import Case, Split, planted, write_truth
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags
@@ -131,13 +131,10 @@ def cases(split: Split) -> list[Case]:
     for num_runs in NUM_RUNS:
         listed += [(num_runs, cause) for cause in CAUSES for _ in range(PER_CAUSE // part)]
         listed += [(num_runs, "nothing")] * (NUM_NULLS // part)
-    found: list[Case] = []
-    for k, (num_runs, cause) in enumerate(listed):
-        dims = frozenset({CAUSES[cause]}) if cause in CAUSES else frozenset[Dimension]()
-        detail = f"{CAUSES[cause]}/{cause}" if cause in CAUSES else cause
-        kind = "single" if dims else "null"
-        found.append(Case(f"{num_runs} runs", kind, dims, detail, FIRST_SEED[split] + k, split, "outcomes"))
-    return found
+    return [
+        planted(f"{num_runs} runs", cause, CAUSES, FIRST_SEED[split] + k, split, "outcomes")
+        for k, (num_runs, cause) in enumerate(listed)
+    ]
 
 
 def cause_of(case: Case) -> str:
@@ -259,6 +256,5 @@ def write(case: Case, folder: Path) -> Path:
     (folder / "gapless.yaml").write_text(YAML, encoding="utf-8")
     for k, note in enumerate(notes(case)):
         (folder / "logs" / f"run{k:03d}.json").write_text(json.dumps(note), encoding="utf-8")
-    truth = {"kind": case.kind, "causes": sorted(case.causes), "detail": case.detail}
-    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+    write_truth(case, folder)
     return folder

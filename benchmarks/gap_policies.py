@@ -13,7 +13,7 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from gap_cases import Case, Split
+from gap_cases import Case, Split, planted, write_truth
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags
@@ -120,12 +120,7 @@ def cases(split: Split) -> list[Case]:
     """Returns the cases of a split, always the same."""
     part = 1 if split == "test" else 2
     listed = [cause for cause in CAUSES for _ in range(PER_CAUSE // part)] + ["nothing"] * (2 * PER_CAUSE // part)
-    found: list[Case] = []
-    for k, cause in enumerate(listed):
-        dims = frozenset({CAUSES[cause]}) if cause in CAUSES else frozenset[Dimension]()
-        detail = f"{CAUSES[cause]}/{cause}" if cause in CAUSES else cause
-        found.append(Case("lift", "single" if dims else "null", dims, detail, FIRST_SEED[split] + k, split, "policy"))
-    return found
+    return [planted("lift", cause, CAUSES, FIRST_SEED[split] + k, split, "policy") for k, cause in enumerate(listed)]
 
 
 def run(reality: Reality, rng: np.random.Generator) -> Run:
@@ -199,6 +194,5 @@ def write(case: Case, folder: Path) -> Path:
         note = {"outcome": "success"} if won else {"outcome": "failure", "failed_in": one.phase}
         conditions = {name: f"{name}{int(values[k])}" for name, values in levels.items()}
         path.with_suffix(".json").write_text(json.dumps({**note, "conditions": conditions}), encoding="utf-8")
-    truth = {"kind": case.kind, "causes": sorted(case.causes), "detail": case.detail}
-    folder.with_name(folder.name + ".truth.json").write_text(json.dumps(truth) + "\n", encoding="utf-8")
+    write_truth(case, folder)
     return folder
