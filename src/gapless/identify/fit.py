@@ -8,23 +8,26 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
 from gapless.identify.lean import lean
-from gapless.identify.rescale import rescaled
+from gapless.identify.rescale import NEAR, rescaled
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.search import search
 from gapless.identify.solver.slopes import FINE, MEDIUM
 from gapless.identify.solver.solve import Progress, approach
+from gapless.identify.solver.timestep import finer_in_time, without_step
 from gapless.identify.structure import Columns, Structure, choose
-from gapless.identify.swap import try_lag
+from gapless.identify.swap import Swap, ending, try_lag, try_play
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
 
 MIN_WINDOWS = 8
 SEARCH_WINDOWS = 16
+STARTS = 3  # from which the first solve begins
 FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
 FIRST = ((MEDIUM, 8),)
 FINAL = ((MEDIUM, 4), (FINE, 6))
+LAST = ((MEDIUM, 3), (FINE, 4))
 # What every model has a value of.
 HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/kd", "/limit")
 CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
@@ -41,13 +44,22 @@ class Found:
         problem: The problem on windows of the length that was chosen.
         structure: Which parameters to fit, and a row near the best.
         window_s: Length of the windows [s].
-        held: Columns of masses and shapes that stay as written: their errors show too little.
+        held: Columns of masses, shapes and tilt that stay as written: their errors show too little.
     """
 
     problem: Problem
     structure: Structure
     window_s: float
     held: Columns
+
+
+@dataclass(frozen=True)
+class _Tiers:
+    """Terms in the order of trying: what may be wrong in the model, what it lacks, what is around it."""
+
+    wrong: list[Columns]
+    lacking: list[Columns]
+    around: list[Columns]
 
 
 def make_problem(
@@ -101,12 +113,14 @@ def fit(
         progress: Called with what is being done and how far it is, in [0, 1].
     """
     always, groups = _columns(evidence)
-    wrong, lacking, around = _tiers(problem, groups)
+    tiers = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
-    row = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng)
+    starts = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng, num_found=STARTS)
     _tell(progress, 0.1)
-    row = rescaled(few, approach(few.reweighted(row), row, FIRST))
-    found = choose(few, row, wrong, worth=CORRECTED)
+    judge = few.reweighted(starts[0])
+    row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
+    row = rescaled(few, row)
+    found = choose(few, row, tiers.wrong, worth=CORRECTED)
     _tell(progress, 0.25)
     row = approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST)
     if window_s is None:
@@ -116,32 +130,58 @@ def fit(
         problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s)))
         row = approach(problem.reweighted(row), row, FIRST)
     _tell(progress, 0.5)
+    measured, fine = problem, finer_in_time(problem.predictor)
+    problem = without_step(measured, fine, row)
     some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
-    structure = replace(found, row=row)
-    still = [group for group in wrong if not set(group) <= set(found.free)]  # on all windows they may be plainer
-    structure = choose(problem, row, still, worth=CORRECTED).after(structure)
-    for number, tier in enumerate((lacking, around)):
-        some = replace(some, free=structure.free)
-        more = choose(some, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
+    structure = _with_terms(problem, some, replace(found, row=row), tiers, progress)
+    played = _swapped(try_play, some, structure, groups, ADDED)
+    if len(played.free) > len(structure.free):  # some terms, and the scale of all forces, may have made up for play
+        only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
+        bare = np.where(np.isin(np.arange(len(row)), only), played.row, problem.base)
+        problem = without_step(measured, fine, bare)
+        now = replace(problem, free=only)
+        bare = rescaled(now, approach(now.reweighted(bare), bare, FIRST))
+        played = _with_terms(problem, some, Structure(only, bare, played.tried), tiers, None)
+    structure = _swapped(try_lag, some, played, groups, LAG)
+    now = replace(without_step(measured, fine, structure.row), free=structure.free)
+    structure = replace(structure, row=rescaled(now, structure.row, NEAR))
+    left = set(range(len(row))) - set(structure.free)
+    targets = problem.predictor.space.targets
+    held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
+    return Found(measured, structure, window_s, held)
+
+
+def _with_terms(
+    problem: Problem, some: Problem, structure: Structure, tiers: _Tiers, progress: Progress | None
+) -> Structure:
+    """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
+    still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
+    more = choose(replace(problem, free=structure.free), structure.row, still, worth=CORRECTED)
+    structure = more.after(structure)
+    for number, tier in enumerate((tiers.lacking, tiers.around)):
+        now = replace(some, free=structure.free)
+        more = choose(now, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
         structure = more.after(structure)
-    some = replace(some, free=structure.free).reweighted(structure.row)
-    structure = try_lag(some, structure.row, groups, LAG).after(structure)
-    links = {column for column, target in enumerate(problem.predictor.space.targets) if target.startswith("body/")}
-    held = tuple(sorted(links - set(structure.free)))
-    return Found(problem, structure, window_s, held)
+    return structure
 
 
-def _tiers(problem: Problem, groups: Sequence[Columns]) -> tuple[list[Columns], ...]:
-    """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not the lag.
+def _swapped(swap: Swap, some: Problem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
+    now = replace(some, free=structure.free).reweighted(structure.row)
+    return swap(now, structure.row, groups, worth).after(structure)
+
+
+def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
+    """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
 
     What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
-    comes after what belongs to the robot and goes with it. A lag comes last: whatever is heavy or slow looks like one.
+    comes after what belongs to the robot and goes with it. Play and lag come last, by exchange: whatever rubs looks
+    like play, whatever is heavy or slow like a lag.
     """
     targets = problem.predictor.space.targets
     wrong = [group for group in groups if all(any(part in targets[k] for part in HAS) for k in group)]
-    lags = [group for group in groups if all(targets[k].endswith("/lag") for k in group)]
+    swaps = ending(problem, groups, "/lag", "/backlash")
     around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
-    return wrong, [group for group in groups if group not in (*wrong, *lags, *around)], around
+    return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
 
 
 def _columns(evidence: Evidence) -> tuple[Columns, list[Columns]]:

@@ -13,7 +13,7 @@ from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.slopes import COARSE, MEDIUM
-from gapless.identify.solver.solve import Progress, approach
+from gapless.identify.solver.solve import Progress, Schedule, approach
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
 MAX_ROUNDS = 4
@@ -144,9 +144,9 @@ def _best(
     return best
 
 
-def convinces(saving: Saving, worth: float) -> bool:
+def convinces(saving: Saving, worth: float, score: float = MORE_THAN_CHANCE) -> bool:
     """Tells whether a saving is more than chance, and worth a term."""
-    return saving.score > MORE_THAN_CHANCE and saving.share > worth
+    return bool(saving.score > score and saving.share > worth)
 
 
 def _solved_best(
@@ -168,21 +168,24 @@ def _solved_best(
     return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
 
 
-def solved_savings(problem: Problem, row: Array, candidates: Sequence[tuple[Columns, Array]]) -> list[Saving]:
+def solved_savings(
+    problem: Problem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF
+) -> list[Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
 
     Args:
         problem: What to minimise, as it is at `row`.
         row: (num_parameters,) a solution without any of them.
         candidates: Columns of each term, and the row that its solve begins at.
+        schedule: Of each solve; see `solve`.
     """
     halves = halves_of(problem)
     costs = np.empty((1 + len(candidates), len(halves)))
     for fitted in (halves, ~halves):
         part = replace(problem.part(fitted), watch=None)
-        rows = [approach(part, row, BRIEF)]
+        rows = [approach(part, row, schedule)]
         for group, start in candidates:
-            rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, BRIEF))
+            rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
         judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     noise = problem.noise_cost()

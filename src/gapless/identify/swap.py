@@ -1,52 +1,93 @@
-"""A lag, which no step from none can tell from a delay: tried by solving.
+"""Terms that no step from none can tell from what is fitted already: tried by exchanging and solving.
 
-To first order a lag of t seconds shows what a delay of t seconds shows, 1 / (1 + t s) = exp(-t s) + O(t^2 s^2). Where
-the delay is fitted, the slope at no lag therefore says nothing; half of the delay is exchanged for a lag instead, and
-both are fitted from there.
+A lag of t seconds shows to first order what a delay of t seconds shows, 1 / (1 + t s) = exp(-t s) + O(t^2 s^2). Play in
+a servo's gear makes it rest wherever it is within the play, as friction does within F / kp either way; and play is zero
+at a corner, where half of all slopes are lost. Where delay and friction are fitted, the slope at no lag and at no play
+therefore says nothing; half of the one is exchanged for the other instead, and both are fitted from there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.slopes import FINE, MEDIUM
 from gapless.identify.solver.solve import approach
 from gapless.identify.structure import BRIEF, Columns, Structure, convinces, solved_savings, tried_term
+from gapless.sim.targets import driven_joint, force_per_command
 
+LAGS = (0.5,)  # shares of the delay that are exchanged
+PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
 LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
+LEAST_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
+THOROUGH = ((MEDIUM, 4), (FINE, 3))  # coarse steps cannot tell play of a few mm from friction
+MORE_THAN_CHANCE = 2.0  # standard errors: two exchanges are tried, not dozens
+
+Swap = Callable[[Problem, Array, Sequence[Columns], float], Structure]
 
 
 def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
-    """Tries the lag among the terms: fitted on one half of the windows, judged on the other, both ways round.
+    """Tries the lag among the terms in exchange for half of each delay; see `_try`."""
+    lag = next(iter(ending(problem, groups, "/lag")), ())
+    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth)
 
-    Costs four brief solves on half of the windows, and one more on all of them where the lag stays.
+
+def try_play(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
+    """Tries play in all gears among the terms at once, in exchange for a share of each friction; see `_try`."""
+    gears = tuple(sorted(column for group in ending(problem, groups, "/backlash") for column in group))
+    return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth)
+
+
+def ending(problem: Problem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
+    """Returns the groups all of whose targets end in one of the endings."""
+    targets = problem.predictor.space.targets
+    return [group for group in groups if all(targets[column].endswith(endings) for column in group)]
+
+
+def with_lag(problem: Problem, row: Array, lag: Columns, share: float) -> Array:
+    """Returns a row in which a share of each delay of commands that is fitted has become a lag."""
+    row, targets = row.copy(), problem.predictor.space.targets
+    late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
+    row[list(lag)] = np.maximum(row[list(lag)], max(LEAST_S, share * float(row[late].sum())))
+    row[late] *= 1.0 - share
+    return row
+
+
+def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Array:
+    """Returns a row in which a share of the friction of each servo has become play, as wide as that friction held."""
+    row, space, model = row.copy(), problem.predictor.space, problem.predictor.blueprint.model
+    for column in gears:
+        joint = space.targets[column].split("/")[1]
+        servo = next(a for a in range(model.nu) if driven_joint(model, a) == model.joint(joint).id)
+        stiffness, friction = f"actuator/{model.actuator(servo).name}/kp", f"joint/{joint}/frictionloss"
+        kp = row[space.index(stiffness)] if stiffness in space.targets else force_per_command(model, servo)
+        rubs = [space.index(friction)] if friction in space.targets else []
+        held = 2.0 * share * float(row[rubs].sum()) / max(kp, 1e-9)
+        row[column] = min(max(row[column], LEAST_PLAY * space.high[column], held), space.high[column])
+        row[rubs] *= 1.0 - share
+    return row
+
+
+def _try(problem: Problem, row: Array, group: Columns, starts: Sequence[Array], worth: float) -> Structure:
+    """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
+
+    Costs four brief solves on half of the windows, and one on all of them for each start.
 
     Args:
         problem: What to minimise; its free parameters are always fitted.
-        row: (num_parameters,) a solution without the lag.
-        groups: Columns of each term.
-        worth: Least share of the held-out cost that a lag must save.
+        row: (num_parameters,) a solution without the term.
+        group: Columns of the term; none where there is nothing to try.
+        starts: Rows after the exchange; the one that leads to the least cost counts.
+        worth: Least share of the held-out cost that the term must save.
     """
-    targets = problem.predictor.space.targets
-    found = [group for group in groups if all(targets[column].endswith("/lag") for column in group)]
-    if not found:
+    if not group:
         return Structure(problem.free, row, ())
-    group = found[0]
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
-    (saving,) = solved_savings(problem, row, [(group, _exchanged(wide, row, group))])
-    kept = convinces(saving, worth)
+    ends = [approach(wide, start, BRIEF) for start in starts]
+    end = min(ends, key=wide.cost)
+    (saving,) = solved_savings(problem, row, [(group, end)], THOROUGH)
+    kept = convinces(saving, worth, MORE_THAN_CHANCE)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
-    if not kept:
-        return Structure(problem.free, row, tried)
-    return Structure(wide.free, approach(wide, _exchanged(wide, row, group), BRIEF), tried)
-
-
-def _exchanged(problem: Problem, row: Array, lag: Columns) -> Array:
-    """Returns a row in which half of each delay of commands has become a lag."""
-    row, targets = row.copy(), problem.predictor.space.targets
-    late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
-    row[list(lag)] = np.maximum(row[list(lag)], max(LEAST_S, 0.5 * float(row[late].sum())))
-    row[late] *= 0.5
-    return row
+    return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)

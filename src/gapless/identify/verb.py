@@ -18,13 +18,15 @@ from gapless.data.keep import keep_result
 from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
-from gapless.identify.fit import FINAL, MIN_WINDOWS, fit, make_problem
+from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem
 from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
+from gapless.identify.rescale import doubted
 from gapless.identify.solver.problem import Problem, Watch
 from gapless.identify.solver.solution import Solution, widened
 from gapless.identify.solver.solve import Progress, solve
+from gapless.identify.solver.timestep import timeless
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
@@ -78,8 +80,7 @@ def identify(
     earlier = named or earlier_fit(evidence, None, window_s)
     train = replace(found.problem, free=structure.free)
     weighted = train.reweighted(structure.row)
-    solution = solve(weighted, structure.row, FINAL, _part(progress, 0.7, 0.3))
-    solution = widened(weighted, solution, found.held)
+    solution = _solved(weighted, found, _part(progress, 0.7, 0.3))
     train.notice(solution.unit)
     judged = (
         make_problem(evidence, evidence.whole, held, window_s, rng)
@@ -92,6 +93,21 @@ def identify(
     result = since_then(result, earlier, train, solution.row)
     result, files = _sampled(result, weighted, solution, neural, progress)
     return _kept(evidence, result, solution.row, files)
+
+
+def _solved(problem: Problem, found: Found, progress: Progress | None) -> Solution:
+    """Returns the solution without what the time step does, and with intervals that hold if what was held is off."""
+    solution = solve(problem, found.structure.row, FINAL, _part(progress, 0.0, 0.5))
+    freed = timeless(problem, solution, LAST)
+    _tell(progress, 0.75)
+    solution = doubted(freed.problem, freed.solution, LAST)
+    _tell(progress, 0.95)
+    return widened(freed.problem, solution, found.held, freed.finer, freed.left)
+
+
+def _tell(progress: Progress | None, done: float) -> None:
+    if progress is not None:
+        progress("fit", done)
 
 
 def _sampled(

@@ -13,6 +13,7 @@ from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.slopes import judging_slopes
 from gapless.identify.solver.solution import Solution, widened
 from gapless.identify.solver.solve import solve
+from gapless.identify.solver.timestep import finer_in_time, timeless
 from gapless.sim.evidence import gather
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
 
@@ -59,10 +60,13 @@ def holds(problem: Problem, solution: Solution, target: str, truth: float) -> bo
 def test_intervals_hold_the_truth_although_a_mass_that_was_not_fitted_is_wrong(tmp_path: Path) -> None:
     write_reality(tmp_path, {**TRUTH, "body/bob/mass": 0.6}, parameters=(*WHATEVER[:3], MASS))  # 0.5 in the model
     problem, solution = solved(tmp_path, 3)
+    wider = widened(problem, solution, (3,), finer_in_time(problem.predictor), 1.0)
     # all forces but the fitted ones grow with the mass: gain and damping come out at 5/6 of the truth
     for target in ("actuator/motor/gain", "joint/hinge/damping"):
         assert not holds(problem, solution, target, TRUTH[target])
-        assert holds(problem, widened(problem, solution, (3,)), target, TRUTH[target])
+        assert holds(
+            problem, widened(problem, solution, (3,), finer_in_time(problem.predictor), 1.0), target, TRUTH[target]
+        )
 
 
 def test_intervals_hold_the_truth_although_the_time_step_is_coarse(tmp_path: Path) -> None:
@@ -70,10 +74,35 @@ def test_intervals_hold_the_truth_although_the_time_step_is_coarse(tmp_path: Pat
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
     assert not holds(problem, solution, "joint/hinge/damping", 0.1)  # it makes up for what the coarse step adds
-    assert holds(problem, widened(problem, solution, ()), "joint/hinge/damping", 0.1)
+    fine = finer_in_time(problem.predictor)
+    assert holds(problem, widened(problem, solution, (), fine, 1.0), "joint/hinge/damping", 0.1)
+
+
+def test_what_a_coarse_time_step_does_is_not_blamed_on_parameters(tmp_path: Path) -> None:
+    write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
+    (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
+    problem, solution = solved(tmp_path, 3)
+    problem = problem.reweighted(solution.row)
+    solution = solve(problem, solution.row, FINAL)
+    found = timeless(problem, solution, FINAL, may_cost=np.inf)
+    errors = [abs(row[0] - 0.1) for row in (solution.row, found.solution.row)]
+    assert errors[1] < 0.5 * errors[0]
+    wider = widened(found.problem, found.solution, (), found.finer, found.left)
+    assert holds(problem, wider, "joint/hinge/damping", 0.1)
+
+
+def test_values_suit_the_time_step_where_others_would_predict_worse_with_it(tmp_path: Path) -> None:
+    write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
+    (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
+    problem, solution = solved(tmp_path, 3)
+    found = timeless(problem, solution, FINAL, may_cost=0.0)
+    assert found.solution is solution
+    assert found.left == 1.0
 
 
 def test_a_model_that_is_right_is_not_widened_much(tmp_path: Path) -> None:
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     problem, solution = solved(tmp_path, 3)
-    np.testing.assert_array_less(widened(problem, solution, ()).half_width(), 1.5 * solution.half_width())
+    np.testing.assert_array_less(
+        widened(problem, solution, (), finer_in_time(problem.predictor), 1.0).half_width(), 1.5 * solution.half_width()
+    )

@@ -176,7 +176,7 @@ _SPREADS = {
     "com": 0.05,
     "spread": 0.1,
     "length": 0.1,
-    "tilt": 0.15,
+    "tilt": 0.1,
     "bias": 0.15,
     "load": 0.1,
 }

@@ -11,15 +11,22 @@ from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 
 KEPT = 8  # best draws that the next ones are drawn around
+APART = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
 LEAST_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
-def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3) -> Array:
-    """Returns the best whole row found: kinds drawn from their bounds, half of them kept as written, then nearer."""
+def search(
+    problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3, num_found: int = 1
+) -> Array:
+    """Returns the best whole rows found, the best first, (at most num_found, num_parameters).
+
+    Kinds are drawn from their bounds, half of them kept as written, then nearer. Rows that are returned lie apart:
+    which of some valleys is the deepest shows only at their bottoms.
+    """
     problem = problem if problem.starts else problem.at(problem.base)
     centre, kinds = problem.unit(problem.base), _kinds(problem)
     if not kinds:
-        return problem.base
+        return problem.base[None]
     written = np.array([centre[columns].mean() for columns in kinds])
     draws = np.where(rng.random((num_tries, len(kinds))) < 0.5, written, rng.random((num_tries, len(kinds))))
     every, costs = np.zeros((0, len(kinds))), np.zeros(0)
@@ -30,7 +37,16 @@ def search(problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_
         about = best[rng.integers(0, len(best), num_tries // 2)]
         spread = 0.7 * best.std(axis=0) + LEAST_SPREAD
         draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
-    return problem.rows(_spread(every[[np.argmin(costs)]], centre, kinds))[0]
+    return problem.rows(_spread(_apart(every[np.argsort(costs)], num_found), centre, kinds))
+
+
+def _apart(draws: Array, count: int) -> Array:
+    """Returns the first of some draws, and those after it that lie apart from all before, `count` at most."""
+    found = draws[:1]
+    for draw in draws[1:]:
+        if len(found) < count and np.abs(found - draw).max(axis=1).min() > APART:
+            found = np.concatenate([found, draw[None]])
+    return found
 
 
 def _kinds(problem: Problem) -> list[list[int]]:

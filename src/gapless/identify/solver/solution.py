@@ -11,10 +11,8 @@ from gapless.core.signal import Array
 from gapless.identify.solver.covariance import Pieces, clustered, together
 from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_bend, robust_pull, spreads
 from gapless.identify.solver.slopes import judging_slopes
-from gapless.sim.blueprint import finer
 from gapless.sim.prediction.predict import Predictor
 
-FINER_TIME = 8  # how much finer the time step is whose effect says how far to trust the model's
 AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 
 
@@ -53,7 +51,7 @@ def summary(problem: Problem, unit: Array) -> Solution:
     return Solution(row, unit, covariance, information, 0.5 * float(np.sum(robust(residual) ** 2)))
 
 
-def widened(problem: Problem, solution: Solution, held: Sequence[int]) -> Solution:
+def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_time: Predictor, left: float) -> Solution:
     """Returns a solution with intervals that also hold if the time step or values that were not fitted are a bit off.
 
     A mass of which a motion shows little is left as written, and whatever was fitted makes up for it; a delay makes up
@@ -65,18 +63,19 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int]) -> Soluti
         problem: What was solved.
         solution: Its solution.
         held: Columns of values that were not fitted.
+        finer_time: Predicts with a far finer time step.
+        left: Share of the step's effect that may be left in the values.
     """
     number = len(problem.free)
     both = replace(problem, free=(*problem.free, *held)).at(solution.row)
     unit = both.unit(solution.row)
     residual, jacobian = judging_slopes(both, unit)
-    predictor = Predictor(finer(both.predictor.blueprint, FINER_TIME), both.predictor.space)
-    fine = replace(both, predictor=predictor).plain_residuals(unit[None])[0]
+    fine = replace(both, predictor=finer_time).plain_residuals(unit[None])[0]
     jacobian = np.concatenate([jacobian, (fine - residual)[..., None]], axis=-1)
+    spread = np.append(spreads(both.space)[number:], left)
     pieces = _pieces(both, jacobian, residual)
     known, pull = pieces.whole_information, pieces.gradients.sum(axis=0)
     moves = np.linalg.solve(known[:number, :number] + PRIOR**2 * np.eye(number), known[:number, number:])
-    spread = np.append(spreads(both.space)[number:], 1.0)
     left = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
     off = np.clip(np.linalg.solve(left, moves.T @ pull[:number] - pull[number:]), -2.0 * spread, 2.0 * spread)
     square = np.linalg.inv(left) + np.outer(off, off)  # about what was written, where they stayed

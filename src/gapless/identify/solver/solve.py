@@ -14,12 +14,13 @@ DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the 
 ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last
 LITTLE = 0.02  # of the sum of squares, with fine ones: it moves no parameter by more than 0.15 standard errors
 Progress = Callable[[str, float], None]
+Schedule = Sequence[tuple[float, int]]
 
 
 def solve(
     problem: Problem,
     start: Array,
-    schedule: Sequence[tuple[float, int]] = ((MEDIUM, 6), (FINE, 6)),
+    schedule: Schedule = ((MEDIUM, 6), (FINE, 6)),
     progress: Progress | None = None,
 ) -> Solution:
     """Minimises the problem from a whole row.
@@ -35,15 +36,13 @@ def solve(
     return summary(*_descended(problem, start, schedule, progress))
 
 
-def approach(problem: Problem, start: Array, schedule: Sequence[tuple[float, int]]) -> Array:
+def approach(problem: Problem, start: Array, schedule: Schedule) -> Array:
     """Returns the whole row that `solve` arrives at, and spares what it takes to say how sure that is."""
     problem, unit = _descended(problem, start, schedule, None)
     return problem.rows(unit[None])[0]
 
 
-def _descended(
-    problem: Problem, start: Array, schedule: Sequence[tuple[float, int]], progress: Progress | None
-) -> tuple[Problem, Array]:
+def _descended(problem: Problem, start: Array, schedule: Schedule, progress: Progress | None) -> tuple[Problem, Array]:
     """Returns the free parameters in [0, 1] after all runs, and the problem as the last of them saw it.
 
     Errors of the start states are discounted as they show where each run begins.
