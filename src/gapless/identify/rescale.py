@@ -12,14 +12,13 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import Schedule, approach, solve
+from gapless.identify.solver.solution import Solution, summary
+from gapless.identify.solver.solve import Schedule, approach
 from gapless.identify.structure import BRIEF
 
 FAR = (0.6, 1.6)
 NEAR = (0.87, 1.15)
 MAX_ROUNDS = 4
-BETTER = 1.0  # of the sum of squares: less is not worth another solve
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 
 
@@ -46,31 +45,28 @@ def rescaled(problem: Problem, row: Array, factors: tuple[float, float] = FAR) -
     return row
 
 
-def doubted(problem: Problem, solution: Solution, schedule: Schedule) -> Solution:
+def doubted(problem: Problem, row: Array, schedule: Schedule) -> Solution:
     """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
-    variance along s is |s|^2 / d; where slopes promise less, that much is added. One that ends lower is the solution
-    from there.
+    variance along s is |s|^2 / d; where slopes promise less, that much is added. The lowest end is the solution.
 
     Args:
         problem: What was solved.
-        solution: Its solution.
-        schedule: Of each solve; see `solve`.
+        row: (num_parameters,) where a fit has ended.
+        schedule: Of each further solve; see `solve`.
     """
     forces = _forces(problem)
-    starts = [_times(problem, solution.row, forces, factor) for factor in NEAR] if forces else []
-    ends = [problem.unit(approach(problem, start, schedule)) for start in starts]
-    if not ends:
-        return solution
-    best = min(ends, key=lambda unit: _squares(problem, unit))
-    if _squares(problem, best) < _squares(problem, solution.unit) - BETTER:
-        solution = solve(problem, problem.rows(best[None])[0], schedule)
-    covariance, least = solution.covariance.copy(), _squares(problem, solution.unit)
+    starts = [_times(problem, row, forces, factor) for factor in NEAR] if forces else []
+    ends = [problem.unit(row), *(problem.unit(approach(problem, start, schedule)) for start in starts)]
+    squares = [_squares(problem, end) for end in ends]
+    best = int(np.argmin(squares))
+    solution = summary(problem.at(problem.rows(ends[best][None])[0]), ends[best])
+    covariance = solution.covariance.copy()
     known = solution.information + np.diag(problem.prior**2)
-    for end in ends:
+    for end, square in zip(ends, squares, strict=True):
         step = end - solution.unit
-        promised, seen = float(step @ known @ step), max(1.0, _squares(problem, end) - least)
+        promised, seen = float(step @ known @ step), max(1.0, square - squares[best])
         if seen < promised:
             covariance += np.outer(step, step) * (1.0 / seen - 1.0 / promised)
     return replace(solution, covariance=covariance)

@@ -25,7 +25,7 @@ from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_sample
 from gapless.identify.rescale import doubted
 from gapless.identify.solver.problem import Problem, Watch
 from gapless.identify.solver.solution import Solution, widened
-from gapless.identify.solver.solve import Progress, solve
+from gapless.identify.solver.solve import Progress, approach
 from gapless.identify.solver.timestep import timeless
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
@@ -97,11 +97,11 @@ def identify(
 
 def _solved(problem: Problem, found: Found, progress: Progress | None) -> Solution:
     """Returns the solution without what the time step does, and with intervals that hold if what was held is off."""
-    solution = solve(problem, found.structure.row, FINAL, _part(progress, 0.0, 0.5))
-    freed = timeless(problem, solution, LAST)
-    _tell(progress, 0.75)
-    solution = doubted(freed.problem, freed.solution, LAST)
-    _tell(progress, 0.95)
+    row = approach(problem, found.structure.row, FINAL, _part(progress, 0.0, 0.3))
+    freed = timeless(problem, row, LAST)
+    _tell(progress, 0.5)
+    solution = doubted(freed.problem, freed.row, LAST)
+    _tell(progress, 0.9)
     return widened(freed.problem, solution, found.held, freed.finer, freed.left)
 
 

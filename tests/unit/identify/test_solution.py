@@ -12,7 +12,7 @@ from gapless.identify.solver import slopes
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.slopes import judging_slopes
 from gapless.identify.solver.solution import Solution, widened
-from gapless.identify.solver.solve import solve
+from gapless.identify.solver.solve import approach, solve
 from gapless.identify.solver.timestep import finer_in_time, timeless
 from gapless.sim.evidence import gather
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
@@ -81,11 +81,11 @@ def test_what_a_coarse_time_step_does_is_not_blamed_on_parameters(tmp_path: Path
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
     problem = problem.reweighted(solution.row)
-    solution = solve(problem, solution.row, FINAL)
-    found = timeless(problem, solution, FINAL, may_cost=np.inf)
-    errors = [abs(row[0] - 0.1) for row in (solution.row, found.solution.row)]
+    row = approach(problem, solution.row, FINAL)
+    found = timeless(problem, row, FINAL, may_cost=np.inf)
+    errors = [abs(one[0] - 0.1) for one in (row, found.row)]
     assert errors[1] < 0.5 * errors[0]
-    wider = widened(found.problem, found.solution, (), found.finer, found.left)
+    wider = widened(found.problem, solve(found.problem, found.row, FINAL), (), found.finer, found.left)
     assert holds(problem, wider, "joint/hinge/damping", 0.1)
 
 
@@ -93,8 +93,8 @@ def test_values_suit_the_time_step_where_others_would_predict_worse_with_it(tmp_
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
-    found = timeless(problem, solution, FINAL, may_cost=0.0)
-    assert found.solution is solution
+    found = timeless(problem, solution.row, FINAL, may_cost=0.0)
+    assert found.row is solution.row
     assert found.left == 1.0
 
 

@@ -36,9 +36,9 @@ def solve(
     return summary(*_descended(problem, start, schedule, progress))
 
 
-def approach(problem: Problem, start: Array, schedule: Schedule) -> Array:
+def approach(problem: Problem, start: Array, schedule: Schedule, progress: Progress | None = None) -> Array:
     """Returns the whole row that `solve` arrives at, and spares what it takes to say how sure that is."""
-    problem, unit = _descended(problem, start, schedule, None)
+    problem, unit = _descended(problem, start, schedule, progress)
     return problem.rows(unit[None])[0]
 
 

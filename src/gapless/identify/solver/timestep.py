@@ -13,8 +13,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import Schedule, solve
+from gapless.identify.solver.solve import Schedule, approach
 from gapless.sim.blueprint import finer
 from gapless.sim.prediction.predict import Predictor
 from gapless.tracks.track import difference
@@ -26,37 +25,37 @@ MAY_COST = 1.25  # by how much the cost under the model's own step may grow: an 
 
 @dataclass(frozen=True)
 class Timeless:
-    """A solution, and the problem that it solves.
+    """Where a fit without the effect of the time step arrives, and the problem that this solves.
 
     Attributes:
         problem: With the effect of the time step taken out of the readings, or as it was.
-        solution: Its solution.
+        row: (num_parameters,) its solution.
         finer: Predicts with a far finer step.
         left: Share of the step's effect that is left in the values: all, or what the finer step has of its own.
     """
 
     problem: Problem
-    solution: Solution
+    row: Array
     finer: Predictor
     left: float
 
 
-def timeless(problem: Problem, solution: Solution, schedule: Schedule, may_cost: float = MAY_COST) -> Timeless:
+def timeless(problem: Problem, row: Array, schedule: Schedule, may_cost: float = MAY_COST) -> Timeless:
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
     Args:
         problem: What was solved.
-        solution: Its solution.
+        row: (num_parameters,) its solution.
         schedule: Of each further solve; see `solve`.
         may_cost: By how much the cost under the model's own step may grow.
     """
     fine = finer_in_time(problem.predictor)
-    without, found = problem, solution
+    without, found = problem, row
     for _ in range(ROUNDS):
-        without = without_step(problem, fine, found.row).at(found.row)
-        found = solve(without, found.row, schedule)
-    if problem.cost(found.row) > may_cost * problem.cost(solution.row):
-        return Timeless(problem, solution, fine, 1.0)
+        without = without_step(problem, fine, found).at(found)
+        found = approach(without, found, schedule)
+    if problem.cost(found) > may_cost * problem.cost(row):
+        return Timeless(problem, row, fine, 1.0)
     return Timeless(without, found, fine, 1.0 / FINER)
 
 
