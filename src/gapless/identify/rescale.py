@@ -17,7 +17,7 @@ from gapless.identify.solver.solve import Schedule, approach
 from gapless.identify.structure import BRIEF
 
 FAR = (0.6, 1.6)
-NEAR = (0.87, 1.15)
+NEAR = (0.87, 1.15)  # when all terms are chosen
 MAX_ROUNDS = 4
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 

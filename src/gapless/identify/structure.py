@@ -286,6 +286,11 @@ def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
     return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
 
 
+def saved_by(problem: Problem, cost: float, before: float) -> Saving:
+    """Returns what a cost on the very windows that it was fitted to saves: a hint, since chance does as much."""
+    return Saving((before - cost) / _excess(before, float(problem.noise_cost().sum())), 0.0)
+
+
 def _excess(cost: float, noise: float) -> float:
     """Returns what of a cost noise does not explain; a tenth of it at least, since noise is known no better."""
     return max(cost - noise, 0.1 * cost, 1e-12)

@@ -14,8 +14,17 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
 from gapless.identify.solver.slopes import FINE, MEDIUM
-from gapless.identify.solver.solve import approach
-from gapless.identify.structure import BRIEF, Columns, Structure, convinces, solved_savings, tried_term
+from gapless.identify.solver.solve import Schedule, approach
+from gapless.identify.structure import (
+    BRIEF,
+    HINT,
+    Columns,
+    Structure,
+    convinces,
+    saved_by,
+    solved_savings,
+    tried_term,
+)
 from gapless.sim.targets import driven_joint, force_per_command
 
 LAGS = (0.5,)  # shares of the delay that are exchanged
@@ -31,13 +40,13 @@ Swap = Callable[[Problem, Array, Sequence[Columns], float], Structure]
 def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
     """Tries the lag among the terms in exchange for half of each delay; see `_try`."""
     lag = next(iter(ending(problem, groups, "/lag")), ())
-    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth)
+    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth, BRIEF)
 
 
 def try_play(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
     """Tries play in all gears among the terms at once, in exchange for a share of each friction; see `_try`."""
     gears = tuple(sorted(column for group in ending(problem, groups, "/backlash") for column in group))
-    return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth)
+    return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth, THOROUGH)
 
 
 def ending(problem: Problem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
@@ -70,10 +79,12 @@ def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Arr
     return row
 
 
-def _try(problem: Problem, row: Array, group: Columns, starts: Sequence[Array], worth: float) -> Structure:
+def _try(
+    problem: Problem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
+) -> Structure:
     """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
 
-    Costs four brief solves on half of the windows, and one on all of them for each start.
+    Costs one brief solve on all windows for each start; and four on half of them, unless the first promise too little.
 
     Args:
         problem: What to minimise; its free parameters are always fitted.
@@ -81,13 +92,16 @@ def _try(problem: Problem, row: Array, group: Columns, starts: Sequence[Array], 
         group: Columns of the term; none where there is nothing to try.
         starts: Rows after the exchange; the one that leads to the least cost counts.
         worth: Least share of the held-out cost that the term must save.
+        schedule: Of the solves on halves; see `solve`.
     """
     if not group:
         return Structure(problem.free, row, ())
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
     ends = [approach(wide, start, BRIEF) for start in starts]
     end = min(ends, key=wide.cost)
-    (saving,) = solved_savings(problem, row, [(group, end)], THOROUGH)
+    saving = saved_by(problem, wide.cost(end), problem.cost(row))
+    if saving.share > HINT * worth:
+        (saving,) = solved_savings(problem, row, [(group, end)], schedule)
     kept = convinces(saving, worth, MORE_THAN_CHANCE)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)
