@@ -1,0 +1,98 @@
+"""Random numbers that each world owns: a pure function of (seed, stream, world, step, column).
+
+A generator gives a world other numbers when the batch around it changes. Here each number is hashed from where it
+belongs, so a batch of one draws what its row draws in a batch of thousands, in any order, and a whole batch is one
+vectorised call. The hash is the finaliser of SplitMix64 (Steele, Lea, Flood 2014) over nested counters.
+"""
+
+import zlib
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+
+_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step of SplitMix64
+_MASK = (1 << 64) - 1
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_BY_30, _BY_27, _BY_31, _BY_32, _BY_11 = (np.uint64(shift) for shift in (30, 27, 31, 32, 11))
+_LOW_BITS = np.uint64(0xFFFFFFFF)
+
+Bits = NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Where the random numbers of a batch come from; immutable: the same call gives the same numbers.
+
+    Attributes:
+        seed: Another seed, other numbers.
+        worlds: (num_worlds,) the identity of each row, uint64; not its place in the batch.
+        step: How many steps were taken; whoever steps the worlds counts.
+    """
+
+    seed: int
+    worlds: Bits
+    step: int = 0
+
+    def at(self, step: int) -> "Draws":
+        """Returns the draws of another step."""
+        return replace(self, step=step)
+
+    def named(self, name: str) -> "Draws":
+        """Returns draws of their own for one use of a layer that is used several times, such as `left arm`."""
+        return replace(self, seed=_key(self.seed, name))
+
+    def rows(self, ids: NDArray[np.intp]) -> "Draws":
+        """Returns the draws of some worlds."""
+        return replace(self, worlds=self.worlds[ids])
+
+    def uniform(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
+        """Returns numbers in [0, 1), (num_worlds, columns) or in the shape of `columns`.
+
+        Args:
+            stream: What the numbers are for; two purposes need two names.
+            columns: How many per world, or a counter for each number, (num_worlds or 1, ...): equal counters, equal
+                numbers.
+        """
+        return (self._bits(stream, columns) >> _BY_11) * 2.0**-53
+
+    def normal(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
+        """Returns standard normal numbers, within 6.7: Box and Muller 1958, 32 bits each; see `uniform`."""
+        bits = self._bits(stream, columns)
+        radius = (bits >> _BY_32) + 0.5
+        radius *= 2.0**-32
+        np.log(radius, out=radius)
+        radius *= -2.0
+        np.sqrt(radius, out=radius)
+        angle = (bits & _LOW_BITS) * (2.0 * np.pi * 2.0**-32)
+        return radius * np.cos(angle, out=angle)
+
+    def _bits(self, stream: str, columns: int | NDArray[np.int64]) -> Bits:
+        key = np.uint64(_key(self.seed, stream))
+        of_world = _mixed(_mixed(self.worlds + key) + np.uint64(self.step * _GOLDEN & _MASK))
+        counters = np.arange(columns)[None] if isinstance(columns, int) else columns
+        spread = counters.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
+        return _mixed(of_world.reshape(-1, *[1] * (counters.ndim - 1)) + spread)
+
+
+def draws_from(rng: np.random.Generator, num_worlds: int) -> Draws:
+    """Returns the draws of worlds 0, 1, ..., seeded by a generator."""
+    return Draws(int(rng.integers(1 << 63)), np.arange(num_worlds, dtype=np.uint64))
+
+
+def _key(seed: int, name: str) -> int:
+    """Returns 64 bits that depend on a seed and a name."""
+    word = np.array([(seed + (zlib.crc32(name.encode()) + 1) * _GOLDEN) & _MASK], dtype=np.uint64)
+    return int(_mixed(word)[0])
+
+
+def _mixed(bits: Bits) -> Bits:
+    """Returns 64 bits each of which depends on all 64 of the argument (which is overwritten)."""
+    bits ^= bits >> _BY_30
+    bits *= _FIRST
+    bits ^= bits >> _BY_27
+    bits *= _SECOND
+    bits ^= bits >> _BY_31
+    return bits

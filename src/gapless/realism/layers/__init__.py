@@ -1,0 +1,1 @@
+"""The layers, a file per kind; `gapless.realism.registry` lists them all."""

@@ -1,0 +1,113 @@
+"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear."""
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.realism.actuator import backlash, kept
+from gapless.realism.layer import Knob, Knobs, Layer, Moment, State
+
+
+def _gain(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """Returns y = gain u: a torque constant, an amplifier or a servo that is weaker or stronger than its data sheet."""
+    return state, knobs["gain"] * signal
+
+
+def _torque_speed(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """|y| <= min(limit, stall (1 - v sign(u) / free_speed)), at least 0: the line of a DC motor at fixed voltage.
+
+    Braking gets more than stall, by back-EMF, up to `limit`, which is what the current limit of the drive allows.
+    """
+    with np.errstate(invalid="ignore"):
+        line = knobs["stall"] * np.maximum(1 - moment.velocity * np.sign(signal) / knobs["free_speed"], 0.0)
+    unbounded = np.isinf(knobs["stall"])
+    most = np.minimum(np.where(unbounded, np.inf, line), knobs["limit"])
+    return state, np.clip(signal, -most, most)
+
+
+def _first(signal: Array, knobs: Knobs, moment: Moment) -> State:
+    return (signal,)
+
+
+def _rate(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """Returns y' = clip(u, y - rate h, y + rate h)."""
+    most = knobs["rate"] * moment.step_s
+    out = np.clip(signal, state[0] - most, state[0] + most)
+    return (out,), out
+
+
+def _lag(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """Returns y' = u + k (y - u), k = lag / (lag + h): first order, mean delay exactly `lag_s` at any step."""
+    out = signal + kept(knobs["lag_s"], moment.step_s) * (state[0] - signal)
+    return (out,), out
+
+
+def _backlash(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """Returns y' = clip(y, u - w/2, u + w/2): the play operator."""
+    out = backlash(state[0], signal, knobs["width"])
+    return (out,), out
+
+
+def _spring_start(signal: Array, knobs: Knobs, moment: Moment) -> State:
+    shape = np.zeros(signal.shape)
+    return moment.position + shape, moment.velocity + shape
+
+
+def _spring(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """J a = u - f, f = (p - q) / c + d (w - v): rotor (p, w) and joint (q, v) with a spring between; y = f.
+
+    Backward Euler, so that stiff springs and light rotors stay stable at any step. The rotor's inertia J is that
+    behind the spring: take it out of the model's armature. Without it the spring passes the torque on as it is.
+    """
+    angle, speed = state
+    step_s, inertia, damping = moment.step_s, knobs["rotor_inertia"], knobs["damping"]
+    stiffness = 1 / knobs["compliance"]
+    ahead = angle - moment.position - step_s * moment.velocity
+    mass = inertia + step_s * damping + step_s**2 * stiffness
+    speed = (inertia * speed + step_s * (signal - stiffness * ahead + damping * moment.velocity)) / mass
+    angle = angle + step_s * speed
+    force = stiffness * (ahead + step_s * speed) + damping * (speed - moment.velocity)
+    return (angle, speed), np.where(inertia > 0, force, signal)
+
+
+_DC_MOTOR = "data sheet of the motor; textbook DC motor, e.g. Spong, Hutchinson, Vidyasagar 2006"
+
+GAIN = Layer(
+    "gain",
+    "actuator",
+    "command",
+    (Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet"),),
+    _gain,
+)
+TORQUE_SPEED = Layer(
+    "torque-speed curve", "actuator", "effort",
+    (
+        Knob("stall", "signal", np.inf, 0.01, 1e4, 3.0, _DC_MOTOR + "; a hobby servo has about 3 N·m"),
+        Knob("free_speed", "signal speed", np.inf, 0.1, 1e4, 6.0, _DC_MOTOR + "; a hobby servo has about 60 rpm"),
+        Knob("limit", "signal", np.inf, 0.0, 1e4, 3.0, _DC_MOTOR),
+    ),
+    _torque_speed, needs=("velocity",),
+)  # fmt: skip
+RATE_LIMIT = Layer(
+    "rate limit", "actuator", "command",
+    (Knob("rate", "signal/s", np.inf, 0.0, 1e5, 5.0, "rule of thumb: profile speed of small servos, rad/s"),),
+    _rate, _first,
+)  # fmt: skip
+LAG = Layer(
+    "lag", "actuator", "command",
+    (Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms"),), _lag, _first,
+)  # fmt: skip
+BACKLASH = Layer(
+    "backlash", "actuator", "command",
+    (Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears"),),
+    _backlash, _first,
+)  # fmt: skip
+SERIES_ELASTICITY = Layer(
+    "series elasticity", "actuator", "effort",
+    (
+        Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
+        Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad"),
+        Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
+    ),
+    _spring, _spring_start, needs=("position", "velocity"),
+)  # fmt: skip
+DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH, SERIES_ELASTICITY)

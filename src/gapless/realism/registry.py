@@ -1,0 +1,31 @@
+"""All layers, by group."""
+
+from gapless.core.errors import InputError, nearest
+from gapless.realism.layer import Layer
+from gapless.realism.layers.contact import CONTACT_LAYERS
+from gapless.realism.layers.delay import DELAY_LAYERS
+from gapless.realism.layers.drive import DRIVE_LAYERS
+from gapless.realism.layers.friction import FRICTION_LAYERS
+from gapless.realism.layers.inertial import INERTIAL_LAYERS
+from gapless.realism.layers.objects import OBJECT_LAYERS
+from gapless.realism.layers.packets import PACKET_LAYERS
+from gapless.realism.layers.power import POWER_LAYERS
+from gapless.realism.layers.ranging import RANGING_LAYERS
+from gapless.realism.layers.reading import READING_LAYERS
+from gapless.realism.layers.spread import SPREAD_LAYERS
+from gapless.realism.layers.surroundings import SURROUNDINGS_LAYERS
+
+LAYERS: tuple[Layer, ...] = (
+    *(*DRIVE_LAYERS, *FRICTION_LAYERS, *POWER_LAYERS),
+    *(*DELAY_LAYERS, *PACKET_LAYERS),
+    *(*READING_LAYERS, *INERTIAL_LAYERS, *RANGING_LAYERS),
+    *(*CONTACT_LAYERS, *OBJECT_LAYERS, *SURROUNDINGS_LAYERS, *SPREAD_LAYERS),
+)
+
+
+def layer_named(name: str) -> Layer:
+    """Returns a layer by its name."""
+    for layer in LAYERS:
+        if layer.name == name:
+            return layer
+    raise InputError(f"there is no layer {name!r}; available: {nearest(name, [layer.name for layer in LAYERS])}")
