@@ -46,6 +46,7 @@ class Knob:
         high: Greatest such value.
         typical: An ordinary value, to begin with.
         source: Where the typical value is from; `rule of thumb` where it is judgement.
+        per_column: Whether each column may have a value of its own.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Knob:
     high: float
     typical: float
     source: str
+    per_column: bool = True
 
 
 @dataclass(frozen=True)
@@ -121,22 +123,29 @@ class Layer:
 
         Args:
             signal: (num_worlds, num_columns) the first signal; it is taken to have been there forever.
-            knobs: Every knob of the layer, (num_worlds, 1) or (num_worlds, num_columns).
+            knobs: Every knob of the layer, (num_worlds, 1), or (num_worlds, num_columns) where it may differ by column.
             moment: The first moment.
 
         Raises:
-            InputError: A knob or a field of the moment is missing, or the columns are others.
+            InputError: A knob or a field of the moment is missing, or of another shape, or the columns are others.
         """
         names = [knob.name for knob in self.knobs]
         for name in {*names} ^ {*knobs}:
             what = "is not given its knob" if name in names else "has no knob"
             raise InputError(f"the layer {self.name} {what} {name}; its knobs are {nearest(name, names)}")
+        num_worlds, num_columns = signal.shape
+        for knob in self.knobs:
+            allowed = {(num_worlds, 1), (num_worlds, num_columns if knob.per_column else 1)}
+            if knobs[knob.name].shape not in allowed:
+                wanted = " or ".join(map(str, sorted(allowed)))
+                found = knobs[knob.name].shape
+                raise InputError(f"the knob {knob.name} of the layer {self.name} has shape {found}; give {wanted}")
         for name in self.needs:
             if getattr(moment, name) is NOT_GIVEN:
                 raise InputError(f"the layer {self.name} needs the {name} of the moment; give Moment({name}=...)")
-        if self.columns and signal.shape[1] != len(self.columns):
-            found, wanted = signal.shape[1], ", ".join(self.columns)
-            raise InputError(f"the layer {self.name} acts on the columns {wanted}; found {found} columns")
+        if self.columns and num_columns != len(self.columns):
+            wanted = ", ".join(self.columns)
+            raise InputError(f"the layer {self.name} acts on the columns {wanted}; found {num_columns} columns")
         return self.start(signal, knobs, moment)
 
     def ideal(self, num_worlds: int) -> dict[str, Array]:

@@ -33,7 +33,7 @@ def _imu(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[Sta
 
 def _force_torque(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
     """Returns y_i = u_i + F_i (crosstalk sum_{j != i} u_j / F_j + zero_per_k warmth), F the full scale of channel i."""
-    full = np.concatenate([knobs["full_n"][:, :1]] * 3 + [knobs["full_nm"][:, :1]] * 3, axis=1)
+    full = np.concatenate([knobs["full_n"]] * 3 + [knobs["full_nm"]] * 3, axis=1)
     load = signal / full
     others = load.sum(axis=1, keepdims=True) - load
     return state, signal + full * (knobs["crosstalk"] * others + knobs["zero_per_k"] * moment.warmth_k)
@@ -59,8 +59,8 @@ FORCE_TORQUE = Layer(
     (
         Knob("crosstalk", "1", 0.0, -0.2, 0.2, 0.01, "rule of thumb: 1 to 2 % of full scale in data sheets"),
         Knob("zero_per_k", "1/K", 0.0, -0.1, 0.1, 5e-4, "rule of thumb: 0.05 % of full scale per kelvin"),
-        Knob("full_n", "N", 100.0, 1.0, 1e4, 200.0, "data sheet of the sensor"),
-        Knob("full_nm", "N·m", 10.0, 0.01, 1e3, 10.0, "data sheet of the sensor"),
+        Knob("full_n", "N", 100.0, 1.0, 1e4, 200.0, "data sheet of the sensor", per_column=False),
+        Knob("full_nm", "N·m", 10.0, 0.01, 1e3, 10.0, "data sheet of the sensor", per_column=False),
     ),
     _force_torque, columns=("fx", "fy", "fz", "tx", "ty", "tz"), needs=("warmth_k",),
 )  # fmt: skip

@@ -53,10 +53,10 @@ SIZE = Layer(
 UNEVEN_MASS = Layer(
     "uneven mass", "object", "model",
     (
-        Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a bottle half full, a drill with its battery"),
-        Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE),
-        Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE),
-        Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE),
+        Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
+        Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False),
+        Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),
+        Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False),
     ),
     _lump, columns=INERTIAL,
 )  # fmt: skip

@@ -54,10 +54,10 @@ HEATING = Layer(
 BATTERY = Layer(
     "battery sag", "actuator", "effort",
     (
-        Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each"),
-        Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium cells go from 4.2 V to about 3.4 V in use"),
-        Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot"),
-        Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell with its wiring"),
+        Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False),
+        Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium, 4.2 V to 3.4 V", per_column=False),
+        Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False),
+        Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell and wiring", per_column=False),
     ),
     _battery, _full, needs=("velocity",),
 )  # fmt: skip

@@ -97,8 +97,8 @@ _FORCE, _THUMB = "N, N·m", "rule of thumb"
 TILT = Layer(
     "tilt", "environment", "model",
     (
-        Knob("x_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table"),
-        Knob("y_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table"),
+        Knob("x_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False),
+        Knob("y_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False),
     ),
     _tilt, columns=("gx", "gy", "gz"),
 )  # fmt: skip
@@ -141,9 +141,9 @@ PATCHES = Layer(
 TEMPERATURE = Layer(
     "temperature", "environment", "model",
     (
-        Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K"),
-        Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB),
-        Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium cells, below calibration only"),
+        Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False),
+        Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False),
+        Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False),
     ),
     _temperature, columns=("friction", "offset", "voltage"), needs=("warmth_k",),
 )  # fmt: skip
