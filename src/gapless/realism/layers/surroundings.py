@@ -40,9 +40,10 @@ def _pushes(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[
     """Returns y = u + f while a push lasts; they begin by chance at `rate_hz` (Poisson), f = strength n."""
     force, left_s = state
     chance = -np.expm1(-knobs["rate_hz"] * moment.step_s)
-    begins = (left_s <= 0) & (moment.draws.uniform("pushes", 1) < chance)
+    over = left_s < moment.step_s / 2
+    begins = over & (moment.draws.uniform("pushes", 1) < chance)
     drawn = knobs["strength"] * moment.draws.normal("push", signal.shape[1])
-    force = np.where(begins, drawn, np.where(left_s > 0, force, 0.0))
+    force = np.where(begins, drawn, np.where(over, 0.0, force))
     left_s = np.where(begins, knobs["length_s"], left_s) - moment.step_s
     return (force, np.maximum(left_s, 0.0)), signal + force
 
