@@ -15,13 +15,14 @@ from gapless.realism.latency import delayed, history_length, plan_delay
 from gapless.realism.layer import Act, Knob, Knobs, Layer, Moment, Start, State
 
 MOST_S = 0.5  # no signal comes later than this
+_TINY_S = 1e-9
 
 
 class LateBy(Protocol):
     """How late each column is now, (num_worlds, 1 or num_columns) [s]."""
 
-    def __call__(self, signal: Array, knobs: Knobs, moment: Moment) -> Array:
-        """Returns the delays."""
+    def __call__(self, signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> Array:
+        """Returns the delays; `before_s` are those of the step before."""
         ...
 
 
@@ -36,33 +37,39 @@ def late(late_by: LateBy) -> Act:
     def act(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
         history, before_s = state
         history = np.concatenate([history[:, 1:], signal[:, None]], axis=1)
-        delay_s = np.minimum(late_by(signal, knobs, moment), np.minimum(before_s + moment.step_s, MOST_S))
+        delay_s = np.minimum(late_by(signal, knobs, moment, before_s), np.minimum(before_s + moment.step_s, MOST_S))
         plan = plan_delay(delay_s, moment.step_s, 1, history.shape[1])
         return (history, delay_s), delayed(history, plan)[:, 0]
 
     return act
 
 
-def _fixed(signal: Array, knobs: Knobs, moment: Moment) -> Array:
+def _fixed(signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> Array:
     """Returns d = delay_s."""
     return knobs["delay_s"]
 
 
-def _jitter(signal: Array, knobs: Knobs, moment: Moment) -> Array:
+def _jitter(signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> Array:
     """Returns d = jitter_s |n|, n standard normal, one for all columns: they travel in one packet."""
     return knobs["jitter_s"] * np.abs(moment.draws.normal("jitter", 1))
 
 
-def _bus(signal: Array, knobs: Knobs, moment: Moment) -> Array:
+def _bus(signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> Array:
     """Returns d_k = cycle_s u + k slot_s: somewhere in its cycle (u uniform) the bus serves one joint after another."""
     wait_s = knobs["cycle_s"] * moment.draws.uniform("bus", 1)
     return wait_s + knobs["slot_s"] * np.arange(signal.shape[1])
 
 
-def _inference(signal: Array, knobs: Knobs, moment: Moment) -> Array:
-    """Returns d = inference_s + spike_s with probability spike_share: a policy thinks, and at times stalls."""
-    stalls = moment.draws.uniform("inference", 1) < knobs["spike_share"]
-    return knobs["inference_s"] + stalls * knobs["spike_s"]
+def _inference(signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> Array:
+    """Returns d = inference_s, and up to inference_s + spike_s while the computer stalls.
+
+    A stall begins with probability `spike_share` in a step. A policy does one thing at a time: while it stalls, what
+    was sent last only grows older.
+    """
+    usual_s, worst_s = knobs["inference_s"], knobs["inference_s"] + knobs["spike_s"]
+    goes_on = (before_s > usual_s + _TINY_S) & (before_s < worst_s - _TINY_S)
+    begins = moment.draws.uniform("inference", 1) < knobs["spike_share"]
+    return np.where(goes_on | begins, worst_s, usual_s)
 
 
 _START: Start = _start

@@ -69,8 +69,6 @@ def _spring(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[
     return (angle, speed), np.where(inertia > 0, force, signal)
 
 
-_DC_MOTOR = "data sheet of the motor; textbook DC motor, e.g. Spong, Hutchinson, Vidyasagar 2006"
-
 GAIN = Layer(
     "gain",
     "actuator",
@@ -81,9 +79,9 @@ GAIN = Layer(
 TORQUE_SPEED = Layer(
     "torque-speed curve", "actuator", "effort",
     (
-        Knob("stall", "signal", np.inf, 0.01, 1e4, 3.0, _DC_MOTOR + "; a hobby servo has about 3 N·m"),
-        Knob("free_speed", "signal speed", np.inf, 0.1, 1e4, 6.0, _DC_MOTOR + "; a hobby servo has about 60 rpm"),
-        Knob("limit", "signal", np.inf, 0.0, 1e4, 3.0, _DC_MOTOR),
+        Knob("stall", "N·m, N", np.inf, 0.01, 1e4, 3.0, "rule of thumb: a hobby servo; see the data sheet"),
+        Knob("free_speed", "rad/s, m/s", np.inf, 0.1, 1e4, 6.0, "rule of thumb: 60 rpm; see the data sheet"),
+        Knob("limit", "N·m, N", np.inf, 0.0, 1e4, 3.0, "current limit of the drive; see its manual"),
     ),
     _torque_speed, needs=("velocity",),
 )  # fmt: skip

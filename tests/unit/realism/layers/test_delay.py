@@ -38,3 +38,9 @@ def test_inference_takes_its_time_and_stalls_in_its_share_of_steps() -> None:
     late = RAMP[50:, None] - out
     np.testing.assert_allclose(np.unique(np.round(late, 9)), [0.005, 0.015])
     np.testing.assert_allclose((late > 0.01).mean(), 0.1, rtol=0.03)
+
+
+def test_a_long_stall_lets_the_last_command_grow_old() -> None:
+    late = RAMP - flat(INFERENCE, RAMP, inference_s=0.005, spike_share=0.05, spike_s=0.03)
+    first = int(np.flatnonzero(late[50:] > 0.006)[0]) + 50
+    np.testing.assert_allclose(late[first - 1 : first + 3], [0.005, 0.015, 0.025, 0.035])
