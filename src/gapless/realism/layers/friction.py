@@ -51,7 +51,6 @@ def _cogging(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple
 
 
 _FORCE = "N·m, N"
-_PAPER = "Canudas de Wit et al. 1995, table of the simulated example"
 
 FRICTION = Layer(
     "friction", "actuator", "effort",
@@ -74,12 +73,12 @@ LOAD_FRICTION = Layer(
 LUGRE = Layer(
     "LuGre friction", "actuator", "effort",
     (
-        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 1.0, _PAPER),
-        Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.5, _PAPER + ": breakaway 1.5 N"),
-        Knob("speed", "rad/s, m/s", 0.001, 1e-4, 10.0, 0.001, _PAPER),
-        Knob("stiffness", "N·m/rad, N/m", 1e5, 1.0, 1e6, 1e5, _PAPER),
-        Knob("damping", "N·m·s/rad, N·s/m", 316.0, 0.0, 1e3, 316.0, _PAPER + ": sqrt(1e5)"),
-        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.4, _PAPER),
+        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: as for friction"),
+        Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "breakaway 1.5 times Coulomb, as in Canudas de Wit et al. 1995"),
+        Knob("speed", "rad/s, m/s", 0.01, 1e-4, 10.0, 0.01, "rule of thumb"),
+        Knob("stiffness", "N·m/rad, N/m", 100.0, 1.0, 1e6, 100.0, "rule of thumb: 1 mrad at the Coulomb force"),
+        Knob("damping", "N·m·s/rad, N·s/m", 0.3, 0.0, 1e3, 0.3, "rule of thumb"),
+        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb"),
     ),
     _lugre, _unbent, needs=("velocity",),
 )  # fmt: skip

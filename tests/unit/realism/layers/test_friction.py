@@ -39,8 +39,8 @@ def test_lugre_bristles_are_a_spring_before_they_break_away_and_slip_at_coulomb(
 
 
 def test_lugre_holds_a_mass_below_breakaway_and_lets_go_above() -> None:
-    # 1 kg pulled by a force that grows slowly; breakaway 1.5 N.
-    knobs = LUGRE.typical(1, viscous=0.0)
+    # 1 kg pulled by a force that grows slowly; breakaway 1.5 N, values of Canudas de Wit et al. 1995.
+    knobs = LUGRE.typical(1, coulomb=1.0, hump=0.5, speed=1e-3, stiffness=1e5, damping=316.0, viscous=0.0)
     step_s, velocity, position, state = 1e-4, np.zeros((1, 1)), 0.0, None
     draws = Draws(0, np.zeros(1, dtype=np.uint64))
     moved = {}
