@@ -95,7 +95,17 @@ def _scalar_state(state, signal, knobs, moment):
     return (np.zeros(7),), signal + knobs["size"]
 
 
+def _common_clock(state, signal, knobs, moment):
+    (time_s,) = state
+    return (time_s + moment.step_s,), signal + knobs["size"] * time_s.max()
+
+
+def _clock(signal, knobs, moment):
+    return (np.zeros((len(signal), 1)),)
+
+
 BREACHES = {
+    "common clock": (replace(SOUND, act=_common_clock, start=_clock), "begins anew in a batch differs"),
     "not identity": (replace(SOUND, act=_not_identity), "at ideal its signal changes"),
     "mean of the batch": (replace(SOUND, act=_of_the_batch), "a batch of one differs"),
     "place in the batch": (replace(SOUND, act=_of_the_place), "a batch of one differs"),

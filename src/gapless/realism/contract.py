@@ -15,7 +15,7 @@ from gapless.core.dimensions import DIMENSIONS
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.realism.draws import Draws
-from gapless.realism.layer import NEEDS, TARGETS, Knob, Layer, Moment, State
+from gapless.realism.layer import NEEDS, TARGETS, Knob, Layer, Moment, State, restarted
 
 NUM_STEPS = 30
 REPEATED = (0, 1, NUM_STEPS - 1)  # steps that are taken twice from the same state
@@ -50,7 +50,7 @@ def check_layer(layer: Layer, seed: int = 0) -> None:
     Checked are its description; that with all knobs at ideal its signal comes out bit for bit as it went in; that what
     comes out is finite, of the same shape and float64 over the whole stated range of its knobs, their ends and their
     ideal values in any combination; that it writes to none of its arguments; that the same state and seed give the
-    same; and that a batch of one gives what its row gives in a batch, up to 1e-12 of it.
+    same; that a batch of one gives what its row gives in a batch, up to 1e-12; and that single worlds can begin anew.
 
     Args:
         layer: The layer.
@@ -148,29 +148,40 @@ def _copied(case: _Case, state: State) -> State:
 
 def _run(case: _Case, worlds: Array) -> Array:
     """Returns what comes out, checked step by step, (num_steps, num_worlds, num_columns)."""
-    layer, out = case.layer, np.empty_like(case.signals)
-    state: State = ()
-    for k in range(NUM_STEPS):
+    return _advance(case, worlds, range(NUM_STEPS))[1]
+
+
+def _begun(case: _Case, worlds: Array, k: int) -> State:
+    return case.layer.begin(case.signals[k].copy(), case.knobs, _moment(case, k, worlds))
+
+
+def _advance(case: _Case, worlds: Array, steps: range, state: State | None = None) -> tuple[State, Array]:
+    """Returns the state after some steps and what comes out in them; begins anew without a state."""
+    layer, out = case.layer, np.empty_like(case.signals[steps.start : steps.stop])
+    state = _begun(case, worlds, steps.start) if state is None else state
+    for row, k in enumerate(steps):
         signal, moment = case.signals[k].copy(), _moment(case, k, worlds)
-        if k == 0:
-            state = layer.begin(signal, case.knobs, moment)
         before = _copied(case, state)
         after, out_signal = layer.act(state, signal, case.knobs, moment)
         kept = np.array_equal(signal, case.signals[k]) and _same(before, _copied(case, state))
         _require(kept, layer, "it writes to its arguments", "an operation in place; make a new array")
-        right = isinstance(out_signal, np.ndarray) and out_signal.shape == signal.shape
-        _require(right, layer, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting")
-        _require(out_signal.dtype == np.float64, layer, f"its signal comes out as {out_signal.dtype}", "a cast")
-        lone = [part.shape for part in after if part.shape[:1] != signal.shape[:1]]
-        _require(not lone, layer, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
+        _check_shapes(layer, signal, out_signal, after)
         if k in REPEATED:
             again, again_signal = layer.act(state, signal, case.knobs, moment)
             repeated = _same((*after, out_signal), (*again, again_signal))
             _require(
                 repeated, layer, "the same state gives another result", "draws not from moment.draws, hidden state"
             )
-        state, out[k] = after, out_signal
-    return out
+        state, out[row] = after, out_signal
+    return state, out
+
+
+def _check_shapes(layer: Layer, signal: Array, out_signal: Array, state: State) -> None:
+    right = isinstance(out_signal, np.ndarray) and out_signal.shape == signal.shape
+    _require(right, layer, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting")
+    _require(out_signal.dtype == np.float64, layer, f"its signal comes out as {out_signal.dtype}", "a cast")
+    lone = [part.shape for part in state if part.shape[:1] != signal.shape[:1]]
+    _require(not lone, layer, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
 
 
 def _check_identity(case: _Case) -> None:
@@ -197,8 +208,29 @@ def _check_range(case: _Case, worlds: Array) -> None:
     for row in sorted({1, count // 2, count - 1}):
         alone = _run(case.rows(slice(row, row + 1)), worlds[row : row + 1])
         _require(
-            np.allclose(alone, out[:, row : row + 1], rtol=0.0, atol=ROUNDING * float(np.abs(alone).max())),
+            _close(alone, out[:, row : row + 1]),
             case.layer,
             f"a batch of one differs from row {row} of a batch",
             "a mean or a draw over worlds; draws depend on the place in the batch, not on moment.draws.worlds",
         )
+    _check_restart(case, worlds, row=count - 1)
+
+
+def _check_restart(case: _Case, worlds: Array, row: int) -> None:
+    """Checks that a world that begins anew within a batch does what it does when it begins alone."""
+    first, second = range(NUM_STEPS // 2), range(NUM_STEPS // 2, NUM_STEPS)
+    one, only = case.rows(slice(row, row + 1)), worlds[row : row + 1]
+    state, _ = _advance(case, worlds, first)
+    mixed = restarted(state, _begun(one, only, second.start), np.array([row]))
+    _, in_batch = _advance(case, worlds, second, mixed)
+    _, alone = _advance(one, only, second)
+    _require(
+        _close(alone, in_batch[:, row : row + 1]),
+        case.layer,
+        "a world that begins anew in a batch differs from one that begins alone",
+        "a part of the state counts for all worlds, such as time since the start",
+    )
+
+
+def _close(one: Array, other: Array) -> bool:
+    return np.allclose(one, other, rtol=0.0, atol=ROUNDING * float(np.abs(one).max()))

@@ -7,10 +7,12 @@ vectorised call. The hash is the finaliser of SplitMix64 (Steele, Lea, Flood 201
 
 import zlib
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gapless.core.errors import InputError
 from gapless.core.signal import Array
 
 _GOLDEN = 0x9E3779B97F4A7C15  # 2^64 / golden ratio, odd: the step of SplitMix64
@@ -35,6 +37,11 @@ class Draws:
     seed: int
     worlds: Bits
     step: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuses worlds that numpy would turn into floating-point numbers."""
+        if self.worlds.dtype != np.uint64 or self.worlds.ndim != 1:
+            raise InputError(f"worlds are one row of uint64, found {self.worlds.dtype} of shape {self.worlds.shape}")
 
     def at(self, step: int) -> "Draws":
         """Returns the draws of another step."""
@@ -82,6 +89,7 @@ def draws_from(rng: np.random.Generator, num_worlds: int) -> Draws:
     return Draws(int(rng.integers(1 << 63)), np.arange(num_worlds, dtype=np.uint64))
 
 
+@lru_cache(maxsize=4096)
 def _key(seed: int, name: str) -> int:
     """Returns 64 bits that depend on a seed and a name."""
     word = np.array([(seed + (zlib.crc32(name.encode()) + 1) * _GOLDEN) & _MASK], dtype=np.uint64)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from gapless.core.errors import InputError
 from gapless.realism.draws import Draws, draws_from
 
 
@@ -47,6 +48,11 @@ def test_equal_counters_give_equal_numbers() -> None:
     cells = np.array([[3, -4, 3]])
     out = Draws(0, np.zeros(1, dtype=np.uint64)).normal("cell", cells)
     assert out[0, 0] == out[0, 2] != out[0, 1]
+
+
+def test_worlds_that_are_not_uint64_are_refused() -> None:
+    with pytest.raises(InputError, match="found int64"):
+        Draws(0, np.arange(3))
 
 
 def test_a_generator_seeds_them() -> None:
