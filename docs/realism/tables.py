@@ -28,7 +28,10 @@ def home(layer: Layer) -> str:
 
 def number(value: float) -> str:
     """Returns a number as people write it."""
-    return "none" if math.isinf(value) else f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e")
+    if math.isinf(value):
+        return "none"
+    whole = value == round(value) and abs(value) < 1e6
+    return f"{value:.0f}" if whole else f"{value:.3g}".replace("e-0", "e-").replace("e+0", "e")
 
 
 def table(layer: Layer) -> str:

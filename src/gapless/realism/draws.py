@@ -63,17 +63,19 @@ class Draws:
             columns: How many per world, or a counter for each number, (num_worlds or 1, ...): equal counters, equal
                 numbers.
         """
-        return (self._bits(stream, columns) >> _BY_11) * 2.0**-53
+        return (self._bits(stream, columns) >> _BY_11).astype(np.float64) * 2.0**-53
 
     def normal(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
         """Returns standard normal numbers, within 6.7: Box and Muller 1958, 32 bits each; see `uniform`."""
         bits = self._bits(stream, columns)
-        radius = (bits >> _BY_32) + 0.5
+        radius = (bits >> _BY_32).astype(np.float64)
+        radius += 0.5
         radius *= 2.0**-32
         np.log(radius, out=radius)
         radius *= -2.0
         np.sqrt(radius, out=radius)
-        angle = (bits & _LOW_BITS) * (2.0 * np.pi * 2.0**-32)
+        angle = (bits & _LOW_BITS).astype(np.float64)
+        angle *= 2.0 * np.pi * 2.0**-32
         return radius * np.cos(angle, out=angle)
 
     def _bits(self, stream: str, columns: int | NDArray[np.int64]) -> Bits:

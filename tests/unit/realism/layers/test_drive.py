@@ -48,6 +48,18 @@ def test_a_rotor_on_a_spring_rings_at_its_own_frequency() -> None:
     assert out.max() > 1.7  # twice the step without damping, less what backward Euler takes
 
 
+def test_ringing_dies_at_the_rate_of_its_damping() -> None:
+    # d / (2 J) = 0.2 / 0.1 = 2 per second, and k h / (2 J) = 0.2 per second by backward Euler.
+    still = np.zeros(10000)
+    seen = {"position": still, "velocity": still}
+    torque = np.r_[0.0, np.ones(9999)]
+    out = flat(SERIES_ELASTICITY, torque, step_s=1e-4, seen=seen, rotor_inertia=0.05, compliance=1 / 200, damping=0.2)
+    swing = np.abs(out - 1.0)
+    first, last = swing[:1000].max(), swing[9000:].max()
+    between_s = (9000 + swing[9000:].argmax() - swing[:1000].argmax()) * 1e-4
+    np.testing.assert_allclose(np.log(first / last) / between_s, 2.2, rtol=0.03)
+
+
 def test_a_damped_rotor_settles_on_the_torque_it_was_given() -> None:
     still = np.zeros(2000)
     seen = {"position": still, "velocity": still}
