@@ -25,6 +25,8 @@ def test_load_adds_friction_in_proportion_and_against_the_motion() -> None:
     np.testing.assert_allclose(
         flat(LOAD_FRICTION, np.zeros(4), seen=seen, share=0.1), [-1.0, 1.0, -2.0, 0.0], atol=1e-9
     )
+    slow = {"velocity": np.array([0.01]), "load": np.array([10.0])}
+    np.testing.assert_allclose(flat(LOAD_FRICTION, np.zeros(1), seen=slow, share=0.1, speed=0.2), -np.tanh(1.0))
 
 
 def test_lugre_bristles_are_a_spring_before_they_break_away_and_slip_at_coulomb() -> None:
@@ -36,6 +38,20 @@ def test_lugre_bristles_are_a_spring_before_they_break_away_and_slip_at_coulomb(
     np.testing.assert_allclose(slow[-1], -1.5, rtol=1e-3)
     fast = flat(LUGRE, np.zeros(4000), step_s=1e-3, seen={"velocity": np.full(4000, 0.1)}, **knobs)
     np.testing.assert_allclose(fast[-1], -1.0, rtol=1e-3)
+
+
+def test_lugre_slides_along_the_stribeck_curve() -> None:
+    # At v = speed = 0.01: 1 + 0.5 / e + 2 * 0.01.
+    knobs = {"coulomb": 1.0, "hump": 0.5, "speed": 0.01, "stiffness": 1e4, "viscous": 2.0}
+    out = flat(LUGRE, np.zeros(2000), step_s=1e-3, seen={"velocity": np.full(2000, 0.01)}, **knobs)
+    np.testing.assert_allclose(out[-1], -(1 + 0.5 / np.e + 0.02), rtol=1e-6)
+
+
+def test_lugre_bristles_resist_being_bent() -> None:
+    # The first step of 1 um/s over 1 ms: spring 1e5 * 1e-9 = 1e-4 N, damping 316 * 1e-6 = 3.16e-4 N.
+    knobs = {"coulomb": 1.0, "stiffness": 1e5, "damping": 316.0}
+    out = flat(LUGRE, np.zeros(1), step_s=1e-3, seen={"velocity": np.full(1, 1e-6)}, **knobs)
+    np.testing.assert_allclose(out[0], -4.16e-4, rtol=1e-3)
 
 
 def test_lugre_holds_a_mass_below_breakaway_and_lets_go_above() -> None:
