@@ -35,6 +35,8 @@ def test_bias_instability_peaks_near_twice_its_time_constant() -> None:
     np.testing.assert_allclose(out[0].std(), 0.3, rtol=0.1)  # from the start on
     np.testing.assert_allclose(out.std(), 0.3, rtol=0.04)
     np.testing.assert_allclose(allan_deviation(out, 189), 0.617 * 0.3, rtol=0.05)
+    after_tau = (out[100:] * out[:-100]).mean() / out.var()
+    np.testing.assert_allclose(after_tau, np.exp(-1.0), atol=0.03)
     assert allan_deviation(out, 189) > max(allan_deviation(out, 20), allan_deviation(out, 1500))
 
 

@@ -31,6 +31,12 @@ def test_pixels_fly_at_edges_only() -> None:
     assert np.all((out[flying] > 1.0) & (out[flying] < 2.0))
 
 
+def test_steps_below_the_edge_are_no_edges() -> None:
+    line = np.repeat([[1.0, 1.09, 1.2]], 200, axis=0)
+    flying = (run(DEPTH, line, flying=1.0, edge_m=0.1)[:, 0] != line).mean(axis=0)
+    assert np.array_equal(flying, [0.0, 1.0, 0.0])
+
+
 def test_shiny_pixels_have_no_depth() -> None:
     out = run(DEPTH, np.ones((5000, 2)), shiny=np.array([0.0, 0.9]))[:, 0]
     np.testing.assert_allclose((out == 0).mean(axis=0), [0.0, 0.9], atol=0.02)
