@@ -130,7 +130,7 @@ class Layer:
             InputError: A knob or a field of the moment is missing, or of another shape, or the columns are others.
         """
         names = [knob.name for knob in self.knobs]
-        for name in {*names} ^ {*knobs}:
+        for name in sorted({*names} ^ {*knobs}):
             what = "is not given its knob" if name in names else "has no knob"
             raise InputError(f"the layer {self.name} {what} {name}; its knobs are {nearest(name, names)}")
         num_worlds, num_columns = signal.shape

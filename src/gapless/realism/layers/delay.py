@@ -12,7 +12,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.realism.latency import delayed, history_length, plan_delay
-from gapless.realism.layer import Act, Knob, Knobs, Layer, Moment, Start, State
+from gapless.realism.layer import Act, Knob, Knobs, Layer, Moment, State
 
 MOST_S = 0.5  # no signal comes later than this
 _TINY_S = 1e-9
@@ -72,15 +72,14 @@ def _inference(signal: Array, knobs: Knobs, moment: Moment, before_s: Array) -> 
     return np.where(goes_on | begins, worst_s, usual_s)
 
 
-_START: Start = _start
 _DELAY = Knob("delay_s", "s", 0.0, 0.0, 0.4, 0.02, "rule of thumb: 5 to 50 ms over USB, CAN or Ethernet and firmware")
 
-COMMAND_DELAY = Layer("command delay", "latency", "command", (_DELAY,), late(_fixed), _START)
+COMMAND_DELAY = Layer("command delay", "latency", "command", (_DELAY,), late(_fixed), _start)
 READING_DELAY = replace(COMMAND_DELAY, name="reading delay", acts_on="reading")
 JITTER = Layer(
     "jitter", "latency", "command",
     (Knob("jitter_s", "s", 0.0, 0.0, 0.1, 0.003, "rule of thumb: a few ms without a real-time kernel"),),
-    late(_jitter), _START,
+    late(_jitter), _start,
 )  # fmt: skip
 BUS = Layer(
     "shared bus", "latency", "command",
@@ -88,7 +87,7 @@ BUS = Layer(
         Knob("cycle_s", "s", 0.0, 0.0, 0.1, 0.005, "rule of thumb: sum of the slots"),
         Knob("slot_s", "s", 0.0, 0.0, 0.01, 5e-4, "rule of thumb: one request and answer on a 1 Mbit/s serial bus"),
     ),
-    late(_bus), _START,
+    late(_bus), _start,
 )  # fmt: skip
 INFERENCE = Layer(
     "inference time", "latency", "command",
@@ -97,6 +96,6 @@ INFERENCE = Layer(
         Knob("spike_share", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb"),
         Knob("spike_s", "s", 0.0, 0.0, 0.2, 0.03, "rule of thumb"),
     ),
-    late(_inference), _START,
+    late(_inference), _start,
 )  # fmt: skip
 DELAY_LAYERS = (COMMAND_DELAY, READING_DELAY, JITTER, BUS, INFERENCE)
