@@ -35,6 +35,8 @@ def test_a_cable_pulls_only_when_taut() -> None:
     seen = {"position": np.array([0.0, 0.5, 1.0, -1.0]), "velocity": np.array([0.0, 2.0, 0.0, 0.0])}
     out = flat(CABLE, np.zeros(4), seen=seen, stiffness=2.0, slack=0.6, drag=0.1)
     np.testing.assert_allclose(out, [0.0, -0.2, -0.8, 0.8])
+    moved = flat(CABLE, np.zeros(4), seen=seen, stiffness=2.0, rest=1.0)
+    np.testing.assert_allclose(moved, [2.0, 1.0, 0.0, 4.0])
 
 
 def test_patches_are_constant_within_and_log_normal_between() -> None:
@@ -61,3 +63,4 @@ def test_light_follows_the_sun_and_the_lamps_stay() -> None:
     np.testing.assert_allclose(hours[[0, 3, 6, 12, 22]], [0.4, 0.4, 0.4, 1.0, 0.4], atol=1e-9)
     np.testing.assert_allclose(hours[9], 0.4 + 0.6 * np.sin(np.pi / 4))
     np.testing.assert_allclose(hours[15], hours[9])
+    assert flat(LIGHT, np.ones(1), share=0.6, clock_s=9 * 3600.0)[0] == hours[9]
