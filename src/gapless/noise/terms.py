@@ -1,0 +1,198 @@
+"""Fits a sum of kinds of noise to Allan variances, with intervals that know how the estimates scatter.
+
+Each estimate s is about v chi2(n) / n with v the sum of the terms and n its degrees of freedom; the fit minimises the
+deviance sum n (s/v - log(s/v) - 1) over terms that are not negative. That is least squares of the logarithms, weighted
+by n, for large n, without their bias where n is small. Intervals are profiles: all values for which the least deviance
+over the other terms is at most 3.84 c above the least of all, with c the factor by which the correlation of the
+estimates makes a term scatter more than independent ones would (a sandwich). A ramp is no noise and has one size: it is
+the straight line through the samples, or none.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import brentq, nnls
+from scipy.stats import chi2
+
+from gapless.core.signal import Array, Flags
+from gapless.noise.allan import TERMS, Allan, covariance, shapes
+
+LEVEL = 0.95
+CALLS_FOR = float(chi2.ppf(LEVEL, 1))  # deviance that a term must save
+ROUNDS = 60
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Sizes of the terms, in the order of `TERMS` and the units of `shapes`.
+
+    Attributes:
+        value: (num_terms,) fitted sizes; 0 for terms that the data do not call for.
+        low: (num_terms,) lower ends of the intervals.
+        high: (num_terms,) upper ends.
+        ramps: Whether a ramp is called for beside them.
+        freedom: (num_sizes,) degrees of freedom of the Allan variances.
+        fitted: (num_sizes,) Allan variance of the sum, with the ramp.
+        excess: (num_sizes,) how far each estimate lies from the sum, in standard deviations.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+    ramps: bool
+    freedom: Array
+    fitted: Array
+    excess: Array
+
+    def term(self, name: str) -> tuple[float, float, float]:
+        """Returns value, low and high of a term."""
+        place = TERMS.index(name)
+        return float(self.value[place]), float(self.low[place]), float(self.high[place])
+
+
+def fit_terms(allan: Allan) -> Fit:
+    """Returns the fit of all terms that the Allan variances call for, with the intervals of all."""
+    every = np.ones(len(TERMS), dtype=np.bool_)
+    value = nnls(shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
+    for _ in range(3):  # degrees of freedom depend on the terms, and the terms on them
+        problem = _problem(allan, value)
+        value = problem.least(every)[0]
+    kept = _called_for(problem)
+    chosen, _, ramps = problem.least(kept, problem.factors[-1] * CALLS_FOR)
+    ends = [_ends(allan, problem, place, value) for place in range(len(TERMS))]
+    low = np.minimum([end[0] for end in ends], chosen)
+    high = np.maximum([end[1] for end in ends], chosen)
+    fitted = problem.basis @ chosen + ramps * problem.ramp
+    excess = (allan.variance - fitted) / (fitted * np.sqrt(2 / problem.freedom))
+    return Fit(chosen, low, high, ramps, problem.freedom, fitted, excess)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    basis: Array  # (num_sizes, num_terms)
+    seen: Array  # (num_sizes,) Allan variances
+    freedom: Array  # (num_sizes,)
+    ramp: Array  # (num_sizes,) Allan variance of the straight line
+    factors: Array  # (num_terms,) by how much correlated estimates raise the variance of each term
+
+    def least(self, free: Flags, price: float = 0.0, offset: Array | float = 0.0) -> tuple[Array, float, bool]:
+        """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by more than its price.
+
+        Args:
+            free: (num_terms,) which terms may be there.
+            price: Deviance that the ramp must save.
+            offset: (num_sizes,) Allan variance that is there anyhow.
+        """
+        without, with_ramp = self._least(free, offset), self._least(free, offset + self.ramp)
+        ramps = with_ramp[1] < without[1] - price
+        return *(with_ramp if ramps else without), ramps
+
+    def _least(self, free: Flags, offset: Array | float) -> tuple[Array, float]:
+        columns, sizes, best = self.basis[:, free], np.zeros(len(free)), np.inf
+        fitted = np.maximum(self.seen, offset)
+        for _ in range(ROUNDS):
+            weight = np.sqrt(self.freedom) / fitted
+            weighted = columns * weight[:, None]
+            scale = np.linalg.norm(weighted, axis=0)
+            solved = nnls(weighted / scale, (self.seen - offset) * weight)[0] / scale
+            whole = np.maximum(columns @ solved + offset, 1e-6 * self.seen)
+            cost = self._deviance(whole)
+            if cost < best:
+                sizes[free] = solved
+            worse, best = cost > best, min(cost, best)
+            if np.allclose(whole, fitted, rtol=1e-7, atol=0):
+                break
+            fitted = np.sqrt(fitted * whole) if worse else whole
+        return sizes, best
+
+    def _deviance(self, fitted: Array) -> float:
+        ratio = self.seen / fitted
+        return float(np.sum(self.freedom * (ratio - np.log(ratio) - 1)))
+
+
+def _problem(allan: Allan, value: Array) -> _Problem:
+    """Returns what is to be minimised, with degrees of freedom and correlations as if the terms had these sizes."""
+    basis, scatter = shapes(allan.sizes), covariance(allan, value)
+    fitted = basis @ value
+    relative = scatter / np.outer(fitted, fitted)
+    freedom = 2 / np.diag(relative)
+    columns = basis / fitted[:, None]
+    factors = [
+        max(_factor(columns[:, [place, *others]], freedom / 2, relative) for others in _subsets(place))
+        for place in range(len(TERMS))
+    ]
+    ramp = allan.slope**2 * allan.sizes**2 / 2
+    return _Problem(basis, allan.variance, freedom, ramp, np.maximum(1.0, factors))
+
+
+def _subsets(place: int) -> list[tuple[int, ...]]:
+    others = [k for k in range(len(TERMS)) if k != place]
+    return [chosen for count in range(len(TERMS)) for chosen in combinations(others, count)]
+
+
+def _factor(columns: Array, weights: Array, relative: Array) -> float:
+    """Returns the variance of the first of some terms over that which independent estimates would give."""
+    inverse = np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
+    pull = (weights[:, None] * columns) @ inverse[:, 0]
+    return float(pull @ relative @ pull / inverse[0, 0])
+
+
+def _called_for(problem: _Problem) -> Flags:
+    """Returns which terms stay when the one that saves least is left out again and again."""
+    kept = np.ones(len(TERMS), dtype=np.bool_)
+    while kept.sum() > 1:
+        now = problem.least(kept)[1]
+        saves = {k: (problem.least(_without(kept, k))[1] - now) / problem.factors[k] for k in np.flatnonzero(kept)}
+        least = min(saves, key=lambda k: saves[k])
+        if saves[least] > CALLS_FOR:
+            break
+        kept = _without(kept, least)
+    return kept
+
+
+def _without(kept: Flags, place: int) -> Flags:
+    left = kept.copy()
+    left[place] = False
+    return left
+
+
+def _ends(allan: Allan, problem: _Problem, place: int, value: Array) -> tuple[float, float]:
+    """Returns the ends of a term's interval.
+
+    Each end is looked for again with the degrees of freedom that hold there: with more of a random walk there are fewer.
+    """
+    found: list[float] = []
+    for upper in (False, True):
+        end = _end(problem, place, value, upper)
+        if end > 0:
+            row = problem.least(_without(value >= 0, place), offset=problem.basis[:, place] * end)[0]
+            row[place] = end
+            there = _problem(allan, row)
+            end = _end(there, place, there.least(value >= 0)[0], upper)
+        found.append(end)
+    return found[0], found[1]
+
+
+def _end(problem: _Problem, place: int, value: Array, upper: bool) -> float:
+    others, shape = _without(value >= 0, place), problem.basis[:, place]
+    limit = problem.least(value >= 0)[1] + CALLS_FOR * problem.factors[place]
+
+    def above(log_size: float) -> float:
+        return problem.least(others, offset=shape * np.exp(log_size))[1] - limit
+
+    whole = float(np.log(np.min(problem.seen / shape)))  # as large as it can be if there is nothing else
+    least = whole - 20.0
+    start = float(np.log(value[place])) if value[place] > 0 else least
+    if upper:
+        return float(np.exp(_root(above, start, whole + 6.0)))
+    return 0.0 if above(least) <= 0 else float(np.exp(_root(above, least, start)))
+
+
+def _root(above: Callable[[float], float], low: float, high: float) -> float:
+    """Returns where the deviance passes its limit; an end where it does not."""
+    at_low, at_high = above(low), above(high)
+    if at_low * at_high > 0:
+        return low if abs(at_low) < abs(at_high) else high
+    return float(brentq(above, low, high, xtol=1e-4))
