@@ -6,7 +6,7 @@ g(k), for which sums of X with coefficients c that annul straight lines have the
 the covariance of the estimates at all m in closed form: no table of degrees of freedom is needed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -44,6 +44,11 @@ class Allan:
     def tau_s(self) -> Array:
         """Averaging times [s]."""
         return self.sizes * self.interval_s
+
+    def since(self, first: int) -> "Allan":
+        """Returns the same without the shortest averaging times, of which there are `first`."""
+        kept = {"sizes": self.sizes[first:], "variance": self.variance[first:], "windows": self.windows[first:]}
+        return replace(self, **kept)
 
 
 def allan_variance(values: Array, interval_s: float) -> Allan:

@@ -32,41 +32,58 @@ class Fit:
         value: (num_terms,) fitted sizes; 0 for terms that the data do not call for.
         low: (num_terms,) lower ends of the intervals.
         high: (num_terms,) upper ends.
+        every: (num_terms,) fitted sizes if no term is left out for being small.
+        scatter: (num_terms, num_terms) covariance of `every`; 0 for terms that are 0.
         ramps: Whether a ramp is called for beside them.
         freedom: (num_sizes,) degrees of freedom of the Allan variances.
         fitted: (num_sizes,) Allan variance of the sum, with the ramp.
-        excess: (num_sizes,) how far each estimate lies from the sum, in standard deviations.
+        chance: (num_sizes,) probability of an estimate at least as far off, to either side.
     """
 
     value: Array
     low: Array
     high: Array
+    every: Array
+    scatter: Array
     ramps: bool
     freedom: Array
     fitted: Array
-    excess: Array
+    chance: Array
 
     def term(self, name: str) -> tuple[float, float, float]:
         """Returns value, low and high of a term."""
         place = TERMS.index(name)
         return float(self.value[place]), float(self.low[place]), float(self.high[place])
 
+    def variance(self, weights: Array) -> tuple[float, float]:
+        """Returns a weighted sum of the terms, none left out, and its degrees of freedom."""
+        total = float(weights @ self.every)
+        scatter = float(weights @ self.scatter @ weights)
+        return total, 2 * total**2 / max(scatter, 1e-9 * total**2, 1e-300)
 
-def fit_terms(allan: Allan) -> Fit:
-    """Returns the fit of all terms that the Allan variances call for, with the intervals of all."""
-    every = np.ones(len(TERMS), dtype=np.bool_)
-    value = nnls(shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
+
+def fit_terms(allan: Allan, *, ends: bool = True) -> Fit:
+    """Returns the fit of all terms that the Allan variances call for, with the intervals of all.
+
+    Args:
+        allan: What to fit.
+        ends: Whether to look for the ends of the intervals, which takes nearly all of the time; else they are 0 and inf.
+    """
+    free = np.ones(len(TERMS), dtype=np.bool_)
+    every = nnls(shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
     for _ in range(3):  # degrees of freedom depend on the terms, and the terms on them
-        problem = _problem(allan, value)
-        value = problem.least(every)[0]
+        problem = _problem(allan, every)
+        every = problem.least(free)[0]
     kept = _called_for(problem)
-    chosen, _, ramps = problem.least(kept, problem.factors[-1] * CALLS_FOR)
-    ends = [_ends(allan, problem, place, value) for place in range(len(TERMS))]
-    low = np.minimum([end[0] for end in ends], chosen)
-    high = np.maximum([end[1] for end in ends], chosen)
-    fitted = problem.basis @ chosen + ramps * problem.ramp
-    excess = (allan.variance - fitted) / (fitted * np.sqrt(2 / problem.freedom))
-    return Fit(chosen, low, high, ramps, problem.freedom, fitted, excess)
+    value, _, ramps = problem.least(kept, problem.factors[-1] * CALLS_FOR)
+    low, high = np.zeros(len(TERMS)), np.full(len(TERMS), np.inf)
+    if ends:
+        found = np.array([_ends(allan, problem, place, every) for place in range(len(TERMS))])
+        low, high = np.minimum(found[:, 0], value), np.maximum(found[:, 1], value)
+    fitted = problem.basis @ value + ramps * problem.ramp
+    below = chi2.cdf(problem.freedom * allan.variance / fitted, problem.freedom)
+    chance = 2 * np.minimum(below, 1 - below)
+    return Fit(value, low, high, every, problem.scatter(every), ramps, problem.freedom, fitted, chance)
 
 
 @dataclass(frozen=True)
@@ -76,6 +93,7 @@ class _Problem:
     freedom: Array  # (num_sizes,)
     ramp: Array  # (num_sizes,) Allan variance of the straight line
     factors: Array  # (num_terms,) by how much correlated estimates raise the variance of each term
+    relative: Array  # (num_sizes, num_sizes) covariance of estimate / fitted
 
     def least(self, free: Flags, price: float = 0.0, offset: Array | float = 0.0) -> tuple[Array, float, bool]:
         """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by more than its price.
@@ -107,6 +125,15 @@ class _Problem:
             fitted = np.sqrt(fitted * whole) if worse else whole
         return sizes, best
 
+    def scatter(self, value: Array) -> Array:
+        """Returns the covariance of the sizes of terms, 0 for those that are 0."""
+        used = np.flatnonzero(value > 0)
+        columns, weights = self.basis[:, used] / (self.basis @ value)[:, None], self.freedom / 2
+        pull = (weights[:, None] * columns) @ np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
+        made = np.zeros((len(value), len(value)))
+        made[np.ix_(used, used)] = pull.T @ self.relative @ pull
+        return made
+
     def _deviance(self, fitted: Array) -> float:
         ratio = self.seen / fitted
         return float(np.sum(self.freedom * (ratio - np.log(ratio) - 1)))
@@ -124,7 +151,7 @@ def _problem(allan: Allan, value: Array) -> _Problem:
         for place in range(len(TERMS))
     ]
     ramp = allan.slope**2 * allan.sizes**2 / 2
-    return _Problem(basis, allan.variance, freedom, ramp, np.maximum(1.0, factors))
+    return _Problem(basis, allan.variance, freedom, ramp, np.maximum(1.0, factors), relative)
 
 
 def _subsets(place: int) -> list[tuple[int, ...]]:

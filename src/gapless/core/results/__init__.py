@@ -18,14 +18,17 @@ from gapless.core.results.gap import (
     Trace,
 )
 from gapless.core.results.posterior import NeuralPosterior, SampledParameter
+from gapless.core.results.sensor import AllanCurve, ColumnNoise, NoiseTerm, SensorResult
 from gapless.core.results.soundness import CheckResult, NewResult, Note
 
 __all__ = [
     "FORMAT",
     "Advice",
+    "AllanCurve",
     "Cause",
     "CheckResult",
     "ColumnError",
+    "ColumnNoise",
     "ConditionRate",
     "Curve",
     "DiagnoseResult",
@@ -41,6 +44,7 @@ __all__ = [
     "MeasureResult",
     "NeuralPosterior",
     "NewResult",
+    "NoiseTerm",
     "Note",
     "Outlook",
     "PredictedParameter",
@@ -49,6 +53,7 @@ __all__ = [
     "ReportResult",
     "Result",
     "SampledParameter",
+    "SensorResult",
     "Since",
     "TellingMoment",
     "Trace",

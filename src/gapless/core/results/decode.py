@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, ge
 
 from gapless.core.errors import InputError, nearest
 from gapless.core.results.encode import FORMAT, Result
+from gapless.core.results.sensor import SensorResult
 
-_RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result)}
+_RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result) if record is not SensorResult}
 
 
 def from_json(data: Mapping[str, Any]) -> Result:
@@ -22,7 +23,8 @@ def from_json(data: Mapping[str, Any]) -> Result:
     verb = str(data.get("verb"))
     if verb not in _RECORDS:
         raise InputError(f"no verb {verb!r} makes results; there are: {nearest(verb, _RECORDS)}")
-    return cast(Result, _record(_RECORDS[verb], data))
+    kind = SensorResult if verb == SensorResult.verb and "sensor" in data else _RECORDS[verb]
+    return cast(Result, _record(kind, data))
 
 
 def _record(kind: type[Any], data: Mapping[str, Any]) -> Any:

@@ -12,6 +12,7 @@ from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeRe
 from gapless.core.results.excite import ExciteResult
 from gapless.core.results.fit import IdentifyResult
 from gapless.core.results.gap import DiagnoseResult, MeasureResult
+from gapless.core.results.sensor import SensorResult
 from gapless.core.results.soundness import CheckResult, NewResult
 
 FORMAT = 1
@@ -22,6 +23,7 @@ Result = (
     | CheckResult
     | MeasureResult
     | IdentifyResult
+    | SensorResult
     | ExciteResult
     | DiagnoseResult
     | RandomizeResult

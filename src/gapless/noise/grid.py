@@ -1,0 +1,83 @@
+"""Brings readings to even times, with NaN where one is missing, and leaves single samples out that cannot be noise."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.errors import InputError
+from gapless.core.results import Note
+from gapless.core.signal import Array, Flags
+
+STICKS_OUT = 8.0  # standard deviations from its neighbours; of normal samples 1 in 10^15 does
+UNEVEN = 0.25  # scatter of the intervals, as a share of their median, from which it is worth a note
+MOST_PLACES = 10  # times as many places as readings: more is not a log with gaps
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Readings at even times.
+
+    Attributes:
+        interval_s: Time between places [s].
+        place: (num_readings,) place of each reading.
+        num_places: Places from the first reading to the last.
+    """
+
+    interval_s: float
+    place: Array
+    num_places: int
+
+    def spread(self, values: Array) -> Array:
+        """Returns a column at even times, (num_places,): the mean where two readings share a place, NaN where none is."""
+        known = np.isfinite(values)
+        places = self.place[known].astype(np.intp)
+        counts = np.bincount(places, minlength=self.num_places)
+        sums = np.bincount(places, weights=values[known], minlength=self.num_places)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def even_grid(times_s: Array, where: str) -> tuple[Grid, list[Note]]:
+    """Returns the grid that time stamps lie on, and what is odd about them.
+
+    The interval is the median one, corrected so that the stamps between gaps stay on the grid.
+
+    Raises:
+        InputError: If the stamps lie on no grid, such as one pause of hours between two bursts.
+    """
+    steps_s = np.diff(times_s)
+    interval_s = float(np.median(steps_s))
+    regular = steps_s[np.abs(steps_s / interval_s - 1) < 0.5]
+    interval_s = float(regular.mean()) if len(regular) else interval_s
+    place = np.cumsum(np.concatenate([[0.0], np.maximum(1.0, np.round(steps_s / interval_s))]))
+    drift = np.abs(place * interval_s - (times_s - times_s[0])) > 1.5 * interval_s
+    if drift.any():  # jitter of more than half an interval: stamps decide, not counts
+        place = np.round((times_s - times_s[0]) / interval_s)
+    num_places = int(place[-1]) + 1
+    if num_places > MOST_PLACES * len(times_s):
+        raise InputError(f"the time stamps lie too far apart to be one recording: split it at its pauses: {where}")
+    notes: list[Note] = []
+    missing = num_places - len(np.unique(place))
+    if missing:
+        text = f"{missing} of {num_places} ticks are missing ({100 * missing / num_places:.2g} %); they were left out"
+        notes.append(Note("warning", f"{where}: time_s", text))
+    jitter = float(np.std(regular) / interval_s) if len(regular) else 0.0
+    if jitter > UNEVEN:
+        text = f"intervals scatter by {100 * jitter:.0f} % of their mean: readings count as if they were even"
+        notes.append(Note("warning", f"{where}: time_s", text))
+    return Grid(interval_s, place, num_places), notes
+
+
+def sticking_out(values: Array, quantum: float) -> Flags:
+    """Returns single samples that lie far from the two before and the two after: lost packets, not noise.
+
+    Args:
+        values: (num_samples,) NaN where one is missing.
+        quantum: Step of the values; 0 for none.
+    """
+    around = np.stack([np.roll(values, shift) for shift in (-2, -1, 1, 2)])
+    away = values - np.median(around, axis=0)  # NaN, and so not judged, beside a missing one
+    known = np.abs(away[np.isfinite(away)])
+    spread = float(np.percentile(known, 68.27)) if len(known) else 0.0
+    out = np.abs(away) > STICKS_OUT * max(spread, quantum / np.sqrt(12))
+    out[:2] = out[-2:] = False
+    return out & (spread > 0 or quantum > 0)
