@@ -2,6 +2,7 @@
 
     from gapless import verbs
     fit = verbs.identify("my-robot")
+    noise = verbs.identify_sensor("imu.csv")  # as `gapless identify --sensor imu.csv`
 
 Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
 """
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gapless.loop.verb import loop
     from gapless.measure.check import check
     from gapless.measure.verb import measure
+    from gapless.noise.verb import identify_sensor as identify_sensor
     from gapless.project.new.create import new_project as new
     from gapless.randomize.verb import randomize
     from gapless.report.verb import report
@@ -34,6 +36,7 @@ _WHERE = {
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
     "excite": ("gapless.excite.verb", "excite"),
     "identify": ("gapless.identify.verb", "identify"),
+    "identify_sensor": ("gapless.noise.verb", "identify_sensor"),
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
     "new": ("gapless.project.new.create", "new_project"),

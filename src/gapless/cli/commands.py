@@ -1,5 +1,6 @@
 """The verbs of the command line."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,11 @@ import typer
 import gapless
 from gapless import verbs
 from gapless.cli import show
+from gapless.cli.noise import show_sensor
 from gapless.cli.output import checked, out, progress, write_json
+from gapless.core.errors import InputError
+from gapless.core.places import writable
+from gapless.report.allan import draw_allan
 
 app = typer.Typer(
     name="gapless",
@@ -87,7 +92,10 @@ def measure(
 
 @app.command()
 def identify(
-    directory: Directory,
+    directory: Annotated[
+        Path | None,
+        typer.Argument(metavar="DIR", help="project folder, with its gapless.yaml; not needed with --sensor FILE"),
+    ] = None,
     hold_out: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,10 +118,35 @@ def identify(
         float | None,
         typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows; without it the logs decide"),
     ] = None,
+    sensor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOG", help="instead: the noise of every measured column, from a log at rest (name, or file)"
+        ),
+    ] = None,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="with --sensor: column to look at (may be repeated); default: all"),
+    ] = None,
+    svg: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="with --sensor: draw the Allan deviations there")
+    ] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
-    """Which parameter values make the model match, and which can't be told from these logs?"""
+    """Which parameter values make the model match, and which can't be told from these logs?
+
+    With --sensor it fits the noise of sensors instead, from a log in which nothing moves: a log of the project, or any
+    file of readings, as in `gapless identify --sensor imu.csv`, which needs no project.
+    """
+    if sensor is not None:
+        beside = {"--hold-out": hold_out, "--logs": logs, "--since": since, "--window": window}
+        _not_beside("--sensor", beside | {"--posterior": posterior != "gaussian"})
+        _identify_sensor(sensor, directory, column or (), svg, json)
+        return
+    _not_beside("a fit of the model, which needs no --sensor", {"--column": column, "--svg": svg})
+    if directory is None:
+        raise InputError("Missing argument 'DIR': the project folder, or --sensor FILE for a log at rest")
     result = _with_progress(
         verbs.identify,
         directory,
@@ -305,6 +338,26 @@ def demo(
     place = directory or Path("gapless-demo") / example
     result = _with_progress(verbs.demo, place, example, seed=seed)
     _finish_loop(place, result, json)
+
+
+def _identify_sensor(
+    log: str, directory: Path | None, columns: Sequence[str], svg: Path | None, json: str | None
+) -> None:
+    if svg is not None:
+        writable(svg, "--svg")
+    result = verbs.identify_sensor(log, directory, columns=columns)
+    show_sensor(out(json), result)
+    if svg is not None:
+        drawn = draw_allan(result, svg)
+        out(json).print(f"open {svg}" if drawn else "nothing to draw", markup=False, soft_wrap=True)
+    write_json(result, json)
+
+
+def _not_beside(what: str, options: dict[str, Any]) -> None:
+    """Raises an error for options that would do nothing."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise InputError(f"{', '.join(given)} does nothing beside {what}: leave it out")
 
 
 def _finish_loop(directory: Path, result: Any, json: str | None) -> None:

@@ -6,18 +6,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gapless.core.provenance import Provenance
-from gapless.core.results import Result, from_json, to_json
+from gapless.core.results import Result, SensorResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
 
 RESULT = "result.json"
+SENSOR = "identify-sensor"
 
 
 def keep_result(
     catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
 ) -> str:
-    """Enters a result, with the files that belong to it, under its verb; returns its id."""
+    """Enters a result, with the files that belong to it, under its verb; returns its id.
+
+    The noise of sensors, which `identify --sensor` finds, goes under `SENSOR`: it is no fit of the model.
+    """
     content = {**(files or {}), RESULT: json.dumps(to_json(result), indent=1).encode()}
-    return catalogue.add_artefact(result.verb, content, provenance)
+    kind = SENSOR if isinstance(result, SensorResult) else result.verb
+    return catalogue.add_artefact(kind, content, provenance)
 
 
 def kept_result(catalogue: Catalogue, identity: str) -> Result:

@@ -128,7 +128,9 @@ def _untold(allan: Allan, first: int, fit: Fit, terms: dict[str, NoiseTerm], uni
     reasons: list[str] = []
     if fit.chance.min() < ODD:
         at_s = allan.tau_s[first:][int(np.argmin(fit.chance))]
-        text = f"the Allan deviation at {at_s:.3g} s belongs to no sum of these terms: does something vibrate or warm up?"
+        text = (
+            f"the Allan deviation at {at_s:.3g} s belongs to no sum of these terms: does something vibrate or warm up?"
+        )
         reasons.append(text)
     if first:
         text = f"averages shorter than {allan.tau_s[first]:.3g} s do not fit and were left out: the sensor filters, "

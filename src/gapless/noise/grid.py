@@ -10,6 +10,7 @@ from gapless.core.signal import Array, Flags
 
 STICKS_OUT = 8.0  # standard deviations from its neighbours; of normal samples 1 in 10^15 does
 UNEVEN = 0.25  # scatter of the intervals, as a share of their median, from which it is worth a note
+RARE_S = 1.0  # sensors that are read less often than this are rare; time in milliseconds is not
 MOST_PLACES = 10  # times as many places as readings: more is not a log with gaps
 
 
@@ -28,7 +29,7 @@ class Grid:
     num_places: int
 
     def spread(self, values: Array) -> Array:
-        """Returns a column at even times, (num_places,): the mean where two readings share a place, NaN where none is."""
+        """Returns a column at even times, (num_places,): the mean where readings share a place, NaN where none is."""
         known = np.isfinite(values)
         places = self.place[known].astype(np.intp)
         counts = np.bincount(places, minlength=self.num_places)
@@ -59,6 +60,9 @@ def even_grid(times_s: Array, where: str) -> tuple[Grid, list[Note]]:
     missing = num_places - len(np.unique(place))
     if missing:
         text = f"{missing} of {num_places} ticks are missing ({100 * missing / num_places:.2g} %); they were left out"
+        notes.append(Note("warning", f"{where}: time_s", text))
+    if interval_s >= RARE_S:
+        text = f"one reading every {interval_s:.4g} s: is time_s in milliseconds? It must be in seconds"
         notes.append(Note("warning", f"{where}: time_s", text))
     jitter = float(np.std(regular) / interval_s) if len(regular) else 0.0
     if jitter > UNEVEN:

@@ -19,9 +19,9 @@ def layer_parameters(
     """Returns what a simulated sensor needs: what the log does not call for is 0.
 
     `white_density` is without what rounding to `quantum` adds, step^2 / 12 per sample, since the layer rounds as well.
-    `bias_sigma` and `bias_correlation_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of the
-    log is least, and as high as the flicker there: right about that time, too low far from it. `scale` cannot be told
-    at rest.
+    `bias_sigma` and `bias_correlation_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of
+    the log is least, and as high as the flicker there: right about that time, too low far from it. `scale` cannot be
+    told at rest.
 
     Args:
         terms: The numbers.

@@ -13,6 +13,8 @@ from gapless.noise.units import integral
 
 PLATEAU = float(np.sqrt(2 * np.log(2) / np.pi))  # Allan deviation of flicker noise over its coefficient B: 0.664
 MOST_FREEDOM = 10**9
+STRETCHES = 4  # times the shortest average that was fitted: stretches within which readings scatter
+LEAST_STRETCH = 16  # readings in them, at least
 
 
 def noise_terms(
@@ -30,7 +32,7 @@ def noise_terms(
     """
     interval_s, root = allan.interval_s, np.sqrt(allan.interval_s)
     terms = {"bias": _bias(values, fit, unit)}
-    terms["white"] = _per_sample(allan, first, fit, unit)
+    terms["white"] = _per_sample(values, first, fit, unit)
     terms["density"] = _term(fit, "white", root, f"{unit}/√Hz")
     walk = integral(unit)
     if walk is not None:
@@ -65,20 +67,29 @@ def _bounds(deviation: float, freedom: float) -> tuple[float, float]:
     return float(deviation * low), float(deviation * high)
 
 
-def _per_sample(allan: Allan, first: int, fit: Fit, unit: str) -> NoiseTerm:
-    """Returns the standard deviation of single readings about the slow part: from the fit, or, if that begins later,
-    from neighbouring readings, as if their noise were independent.
+def _per_sample(values: Array, first: int, fit: Fit, unit: str) -> NoiseTerm:
+    """Returns the standard deviation of single readings about their slow part.
+
+    It is that of the fit; or, if short averages were left out of that because the sensor filters or shakes, the root of
+    the mean variance within stretches a few times as long as those.
     """
     if not first:
         return _term(fit, "white", 1.0, unit)
-    value = float(np.sqrt(allan.variance[0]))
-    freedom = 2 * allan.windows[0] / 3  # of white noise
-    return NoiseTerm(value, *_bounds(value, freedom), LEVEL, _whole(freedom), "neighbouring readings", unit, True)
+    size = max(LEAST_STRETCH, STRETCHES * 2**first)
+    rows = values[: len(values) // size * size].reshape(-1, size)
+    rows = rows[np.isfinite(rows).mean(axis=1) > 0.5]
+    variances = np.nanvar(rows, axis=1, ddof=1)
+    mean = float(variances.mean())
+    half = float(t.ppf((1 + LEVEL) / 2, max(1, len(rows) - 1)) * variances.std() / np.sqrt(max(1, len(rows) - 1)))
+    value, low, high = (float(np.sqrt(max(0.0, mean + side))) for side in (0.0, -half, half))
+    return NoiseTerm(value, low, high, LEVEL, len(rows), "variance within stretches", unit, True)
 
 
 def _bias(values: Array, fit: Fit, unit: str) -> NoiseTerm:
-    """Returns the mean. Its interval is the fitted Allan deviation at the log's length: that of the mean of white noise,
-    and, where the bias wanders, how far the mean of the log lies from that of another one right after it, over sqrt(2).
+    """Returns the mean, with the interval that the fitted Allan deviation at the log's length gives.
+
+    That is the classical one for white noise. For a random walk it is how far the mean lies from the bias at the start
+    or the end of the log: both have the variance K^2 T / 3.
     """
     known = values[np.isfinite(values)]
     variance, freedom = fit.variance(shapes(np.array([len(known)]))[0])

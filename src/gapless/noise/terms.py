@@ -67,7 +67,7 @@ def fit_terms(allan: Allan, *, ends: bool = True) -> Fit:
 
     Args:
         allan: What to fit.
-        ends: Whether to look for the ends of the intervals, which takes nearly all of the time; else they are 0 and inf.
+        ends: Whether to look for the ends of the intervals, which takes nearly all of the time; else 0 and inf.
     """
     free = np.ones(len(TERMS), dtype=np.bool_)
     every = nnls(shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
@@ -188,7 +188,7 @@ def _without(kept: Flags, place: int) -> Flags:
 def _ends(allan: Allan, problem: _Problem, place: int, value: Array) -> tuple[float, float]:
     """Returns the ends of a term's interval.
 
-    Each end is looked for again with the degrees of freedom that hold there: with more of a random walk there are fewer.
+    Each end is looked for again with the degrees of freedom that hold there: more random walk, fewer of them.
     """
     found: list[float] = []
     for upper in (False, True):

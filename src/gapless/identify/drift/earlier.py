@@ -61,7 +61,8 @@ def _named(evidence: Evidence, path: Path) -> IdentifyResult:
         result = from_json(read_result(path, "identify"))
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"--since: the fit lacks a part, or one is no number ({error}): {path}") from None
-    assert isinstance(result, IdentifyResult)
+    if not isinstance(result, IdentifyResult):
+        raise InputError(f"--since: this is the noise of sensors, not a fit of the model: {path}")
     if result.verdict == "refused":
         raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): {path}")
     shared = set(result.inputs) & set(evidence.ids)

@@ -89,7 +89,7 @@ def read_log(project: Project, path: Path) -> Log:
     """
     columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
     notes: list[Note] = []
-    times_s, keep = _times(columns["time_s"], path, notes)
+    times_s, keep = increasing_times(columns["time_s"], path, notes)
     about = read_sidecar(path, notes)
     episode = Episode(
         name=path.stem,
@@ -100,8 +100,12 @@ def read_log(project: Project, path: Path) -> Log:
     return Log(path, episode, tuple(notes))
 
 
-def _times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Array]:
-    """Returns increasing times from 0 [s], and the rows they belong to."""
+def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Array]:
+    """Returns increasing times from 0 [s], and the rows they belong to; what was left out becomes a note.
+
+    Raises:
+        LogError: If there are no time stamps, or they go backwards.
+    """
     if len(raw_s) == 0:
         raise log_error("a header but no rows: delete it or record again", path)
     rows = np.flatnonzero(np.isfinite(raw_s))
