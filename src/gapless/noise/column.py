@@ -6,7 +6,7 @@ import numpy as np
 
 from gapless.core.results import ColumnNoise, NoiseTerm
 from gapless.core.signal import Array, Flags
-from gapless.noise.allan import Allan, allan_variance
+from gapless.noise.allan import Allan, allan_variance, shapes
 from gapless.noise.curve import allan_curve
 from gapless.noise.grid import sticking_out
 from gapless.noise.layer import layer_parameters
@@ -21,6 +21,7 @@ FEWEST_SIZES = 5  # averaging times that a fit of four terms needs
 HIDES = 0.5  # a standard deviation of fewer quanta than this is mostly rounding
 FEWEST_LEVELS = 4  # that noise which rounding does not hide takes
 ODD = 1e-4  # chance below which an Allan deviation does not belong to the sum of terms
+BEYOND_FILTER = 2  # octaves
 SHARE_OF_LOG = 0.01  # the fit may begin at averaging times up to this share of the log
 MOST_KNOCKED = 0.02  # share of the log that may be left out about knocks; more is motion
 NAMED = 3  # knocks that are named
@@ -89,18 +90,27 @@ def _is_motion(sign: Unrest, deviation: float) -> bool:
 
 
 def _begin(allan: Allan) -> tuple[int, Fit]:
-    """Returns how many of the shortest averaging times to leave out until the sum of terms fits, and that fit."""
+    """Returns how many of the shortest averaging times to leave out until the sum of terms fits, and that fit.
+
+    A filter in the sensor lowers the Allan deviation of short averages, and a little that of those a few times as long,
+    too little to be seen: where the last one left out is low, two more go.
+    """
     best: tuple[float, int] = (-1.0, 0)
-    longest_s = SHARE_OF_LOG * allan.num_samples * allan.interval_s
-    for first in range(max(1, len(allan.sizes) - FEWEST_SIZES)):
-        if first and allan.tau_s[first] > longest_s:
+    for first in _beginnings(allan):
+        fit = fit_terms(allan.since(first), ends=False)
+        best = max(best, (float(fit.chance.min()), first))
+        if best[0] > ODD:
+            before = shapes(allan.sizes)[first - 1] @ fit.value
+            if first and allan.variance[first - 1] < before:
+                best = (best[0], min(first + BEYOND_FILTER, _beginnings(allan)[-1]))
             break
-        least = float(fit_terms(allan.since(first), ends=False).chance.min())
-        if least > ODD:
-            best = (least, first)
-            break
-        best = max(best, (least, first))
     return best[1], fit_terms(allan.since(best[1]))
+
+
+def _beginnings(allan: Allan) -> list[int]:
+    longest_s = SHARE_OF_LOG * allan.num_samples * allan.interval_s
+    most = max(1, len(allan.sizes) - FEWEST_SIZES)
+    return [first for first in range(most) if not first or allan.tau_s[first] <= longest_s]
 
 
 def _described(

@@ -11,6 +11,7 @@ from gapless.core.signal import Array, Flags
 STICKS_OUT = 8.0  # standard deviations from its neighbours; of normal samples 1 in 10^15 does
 UNEVEN = 0.25  # scatter of the intervals, as a share of their median, from which it is worth a note
 RARE_S = 1.0  # sensors that are read less often than this are rare; time in milliseconds is not
+FIRST = 32  # time stamps that the interval is fitted to first
 MOST_PLACES = 10  # times as many places as readings: more is not a log with gaps
 
 
@@ -40,19 +41,14 @@ class Grid:
 def even_grid(times_s: Array, where: str) -> tuple[Grid, list[Note]]:
     """Returns the grid that time stamps lie on, and what is odd about them.
 
-    The interval is the median one, corrected so that the stamps between gaps stay on the grid.
+    The interval is fitted to the stamps: to the first of them with the median step, then to ever more of them, so that
+    no stamp is counted to a wrong place.
 
     Raises:
         InputError: If the stamps lie on no grid, such as one pause of hours between two bursts.
     """
     steps_s = np.diff(times_s)
-    interval_s = float(np.median(steps_s))
-    regular = steps_s[np.abs(steps_s / interval_s - 1) < 0.5]
-    interval_s = float(regular.mean()) if len(regular) else interval_s
-    place = np.cumsum(np.concatenate([[0.0], np.maximum(1.0, np.round(steps_s / interval_s))]))
-    drift = np.abs(place * interval_s - (times_s - times_s[0])) > 1.5 * interval_s
-    if drift.any():  # jitter of more than half an interval: stamps decide, not counts
-        place = np.round((times_s - times_s[0]) / interval_s)
+    interval_s, place = _places(times_s)
     num_places = int(place[-1]) + 1
     if num_places > MOST_PLACES * len(times_s):
         raise InputError(f"the time stamps lie too far apart to be one recording: split it at its pauses: {where}")
@@ -64,11 +60,24 @@ def even_grid(times_s: Array, where: str) -> tuple[Grid, list[Note]]:
     if interval_s >= RARE_S:
         text = f"one reading every {interval_s:.4g} s: is time_s in milliseconds? It must be in seconds"
         notes.append(Note("warning", f"{where}: time_s", text))
+    regular = steps_s[np.abs(steps_s / interval_s - 1) < 1]  # lost samples are no jitter
     jitter = float(np.std(regular) / interval_s) if len(regular) else 0.0
     if jitter > UNEVEN:
         text = f"intervals scatter by {100 * jitter:.0f} % of their mean: readings count as if they were even"
         notes.append(Note("warning", f"{where}: time_s", text))
     return Grid(interval_s, place, num_places), notes
+
+
+def _places(times_s: Array) -> tuple[float, Array]:
+    """Returns the interval between time stamps [s], and the place of each on that grid, from 0 on."""
+    interval_s, begin_s, count = float(np.median(np.diff(times_s))), float(times_s[0]), FIRST
+    while True:
+        place = np.round((times_s[:count] - begin_s) / interval_s)
+        if place[-1] > 0:
+            interval_s, begin_s = (float(number) for number in np.polyfit(place, times_s[:count], 1))
+        if count >= len(times_s):
+            return interval_s, np.maximum(0.0, place - place[0])
+        count *= 2
 
 
 def sticking_out(values: Array, quantum: float) -> Flags:

@@ -51,7 +51,7 @@ def noise_terms(
 
 
 def _term(fit: Fit, name: str, factor: float, unit: str) -> NoiseTerm:
-    value, low, high = (float(np.sqrt(size)) * factor for size in fit.term(name))
+    value, low, high = (float(np.sqrt(size) * factor) for size in fit.term(name))
     freedom = fit.variance(np.eye(len(TERMS))[TERMS.index(name)])[1] if value else float(fit.freedom[-1])
     return NoiseTerm(value, low, high, LEVEL, _whole(freedom), "allan fit", unit, low > 0)
 
@@ -101,7 +101,7 @@ def _drift(allan: Allan, fit: Fit, unit: str) -> NoiseTerm:
     """Returns the slope of the straight line, with the interval that the fitted noise leaves it."""
     variance, freedom = fit.variance(slope_variances(allan.num_samples))
     slope, half = allan.slope, float(np.sqrt(variance) * t.ppf((1 + LEVEL) / 2, freedom))
-    low, value, high = ((slope + side) / allan.interval_s for side in (-half, 0.0, half))
+    low, value, high = (float(slope + side) / allan.interval_s for side in (-half, 0.0, half))
     told = low > 0 or high < 0
     return NoiseTerm(value, low, high, LEVEL, _whole(freedom), "straight line, allan fit", f"{unit}/s", told)
 
@@ -130,8 +130,13 @@ def _flicker_slope(count: int = 400) -> float:
 
 
 def _floor(allan: Allan, first: int, fit: Fit, unit: str) -> tuple[NoiseTerm, float | None]:
-    """Returns the Allan deviation where the fitted one is least, and that averaging time."""
+    """Returns the Allan deviation where the fitted one is least, and that averaging time.
+
+    Where it stays flat to the end, it is the shortest time at which it is within a tenth of that: more averages, surer.
+    """
     at = int(np.argmin(fit.fitted))
+    if at == len(fit.fitted) - 1 and fit.term("flicker")[0] > 0:
+        at = int(np.argmax(fit.fitted < 1.1**2 * fit.fitted[at]))
     rises = fit.term("walk")[0] > 0 and at < len(fit.fitted) - 1
     told = rises or fit.term("flicker")[0] > 0
     value = float(np.sqrt(allan.variance[first + at]))

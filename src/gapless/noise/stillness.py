@@ -46,7 +46,7 @@ def knocked(values: Array, interval_s: float, quantum: float) -> Flags:
     found = np.zeros(len(values), dtype=np.bool_)
     size = 1
     while len(values) >= FEWEST * size and size * interval_s < SLOW_S:
-        steps = np.diff(_averages(values, size))
+        steps = np.diff(_averages(np.where(found, np.nan, values), size))
         for place in np.flatnonzero(_is_jump(steps, quantum / np.sqrt(size))):
             at, reach = (place + 1) * size, size + round(AFTER_S / interval_s)
             found[max(0, at - reach) : at + reach] = True

@@ -10,18 +10,17 @@ the straight line through the samples, or none.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from scipy.optimize import brentq, nnls
 from scipy.stats import chi2
 
 from gapless.core.signal import Array, Flags
-from gapless.noise.allan import TERMS, Allan, covariance, shapes
+from gapless.noise.allan import TERMS, Allan, shapes
+from gapless.noise.deviance import Problem, problem_at
 
 LEVEL = 0.95
 CALLS_FOR = float(chi2.ppf(LEVEL, 1))  # deviance that a term must save
-ROUNDS = 60
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Fit:
         low: (num_terms,) lower ends of the intervals.
         high: (num_terms,) upper ends.
         every: (num_terms,) fitted sizes if no term is left out for being small.
-        scatter: (num_terms, num_terms) covariance of `every`; 0 for terms that are 0.
+        scatter: (num_terms, num_terms) covariance of `every`.
         ramps: Whether a ramp is called for beside them.
         freedom: (num_sizes,) degrees of freedom of the Allan variances.
         fitted: (num_sizes,) Allan variance of the sum, with the ramp.
@@ -72,7 +71,7 @@ def fit_terms(allan: Allan, *, ends: bool = True) -> Fit:
     free = np.ones(len(TERMS), dtype=np.bool_)
     every = nnls(shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
     for _ in range(3):  # degrees of freedom depend on the terms, and the terms on them
-        problem = _problem(allan, every)
+        problem = problem_at(allan, every)
         every = problem.least(free)[0]
     kept = _called_for(problem)
     value, _, ramps = problem.least(kept, problem.factors[-1] * CALLS_FOR)
@@ -86,87 +85,7 @@ def fit_terms(allan: Allan, *, ends: bool = True) -> Fit:
     return Fit(value, low, high, every, problem.scatter(every), ramps, problem.freedom, fitted, chance)
 
 
-@dataclass(frozen=True)
-class _Problem:
-    basis: Array  # (num_sizes, num_terms)
-    seen: Array  # (num_sizes,) Allan variances
-    freedom: Array  # (num_sizes,)
-    ramp: Array  # (num_sizes,) Allan variance of the straight line
-    factors: Array  # (num_terms,) by how much correlated estimates raise the variance of each term
-    relative: Array  # (num_sizes, num_sizes) covariance of estimate / fitted
-
-    def least(self, free: Flags, price: float = 0.0, offset: Array | float = 0.0) -> tuple[Array, float, bool]:
-        """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by more than its price.
-
-        Args:
-            free: (num_terms,) which terms may be there.
-            price: Deviance that the ramp must save.
-            offset: (num_sizes,) Allan variance that is there anyhow.
-        """
-        without, with_ramp = self._least(free, offset), self._least(free, offset + self.ramp)
-        ramps = with_ramp[1] < without[1] - price
-        return *(with_ramp if ramps else without), ramps
-
-    def _least(self, free: Flags, offset: Array | float) -> tuple[Array, float]:
-        columns, sizes, best = self.basis[:, free], np.zeros(len(free)), np.inf
-        fitted = np.maximum(self.seen, offset)
-        for _ in range(ROUNDS):
-            weight = np.sqrt(self.freedom) / fitted
-            weighted = columns * weight[:, None]
-            scale = np.linalg.norm(weighted, axis=0)
-            solved = nnls(weighted / scale, (self.seen - offset) * weight)[0] / scale
-            whole = np.maximum(columns @ solved + offset, 1e-6 * self.seen)
-            cost = self._deviance(whole)
-            if cost < best:
-                sizes[free] = solved
-            worse, best = cost > best, min(cost, best)
-            if np.allclose(whole, fitted, rtol=1e-7, atol=0):
-                break
-            fitted = np.sqrt(fitted * whole) if worse else whole
-        return sizes, best
-
-    def scatter(self, value: Array) -> Array:
-        """Returns the covariance of the sizes of terms, 0 for those that are 0."""
-        used = np.flatnonzero(value > 0)
-        columns, weights = self.basis[:, used] / (self.basis @ value)[:, None], self.freedom / 2
-        pull = (weights[:, None] * columns) @ np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
-        made = np.zeros((len(value), len(value)))
-        made[np.ix_(used, used)] = pull.T @ self.relative @ pull
-        return made
-
-    def _deviance(self, fitted: Array) -> float:
-        ratio = self.seen / fitted
-        return float(np.sum(self.freedom * (ratio - np.log(ratio) - 1)))
-
-
-def _problem(allan: Allan, value: Array) -> _Problem:
-    """Returns what is to be minimised, with degrees of freedom and correlations as if the terms had these sizes."""
-    basis, scatter = shapes(allan.sizes), covariance(allan, value)
-    fitted = basis @ value
-    relative = scatter / np.outer(fitted, fitted)
-    freedom = 2 / np.diag(relative)
-    columns = basis / fitted[:, None]
-    factors = [
-        max(_factor(columns[:, [place, *others]], freedom / 2, relative) for others in _subsets(place))
-        for place in range(len(TERMS))
-    ]
-    ramp = allan.slope**2 * allan.sizes**2 / 2
-    return _Problem(basis, allan.variance, freedom, ramp, np.maximum(1.0, factors), relative)
-
-
-def _subsets(place: int) -> list[tuple[int, ...]]:
-    others = [k for k in range(len(TERMS)) if k != place]
-    return [chosen for count in range(len(TERMS)) for chosen in combinations(others, count)]
-
-
-def _factor(columns: Array, weights: Array, relative: Array) -> float:
-    """Returns the variance of the first of some terms over that which independent estimates would give."""
-    inverse = np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
-    pull = (weights[:, None] * columns) @ inverse[:, 0]
-    return float(pull @ relative @ pull / inverse[0, 0])
-
-
-def _called_for(problem: _Problem) -> Flags:
+def _called_for(problem: Problem) -> Flags:
     """Returns which terms stay when the one that saves least is left out again and again."""
     kept = np.ones(len(TERMS), dtype=np.bool_)
     while kept.sum() > 1:
@@ -185,7 +104,7 @@ def _without(kept: Flags, place: int) -> Flags:
     return left
 
 
-def _ends(allan: Allan, problem: _Problem, place: int, value: Array) -> tuple[float, float]:
+def _ends(allan: Allan, problem: Problem, place: int, value: Array) -> tuple[float, float]:
     """Returns the ends of a term's interval.
 
     Each end is looked for again with the degrees of freedom that hold there: more random walk, fewer of them.
@@ -196,13 +115,13 @@ def _ends(allan: Allan, problem: _Problem, place: int, value: Array) -> tuple[fl
         if end > 0:
             row = problem.least(_without(value >= 0, place), offset=problem.basis[:, place] * end)[0]
             row[place] = end
-            there = _problem(allan, row)
+            there = problem_at(allan, row)
             end = _end(there, place, there.least(value >= 0)[0], upper)
         found.append(end)
     return found[0], found[1]
 
 
-def _end(problem: _Problem, place: int, value: Array, upper: bool) -> float:
+def _end(problem: Problem, place: int, value: Array, upper: bool) -> float:
     others, shape = _without(value >= 0, place), problem.basis[:, place]
     limit = problem.least(value >= 0)[1] + CALLS_FOR * problem.factors[place]
 

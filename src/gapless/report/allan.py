@@ -58,12 +58,12 @@ def allan_svg(title: str, columns: dict[str, ColumnNoise]) -> str:
 
 
 def _panel(name: str, unit: str, curve: AllanCurve) -> list[Markup]:
-    shown = [v for v in (*curve.low, *curve.high) if math.isfinite(v) and v > 0]
+    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if math.isfinite(v) and v > 0]
     x = _decades(curve.tau_s, LEFT, WIDTH - RIGHT)
     y = _decades(shown, BOTTOM, TOP)
     parts = [svg.text(f"{name}: Allan deviation [{unit}]", LEFT, 18, class_="strong")]
     parts += [_grid_x(x, power) for power in _powers(x)]
-    parts += [_grid_y(y, power) for power in _powers(y)]
+    parts += [_grid_y(y, value) for value in _round_values(y)]
     parts.append(svg.text("averaging time [s]", WIDTH - RIGHT, BOTTOM + 30, "end"))
     parts.append(_band(x, y, curve))
     for term, values in curve.terms.items():
@@ -81,8 +81,16 @@ def _powers(scale: svg.Scale) -> list[int]:
     return list(range(math.ceil(scale.low), math.floor(scale.high) + 1))
 
 
-def _power_text(power: int) -> str:
-    return f"{10.0**power:g}"
+def _round_values(scale: svg.Scale) -> list[float]:
+    """Returns the powers of ten on a scale; with their 2 and 5 fold where they are few."""
+    powers = range(math.floor(scale.low), math.ceil(scale.high) + 1)
+    steps = (1, 2, 5) if len(_powers(scale)) < 3 else (1,)
+    values = [math.log10(step) + power for power in powers for step in steps]
+    return [value for value in values if scale.low <= value <= scale.high]
+
+
+def _power_text(power: float) -> str:
+    return f"{10.0**power:.3g}"
 
 
 def _grid_x(x: svg.Scale, power: int) -> Markup:
@@ -91,7 +99,7 @@ def _grid_x(x: svg.Scale, power: int) -> Markup:
     )
 
 
-def _grid_y(y: svg.Scale, power: int) -> Markup:
+def _grid_y(y: svg.Scale, power: float) -> Markup:
     return svg.line(LEFT, y(power), WIDTH - RIGHT, y(power), "grid") + svg.text(
         _power_text(power), LEFT - 6, y(power) + 4, "end"
     )
