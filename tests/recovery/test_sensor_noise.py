@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from gapless.core.results import SensorResult
-from gapless.noise.allan import shapes
+from gapless.noise.allan.variance import shapes
 from gapless.noise.column import column_noise
 from gapless.verbs import identify_sensor
 from unit.noise.simulated import PLATEAU, column

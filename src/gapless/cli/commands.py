@@ -32,6 +32,15 @@ Json = Annotated[
         "--json", metavar="FILE", callback=checked, help="also write the result as JSON; - is standard output"
     ),
 ]
+Sensor = Annotated[
+    str | None,
+    typer.Option(metavar="LOG", help="instead: the noise of every measured column, from a log at rest (name, or file)"),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME", help="with --sensor: column to look at (may be repeated); default: all"),
+]
+Svg = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="with --sensor: draw the Allan deviations there")]
 Seed = Annotated[int, typer.Option(min=0, help="seed of everything random")]
 Reality = Annotated[int, typer.Option(min=0, help="which twin, where reality is one; robots ignore it")]
 
@@ -118,19 +127,9 @@ def identify(
         float | None,
         typer.Option(min=0.01, metavar="SECONDS", help="length of the prediction windows; without it the logs decide"),
     ] = None,
-    sensor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LOG", help="instead: the noise of every measured column, from a log at rest (name, or file)"
-        ),
-    ] = None,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="with --sensor: column to look at (may be repeated); default: all"),
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="with --sensor: draw the Allan deviations there")
-    ] = None,
+    sensor: Sensor = None,
+    column: Columns = None,
+    svg: Svg = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:

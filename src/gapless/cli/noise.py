@@ -23,7 +23,8 @@ NAMES = {
 def show_sensor(console: Console, result: SensorResult) -> None:
     """Prints the noise of each column, what cannot be told, and what to write in gapless.yaml."""
     span = f"{result.duration_s:.4g} s at {result.rate_hz:.4g} Hz"
-    console.print(f"{result.sensor}: {len(result.columns)} columns, {span}", markup=False, soft_wrap=True)
+    count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
+    console.print(f"{result.sensor}: {count}, {span}", markup=False, soft_wrap=True)
     for name, column in result.columns.items():
         console.print()
         _show_column(console, name, column)
@@ -56,7 +57,7 @@ def _show_column(console: Console, name: str, column: ColumnNoise) -> None:
 
 def _show_lines(console: Console, result: SensorResult) -> None:
     """Prints the noise of the columns as it is written in gapless.yaml, and how to find what a simulation needs."""
-    console.print("for gapless.yaml, in the line of each column under `measurements`:", markup=False)
+    console.print("for gapless.yaml, in the line of each column under `measurements` (SI units):", markup=False)
     for name, column in result.columns.items():
         if column.noise is not None:
             console.print(f"  {name}: {{..., noise: {column.noise:.3g}}}", markup=False, soft_wrap=True)

@@ -6,15 +6,15 @@ import numpy as np
 
 from gapless.core.results import ColumnNoise, NoiseTerm
 from gapless.core.signal import Array, Flags
-from gapless.noise.allan import Allan, allan_variance, shapes
-from gapless.noise.curve import allan_curve
+from gapless.noise.allan.curve import allan_curve
+from gapless.noise.allan.terms import LEVEL, Fit, fit_terms
+from gapless.noise.allan.variance import Allan, allan_variance, shapes
 from gapless.noise.grid import sticking_out
 from gapless.noise.layer import layer_parameters
 from gapless.noise.numbers import noise_terms
 from gapless.noise.quantum import quantum_of
 from gapless.noise.stillness import Unrest, knocked, unrest
-from gapless.noise.terms import LEVEL, Fit, fit_terms
-from gapless.noise.units import UNKNOWN
+from gapless.noise.units import UNKNOWN, in_si
 
 FEWEST_SAMPLES = 64
 FEWEST_SIZES = 5  # averaging times that a fit of four terms needs
@@ -127,7 +127,7 @@ def _described(
         terms=terms,
         instability_tau_s=tau_s,
         fitted_from_s=float(allan.tau_s[first]),
-        noise=terms["white"].value,
+        noise=in_si(unit)[1] * terms["white"].value,
         layer=layer_parameters(terms, tau_s, allan.interval_s, unit),
         allan=allan_curve(allan, first, fit),
     )
@@ -172,7 +172,7 @@ def _hidden(values: Array, allan: Allan, quantum: tuple[float, float], unit: str
     }
     text = f"steps of {step:.3g} {unit} hide the noise: it is at most {HIDES * step:.2g} {unit}"
     layer = layer_parameters(terms, None, allan.interval_s, unit)
-    rounding = step / float(np.sqrt(12))
+    rounding = in_si(unit)[1] * step / float(np.sqrt(12))
     noise = ColumnNoise(unit, count, "poor", (text,), terms, None, None, rounding, layer, allan_curve(allan, 0, None))
     return Column(noise, False, tuple(notes))
 

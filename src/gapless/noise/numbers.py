@@ -7,8 +7,8 @@ from scipy.stats import chi2, t
 
 from gapless.core.results import NoiseTerm
 from gapless.core.signal import Array
-from gapless.noise.allan import TERMS, Allan, shapes
-from gapless.noise.terms import LEVEL, Fit
+from gapless.noise.allan.terms import LEVEL, Fit
+from gapless.noise.allan.variance import TERMS, Allan, shapes
 from gapless.noise.units import integral
 
 PLATEAU = float(np.sqrt(2 * np.log(2) / np.pi))  # Allan deviation of flicker noise over its coefficient B: 0.664

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from gapless.noise.allan import TERMS, allan_variance, covariance, shapes
+from gapless.noise.allan.terms import fit_terms
+from gapless.noise.allan.variance import TERMS, allan_variance, covariance, shapes
 from gapless.noise.numbers import slope_variances
-from gapless.noise.terms import fit_terms
 from unit.noise.simulated import column
 
 

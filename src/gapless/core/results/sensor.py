@@ -67,7 +67,7 @@ class ColumnNoise:
             `bias_instability`, `flicker`, `walk`, `drift`, `quantisation`, `quantum`; empty if refused.
         instability_tau_s: Averaging time of the least Allan deviation [s]; None where it still falls.
         fitted_from_s: Shortest averaging time that was fitted [s]; below it the sensor filters, or something vibrates.
-        noise: Standard deviation for `noise` in `gapless.yaml`, in `unit`; None where nothing can be said.
+        noise: Standard deviation for `noise` in `gapless.yaml`, in SI units; None where nothing can be said.
         layer: Parameters of the sensor layer of a simulation, in SI units.
         allan: The Allan deviation; None if refused.
     """

@@ -16,8 +16,8 @@ from scipy.optimize import brentq, nnls
 from scipy.stats import chi2
 
 from gapless.core.signal import Array, Flags
-from gapless.noise.allan import TERMS, Allan, shapes
-from gapless.noise.deviance import Problem, problem_at
+from gapless.noise.allan.deviance import Problem, problem_at
+from gapless.noise.allan.variance import TERMS, Allan, shapes
 
 LEVEL = 0.95
 CALLS_FOR = float(chi2.ppf(LEVEL, 1))  # deviance that a term must save

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from gapless.core.signal import Array, Flags
-from gapless.noise.allan import TERMS, Allan, covariance, shapes
+from gapless.noise.allan.variance import TERMS, Allan, covariance, shapes
 
 ROUNDS = 60  # of weights from the fit and a fit with those weights
 

@@ -5,8 +5,8 @@ from scipy.stats import chi2
 
 from gapless.core.results import AllanCurve
 from gapless.core.signal import Array
-from gapless.noise.allan import TERMS, Allan, shapes
-from gapless.noise.terms import LEVEL, Fit
+from gapless.noise.allan.terms import LEVEL, Fit
+from gapless.noise.allan.variance import TERMS, Allan, shapes
 
 
 def allan_curve(allan: Allan, first: int, fit: Fit | None) -> AllanCurve:
