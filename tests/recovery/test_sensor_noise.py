@@ -87,17 +87,20 @@ def hour() -> SensorResult:
 
 
 def test_the_gyroscope_of_a_real_hour(hour: SensorResult) -> None:
-    # Published over 2.8 h, of which this is one: 2.36 deg/sqrt(h), 0.0078 deg/s, steps of 0.05 deg/s.
+    # Published over 2.8 h, of which this is one: 2.36 deg/sqrt(h), 0.0078 deg/s, steps of 0.05 deg/s. Ours: 2.44 [2.39,
+    # 2.47], which does not hold 2.36: near, not the same.
     terms = hour.columns["gyro_deg_s[0]"].terms
     assert terms["angle_random_walk"].value == pytest.approx(2.36, rel=0.05)
     assert terms["bias_instability"].low < 0.0078 < terms["bias_instability"].high
     assert terms["quantum"].value == pytest.approx(0.05, rel=1e-3)
 
 
-def test_the_accelerometer_of_a_real_hour(hour: SensorResult) -> None:
-    # Published 0.386 m/s/sqrt(h) and steps of 0.00333 g. The table sways at 0.56 Hz: at averages of 1 s the Allan
-    # deviation, as it is often read, gives 0.42; beyond the sway, with flicker fitted beside, it is lower.
+def test_the_accelerometer_of_a_real_hour_cannot_tell_its_white_noise(hour: SensorResult) -> None:
+    # Published 0.386 m/s/sqrt(h) and steps of 0.00333 g. A fit from 1.28 s on gives 0.305, one from 2.56 s on gives 0:
+    # something sways at 0.56 Hz, and beyond that flicker begins. So it must not claim to know.
     found = hour.columns["accel_g[0]"]
-    assert found.terms["velocity_random_walk"].value == pytest.approx(0.386, rel=0.25)
+    assert not found.terms["velocity_random_walk"].told
+    assert found.verdict == "poor"
+    assert any("depends on where the fit begins" in reason for reason in found.reasons)
     assert found.terms["quantum"].value == pytest.approx(0.00333, rel=1e-3)
     assert any("vibrates at 0.56" in note.text for note in hour.notes)

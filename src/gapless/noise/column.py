@@ -8,7 +8,7 @@ from gapless.core.results import ColumnNoise, NoiseTerm
 from gapless.core.signal import Array, Flags
 from gapless.noise.allan.curve import allan_curve
 from gapless.noise.allan.terms import LEVEL, Fit, fit_terms
-from gapless.noise.allan.variance import Allan, allan_variance, shapes
+from gapless.noise.allan.variance import TERMS, Allan, allan_variance, shapes
 from gapless.noise.grid import sticking_out
 from gapless.noise.layer import layer_parameters
 from gapless.noise.numbers import noise_terms
@@ -104,7 +104,22 @@ def _begin(allan: Allan) -> tuple[int, Fit]:
             if first and allan.variance[first - 1] < before:
                 best = (best[0], min(first + BEYOND_FILTER, _beginnings(allan)[-1]))
             break
-    return best[1], fit_terms(allan.since(best[1]))
+    return best[1], _steady(allan, best[1])
+
+
+def _steady(allan: Allan, first: int) -> Fit:
+    """Returns the fit, its intervals widened where it changes by more than they allow if it begins an octave later.
+
+    A beginning that was chosen is a guess that no interval knows of.
+    """
+    fit = fit_terms(allan.since(first))
+    if not first or len(allan.sizes) - first <= FEWEST_SIZES:
+        return fit
+    later = fit_terms(allan.since(first + 1))
+    moved = (later.value < fit.low) | (later.value > fit.high)
+    low = np.where(moved, np.minimum(fit.low, later.low), fit.low)
+    high = np.where(moved, np.maximum(fit.high, later.high), fit.high)
+    return replace(fit, low=low, high=high, moved=moved)
 
 
 def _beginnings(allan: Allan) -> list[int]:
@@ -118,7 +133,8 @@ def _described(
 ) -> ColumnNoise:
     terms, tau_s = noise_terms(values, allan, first, fit, quantum, unit)
     reasons = _untold(allan, first, fit, terms, unit)
-    told = terms["white"].told and terms["bias_instability"].told and fit.chance.min() > ODD
+    told = terms["density"].told and terms["bias_instability"].told and fit.chance.min() > ODD
+    told = told and not fit.moved[TERMS.index("white")]
     return ColumnNoise(
         unit=unit,
         num_samples=int(np.isfinite(values).sum()),
@@ -145,7 +161,10 @@ def _untold(allan: Allan, first: int, fit: Fit, terms: dict[str, NoiseTerm], uni
     if first:
         text = f"averages shorter than {allan.tau_s[first]:.3g} s do not fit and were left out: the sensor filters, "
         reasons.append(text + "or something shakes it")
-    if not terms["white"].told:
+    if fit.moved[TERMS.index("white")]:
+        text = f"white noise depends on where the fit begins: its density may be {terms['density'].low:.3g} to "
+        reasons.append(text + f"{terms['density'].high:.3g} {terms['density'].unit}")
+    elif not terms["density"].told:
         reasons.append("white noise cannot be told: what wanders is larger from the first reading on")
     floor, flicker, walk = terms["bias_instability"], terms["flicker"], terms["walk"]
     if not floor.told:

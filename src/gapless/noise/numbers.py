@@ -53,7 +53,8 @@ def noise_terms(
 def _term(fit: Fit, name: str, factor: float, unit: str) -> NoiseTerm:
     value, low, high = (float(np.sqrt(size) * factor) for size in fit.term(name))
     freedom = fit.variance(np.eye(len(TERMS))[TERMS.index(name)])[1] if value else float(fit.freedom[-1])
-    return NoiseTerm(value, low, high, LEVEL, _whole(freedom), "allan fit", unit, low > 0)
+    told = low > 0 and not fit.moved[TERMS.index(name)]
+    return NoiseTerm(value, low, high, LEVEL, _whole(freedom), "allan fit", unit, bool(told))
 
 
 def _whole(freedom: float) -> int:

@@ -37,6 +37,7 @@ class Fit:
         freedom: (num_sizes,) degrees of freedom of the Allan variances.
         fitted: (num_sizes,) Allan variance of the sum, with the ramp.
         chance: (num_sizes,) probability of an estimate at least as far off, to either side.
+        moved: (num_terms,) whether a term leaves its interval if the fit begins later; the interval is then wider.
     """
 
     value: Array
@@ -48,6 +49,7 @@ class Fit:
     freedom: Array
     fitted: Array
     chance: Array
+    moved: Flags
 
     def term(self, name: str) -> tuple[float, float, float]:
         """Returns value, low and high of a term."""
@@ -82,7 +84,8 @@ def fit_terms(allan: Allan, *, ends: bool = True) -> Fit:
     fitted = problem.basis @ value + ramps * problem.ramp
     below = chi2.cdf(problem.freedom * allan.variance / fitted, problem.freedom)
     chance = 2 * np.minimum(below, 1 - below)
-    return Fit(value, low, high, every, problem.scatter(every), ramps, problem.freedom, fitted, chance)
+    found = value, low, high, every, problem.scatter(every), ramps, problem.freedom, fitted, chance
+    return Fit(*found, moved=np.zeros(len(TERMS), dtype=np.bool_))
 
 
 def _called_for(problem: Problem) -> Flags:
