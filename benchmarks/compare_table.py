@@ -28,7 +28,7 @@ def table(found: Comparison) -> Table:
         row["ours/stock"] = row["ours"] / row["stock"]
     rows += [{"joint": label, "peer": peer, "ours": ours} for label, peer, ours in _times(found)]
     for row in rows:
-        row["ours/peer"] = row["ours"] / row["peer"] if row["ours"] and row["peer"] else None
+        row["ours/peer"] = row["ours"] / row["peer"] if row["ours"] and row.get("peer") else None
     cells = [[row["joint"], *(number(row.get(name)) for name in header[1:])] for row in rows]
     floor = f"Floor: {case.floor_means}."
     limit = (

@@ -194,3 +194,13 @@ def test_coordinates_of_the_class_limit_go_there_and_back() -> None:
 def test_thirty_two_different_parameters_grow() -> None:
     names = [target for target, _ in part("growth").parameter_names()]
     assert len(set(names)) == len(names) == 32
+
+
+def test_a_set_without_the_peer_has_a_table_too() -> None:
+    compare, one = part("compare"), np.array([0.1, 0.2])
+    case = part("cases").Case(**(vars(part("cases").qube()) | {"later_s": 0.5}))
+    timing = compare.Timing(1.0, {}, None, 3)
+    alone = compare.Comparison(case, one, None, one, one, one, None, one, None, timing, (), {"stock": one, "ours": one})
+    table = part("compare_table").table(alone)
+    later = [row for row in table.rows if "from 0.5 s" in row[0]]
+    assert [row[table.header.index("ours/peer")] for row in later] == ["-", "-"]
