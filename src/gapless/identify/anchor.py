@@ -1,7 +1,8 @@
 """What the scale of all forces and masses rests on.
 
 Without a measured force, logs show accelerations only: twice all forces on twice all masses is the same motion. Then
-one mass has to be taken as written, and whatever was fitted is as right as that mass.
+one mass has to be taken as written, and whatever was fitted is as right as that mass. Where most of what a drive moves
+is its own rotor, the forces of that joint rest on the rotor's inertia instead.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,9 @@ import mujoco
 
 from gapless.core.results import FittedParameter
 from gapless.sim.blueprint import Blueprint
+from gapless.sim.targets import driven_joint
 
+MOST = 0.5  # of a joint's inertia
 _STRENGTHS = ("/gain", "/kp", "/motorconst")
 
 
@@ -25,10 +28,27 @@ def anchor_reason(blueprint: Blueprint, parameters: Sequence[FittedParameter]) -
     if not driven or not free or measured or not kept:
         return None
     heaviest = max(kept, key=lambda body: float(model.body_mass[body]))
-    return (
+    reason = (
         "no force is measured, so forces and masses are known only relative to each other: all of them hold if "
         f"{model.body(heaviest).name or f'body {heaviest}'} weighs {model.body_mass[heaviest]:.3g} kg, as in the model"
     )
+    heavy = [name for name in _heavy_drives(blueprint) if f"joint/{name}/armature" not in fitted]
+    if heavy:
+        reason += f", and those of {', '.join(heavy)} if the inertia of their drives (armature) is as written there"
+    return reason
+
+
+def _heavy_drives(blueprint: Blueprint) -> list[str]:
+    """Returns the driven joints most of whose inertia, as written, is that of the drive."""
+    model, found = blueprint.model, list[str]()
+    for item in blueprint.project.commands:
+        joint = driven_joint(model, model.actuator(item.actuator).id)
+        if joint is None:
+            continue
+        dof = int(model.jnt_dofadr[joint])
+        if model.dof_armature[dof] > MOST * model.dof_M0[dof]:
+            found.append(model.joint(joint).name or f"joint {joint}")
+    return found
 
 
 def _moving(model: mujoco.MjModel) -> list[int]:

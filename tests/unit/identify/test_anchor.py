@@ -30,6 +30,19 @@ def test_the_heaviest_link_whose_mass_is_not_fitted_is_named(tmp_path: Path) -> 
     assert f"hold if {other} weighs" in told
 
 
+def test_joints_that_move_mostly_their_own_drive_rest_on_its_inertia(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    assert "armature" not in (anchor_reason(blueprint, fitted(*STRENGTHS)) or "")
+    joint = blueprint.model.joint(blueprint.model.actuator("servo").trnid[0])
+    blueprint.model.dof_M0[joint.dofadr[0]] += 9.0
+    blueprint.model.dof_armature[joint.dofadr[0]] = 9.0
+    told = anchor_reason(blueprint, fitted(*STRENGTHS))
+    assert told is not None
+    assert told.endswith(f"and those of {joint.name} if the inertia of their drives (armature) is as written there")
+    known = anchor_reason(blueprint, fitted(*STRENGTHS, f"joint/{joint.name}/armature"))
+    assert "armature" not in (known or "")
+
+
 def test_where_one_strength_is_known_nothing_is_said(tmp_path: Path) -> None:
     blueprint = arm(tmp_path)
     assert anchor_reason(blueprint, fitted(STRENGTHS[0])) is None
