@@ -20,7 +20,7 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
 @pytest.fixture(scope="module")
 def scripts() -> Iterator[dict[str, ModuleType]]:
     sys.path.insert(0, str(PAGES))
-    yield {name: importlib.import_module(name) for name in ("tables", "plots")}
+    yield {name: importlib.import_module(name) for name in ("knob_tables", "plots")}
     sys.path.remove(str(PAGES))
 
 
@@ -28,9 +28,9 @@ def test_tables_are_as_the_layers_are(scripts: dict[str, ModuleType]) -> None:
     stale = []
     for page in sorted(PAGES.glob("*.md")):
         text = page.read_text(encoding="utf-8")
-        if scripts["tables"].filled(text) != text:
+        if scripts["knob_tables"].filled(text) != text:
             stale.append(page.name)
-    assert stale == [], "run python docs/realism/tables.py"
+    assert stale == [], "run python docs/realism/knob_tables.py"
 
 
 def test_every_layer_has_one_table_and_stands_in_the_index() -> None:

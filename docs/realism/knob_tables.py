@@ -1,4 +1,4 @@
-"""Writes the tables of these pages from the layers themselves: python docs/realism/tables.py."""
+"""Writes the tables of these pages from the layers themselves: python docs/realism/knob_tables.py."""
 
 import importlib
 import math
