@@ -1,7 +1,8 @@
 """Logs of twins whose parameters are known: of the bundled examples, and of the SO-101 model.
 
-`exact` twins differ from the model in parameters only, and in noise and rounding of readings; `bundled` ones, as users
-meet them, also have effects that the model lacks. Nothing that is benchmarked sees more than the logs.
+`exact` twins differ from the model in parameters only, in noise and rounding of readings, and in a time step of 1 ms;
+`bundled` ones, as users meet them, also have effects that the model lacks. Nothing that is benchmarked sees more than
+the logs.
 """
 
 import importlib

@@ -191,7 +191,7 @@ NOTES = (
     "needless doubt: of those called undetermined, the share that was right within 5 % although the model was more than"
     " 20 % off, and right again on four times the logs.",
     "not fitted: parameters in which a twin differs from the model and which the fit does not have, per twin.",
-    "exact: nothing lacks in the model; bundled: with effects that it lacks.",
+    "exact: nothing lacks in the model but a finer time step; bundled: with effects that it lacks.",
 )
 
 

@@ -116,12 +116,12 @@ def fit(
     tiers = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
     starts = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng, num_found=STARTS)
-    _tell(progress, 0.1)
+    tell(progress, 0.1)
     judge = few.reweighted(starts[0])
     row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
     row = rescaled(few, row)
     found = choose(few, row, tiers.wrong, worth=CORRECTED)
-    _tell(progress, 0.25)
+    tell(progress, 0.25)
     row = approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST)
     if window_s is None:
         window_s = choose_length_s(evidence, problem.predictor, list(episodes), row, rng)
@@ -129,7 +129,7 @@ def fit(
     if window_s > shortest_s(evidence.project):
         problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s)))
         row = approach(problem.reweighted(row), row, FIRST)
-    _tell(progress, 0.5)
+    tell(progress, 0.5)
     measured, fine = problem, finer_in_time(problem.predictor)
     problem = without_step(measured, fine, row)
     some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
@@ -197,7 +197,8 @@ def _columns(evidence: Evidence) -> tuple[Columns, list[Columns]]:
     return always, ([around] if around else []) + groups
 
 
-def _tell(progress: Progress | None, done: float) -> None:
+def tell(progress: Progress | None, done: float) -> None:
+    """Says how far a fit is, in [0, 1], to whoever wants to know."""
     if progress is not None:
         progress("fit", done)
 

@@ -18,7 +18,7 @@ from gapless.data.keep import keep_result
 from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
-from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem
+from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem, tell
 from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
@@ -80,7 +80,7 @@ def identify(
     earlier = named or earlier_fit(evidence, None, window_s)
     train = replace(found.problem, free=structure.free)
     weighted = train.reweighted(structure.row)
-    solution = _solved(weighted, found, _part(progress, 0.7, 0.3))
+    weighted, solution = _solved(weighted, found, _part(progress, 0.7, 0.3))
     train.notice(solution.unit)
     judged = (
         make_problem(evidence, evidence.whole, held, window_s, rng)
@@ -95,19 +95,14 @@ def identify(
     return _kept(evidence, result, solution.row, files)
 
 
-def _solved(problem: Problem, found: Found, progress: Progress | None) -> Solution:
-    """Returns the solution without what the time step does, and with intervals that hold if what was held is off."""
+def _solved(problem: Problem, found: Found, progress: Progress | None) -> tuple[Problem, Solution]:
+    """Returns the problem without what the time step does, and its solution: intervals hold if what was held is off."""
     row = approach(problem, found.structure.row, FINAL, _part(progress, 0.0, 0.3))
     freed = timeless(problem, row, LAST)
-    _tell(progress, 0.5)
+    tell(progress, 0.5)
     solution = doubted(freed.problem, freed.row, LAST)
-    _tell(progress, 0.9)
-    return widened(freed.problem, solution, found.held, freed.finer, freed.left)
-
-
-def _tell(progress: Progress | None, done: float) -> None:
-    if progress is not None:
-        progress("fit", done)
+    tell(progress, 0.9)
+    return freed.problem, widened(freed.problem, solution, found.held, freed.finer, freed.left)
 
 
 def _sampled(

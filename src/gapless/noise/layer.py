@@ -5,23 +5,26 @@ from collections.abc import Mapping
 import numpy as np
 
 from gapless.core.results import NoiseTerm
+from gapless.noise.numbers import PLATEAU
 from gapless.noise.units import in_si
+from gapless.realism.layers.inertial import IMU
 
 # A first-order Gauss-Markov bias of standard deviation 1 and correlation time 1 s has its largest Allan deviation,
 # 0.618, at 1.89 s (IEEE Std 952-1997, C.1.7, where it is 0.437 q sqrt(T), with q^2 T = 2 s^2).
 PEAK = 0.618
 PEAK_TAU = 1.89
+IDEAL_TAU_S = next(knob.ideal for knob in IMU.knobs if knob.name == "tau_s")
 
 
 def layer_parameters(
     terms: Mapping[str, NoiseTerm], tau_s: float | None, interval_s: float, unit: str
 ) -> dict[str, float]:
-    """Returns what a simulated sensor needs: what the log does not call for is 0.
+    """Returns a simulated sensor's knobs, by the names of layer `inertial sensor`; ideal where none is called for.
 
-    `white_density` is without what rounding to `quantum` adds, step^2 / 12 per sample, since the layer rounds as well.
-    `bias_sigma` and `bias_correlation_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of
-    the log is least, and as high as the flicker there: right about that time, too low far from it. `scale` cannot be
-    told at rest.
+    `density` is without what rounding to `quantum` adds, step^2 / 12 per sample, since a layer rounds as well.
+    `instability` and `tau_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of the log is
+    least, and as high as the flicker there: right about that time, too low far from it. `scale` cannot be told at rest.
+    `bias` and `quantum` are for the layers `scale and bias` and `quantisation`.
 
     Args:
         terms: The numbers.
@@ -32,13 +35,13 @@ def layer_parameters(
     factor = in_si(unit)[1]
     quantum = terms["quantum"].value if "quantum" in terms else 0.0
     density = terms["density"].value if "density" in terms else 0.0
-    floor = np.sqrt(2 * np.log(2) / np.pi) * terms["flicker"].value if "flicker" in terms else 0.0
+    floor = PLATEAU * terms["flicker"].value if "flicker" in terms else 0.0
     return {
-        "white_density": factor * float(np.sqrt(max(0.0, density**2 - quantum**2 / 12 * interval_s))),
+        "density": factor * float(np.sqrt(max(0.0, density**2 - quantum**2 / 12 * interval_s))),
         "bias": factor * terms["bias"].value,
-        "bias_sigma": factor * float(floor) / PEAK if tau_s else 0.0,
-        "bias_correlation_s": tau_s / PEAK_TAU if tau_s and floor else 0.0,
-        "random_walk": factor * float(terms["walk"].value if "walk" in terms else 0.0),
+        "instability": factor * float(floor) / PEAK if tau_s else 0.0,
+        "tau_s": tau_s / PEAK_TAU if tau_s and floor else IDEAL_TAU_S,
+        "walk": factor * float(terms["walk"].value if "walk" in terms else 0.0),
         "quantum": factor * quantum,
         "scale": 1.0,
     }

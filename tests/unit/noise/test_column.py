@@ -7,6 +7,7 @@ from gapless.noise.grid import even_grid
 from gapless.noise.quantum import quantum_of
 from gapless.noise.stillness import knocked, unrest
 from gapless.noise.units import unit_of
+from gapless.realism.layers.inertial import IMU
 from unit.noise.simulated import column
 
 NUM = 6000
@@ -82,14 +83,21 @@ def test_rounding_is_taken_out_of_the_layer() -> None:
     noise = column_noise(values, 0.01, "m").noise
     assert noise.terms["quantum"].value == pytest.approx(1)
     assert noise.terms["white"].value == pytest.approx(np.sqrt(13 / 12), rel=0.01)
-    assert noise.layer["white_density"] == pytest.approx(0.1, rel=0.01)
+    assert noise.layer["density"] == pytest.approx(0.1, rel=0.01)
     assert noise.layer["quantum"] == pytest.approx(1)
 
 
 def test_the_layer_is_in_si() -> None:
     noise = column_noise(white(), 0.01, "deg/s").noise
-    assert noise.layer["white_density"] == pytest.approx(1e-4 * np.pi / 180, rel=0.05)
+    assert noise.layer["density"] == pytest.approx(1e-4 * np.pi / 180, rel=0.05)
     assert noise.terms["angle_random_walk"].value == pytest.approx(60 * 1e-4, rel=0.05)  # deg/s/sqrt(Hz) -> deg/sqrt(h)
+
+
+def test_the_layer_has_the_knobs_of_the_simulated_sensor() -> None:
+    layer = column_noise(white(), 0.01, "deg/s").noise.layer
+    knobs = {knob.name: knob for knob in IMU.knobs if knob.name in layer}
+    assert {*layer} - {*knobs} == {"bias", "quantum"}
+    assert all(knob.low <= layer[name] <= knob.high for name, knob in knobs.items())
 
 
 def test_a_filtered_sensor_is_fitted_at_longer_times() -> None:

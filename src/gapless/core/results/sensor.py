@@ -4,31 +4,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from gapless.core.interval import Interval
 from gapless.core.results.fit import Verdict
 from gapless.core.results.soundness import Note
 
 
 @dataclass(frozen=True)
-class NoiseTerm:
-    """One number of a noise model, with its interval.
+class NoiseTerm(Interval):
+    """One number of a noise model; 0 where the log does not call for it.
 
     Attributes:
-        value: The estimate; 0 where the log does not call for this term.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        level: Level of the interval.
-        n: Degrees of freedom, or samples, behind it.
-        method: How it was found.
         unit: Unit of the values.
         told: Whether the log determines it; else only `high`, or not even that, means something.
     """
 
-    value: float
-    low: float
-    high: float
-    level: float
-    n: int
-    method: str
     unit: str
     told: bool
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.realism.layer import Knob, Knobs, Layer, Moment, State
+from gapless.realism.process import forgetting
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]  # the axes after and before x, y, z, for cross products
 
@@ -26,8 +27,7 @@ def _imu(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[Sta
     turned = signal + (turn[:, _NEXT] * signal[:, _LAST] - turn[:, _LAST] * signal[:, _NEXT])
     white = knobs["density"] / np.sqrt(step_s) * noise[:, :3]
     out = np.clip(knobs["scale"] * turned + bias + walked + white, -knobs["range"], knobs["range"])
-    fade = -step_s / knobs["tau_s"]
-    bias = bias * np.exp(fade) + knobs["instability"] * np.sqrt(-np.expm1(2 * fade)) * noise[:, 3:6]
+    bias = forgetting(bias, knobs["instability"], knobs["tau_s"], step_s, noise[:, 3:6])
     return (bias, walked + knobs["walk"] * np.sqrt(step_s) * noise[:, 6:]), out
 
 

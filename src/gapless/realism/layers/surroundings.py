@@ -4,6 +4,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.realism.layer import Knob, Knobs, Layer, Moment, State
+from gapless.realism.process import forgetting
 
 DAY_S = 86400.0
 
@@ -26,9 +27,8 @@ def _wind(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[St
 
     A first-order process, as in Dryden's model of turbulence along the wind.
     """
-    fade = -moment.step_s / knobs["tau_s"]
     noise = moment.draws.normal("wind", signal.shape[1])
-    gust = state[0] * np.exp(fade) + knobs["gust"] * np.sqrt(-np.expm1(2 * fade)) * noise
+    gust = forgetting(state[0], knobs["gust"], knobs["tau_s"], moment.step_s, noise)
     return (gust,), signal + (knobs["steady"] + state[0])
 
 
