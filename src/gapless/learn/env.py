@@ -14,7 +14,7 @@ from gapless.sim.simulation import Simulation
 
 
 class BatchedEnv(VecEnv):
-    """One environment per world; each run draws a fresh row of parameters."""
+    """One environment per world, and one robot: what is drawn per robot stays, each run draws the rest anew."""
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class BatchedEnv(VecEnv):
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)
         self._action = np.zeros((num_worlds, task.action_size))
+        self._rows = distribution.sample(rng, num_worlds)
         size = Memory.size(history, task.observation_size, task.action_size)
         observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
@@ -56,6 +57,9 @@ class BatchedEnv(VecEnv):
 
     def step_wait(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[dict[str, Any]]]:
         """Advances every world by one control interval."""
+        if self.distribution.has("step"):
+            self._rows = self.distribution.redrawn(self._rows, self._rng, "step")
+            self.world.set_parameters(self._rows)
         step = self.world.step(self.task.command(self._action, self._now))
         self._command = step.applied_command
         self._elapsed += 1
@@ -85,7 +89,8 @@ class BatchedEnv(VecEnv):
         self._begin(ids, start)
 
     def _begin(self, ids: np.ndarray, start: Start) -> None:
-        self.world.set_parameters(self.distribution.sample(self._rng, len(ids)), ids)
+        self._rows[ids] = self.distribution.redrawn(self._rows[ids], self._rng, "episode", "step")
+        self.world.set_parameters(self._rows[ids], ids)
         self._look(self.world.reset(start, self._rng, ids))
         self._memory.begin(self.task.observe(self._now)[ids], ids)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from gapless.core.distribution import Distribution, Range
+from gapless.core.distribution import Correlation, Distribution, Range, ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.results import RandomizeResult, from_json
 from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.targets import resolve
@@ -46,19 +47,42 @@ def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Ar
 
 
 def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
-    """Returns the training ranges that `randomize` wrote."""
-    entries = read_result(path, "randomize").get("ranges")
-    if not isinstance(entries, list):
-        raise InputError(f"there are no ranges in it; `gapless randomize DIR --json FILE` writes them: {path}")
-    try:
-        ranges = tuple(Range(**entry) for entry in entries)
-        numbers = [float(value) for r in ranges for value in (r.low, r.high, r.mean, r.std)]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a range lacks a field, has one too many or holds no number ({error}): {path}") from None
+    """Returns the training ranges of a file: a result of `randomize`, or ranges as text (`*.txt`).
+
+    Raises:
+        InputError: If the file cannot be read as what its name says.
+    """
+    ranges, correlations = _text_ranges(Path(path)) if Path(path).suffix == ".txt" else _json_ranges(path)
+    numbers = [value for r in ranges for value in (r.low, r.high, r.mean, r.std)]
     if not np.isfinite(numbers).all():
         raise InputError(f"a range holds a number that is not finite: {path}")
     low, high = np.array([r.low for r in ranges]), np.array([r.high for r in ranges])
-    return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges)
+    return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges, correlations)
+
+
+def _text_ranges(path: Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
+    if not path.is_file():
+        raise InputError(f"no such file: {path}")
+    try:
+        return ranges_from_text(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise InputError(f"this is no text: {path}") from None
+    except InputError as error:
+        raise InputError(f"{error}: {path}") from None
+
+
+def _json_ranges(path: str | Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
+    found = read_result(path, "randomize")
+    if not isinstance(found.get("ranges"), list):
+        raise InputError(f"there are no ranges in it; `gapless randomize DIR --json FILE` writes them: {path}")
+    try:
+        result = from_json({"format": 1, "inputs": (), "path": "", "seed": 0} | found)  # ranges by hand need no more
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"a range lacks a field or holds no number ({error}): {path}") from None
+    except InputError as error:
+        raise InputError(f"{error}: {path}") from None
+    assert isinstance(result, RandomizeResult)
+    return result.ranges, result.correlations
 
 
 def _space(targets: list[str], low: Array, high: Array, blueprint: Blueprint) -> ParameterSpace:

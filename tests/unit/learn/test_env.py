@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, nominal_only, wide
+from gapless.core.distribution import Distribution, Range, nominal_only, wide
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.learn.env import BatchedEnv
 from gapless.project.code import load_task
@@ -118,3 +118,22 @@ def test_actions_beyond_one_are_cut(folder: Path) -> None:
         env.reset()
     one, many = seen[0].step(np.ones((NUM_WORLDS, 1))), seen[1].step(np.full((NUM_WORLDS, 1), 50.0))
     np.testing.assert_array_equal(one[0], many[0])
+
+
+def test_each_level_changes_as_often_as_it_says(folder: Path) -> None:
+    ranges = (
+        Range("actuator/motor/gain", "uniform", 0.5, 1.5, 1.0, per="robot"),
+        Range("joint/cart/damping", "uniform", 0.5, 1.5, 1.0, per="episode"),
+        Range("joint/pole/damping", "uniform", 0.0, 0.1, 0.05, per="step"),
+    )
+    space = ParameterSpace(tuple(Parameter(r.target, "actuator", "1", r.mean, r.low, r.high) for r in ranges))
+    env = make_env(folder, Distribution(space, ranges))
+    play(env, 1)
+    gain = env.world.fields.of("actuator_gainprm")[:, 0, 0].copy()
+    damping = env.world.fields.of("dof_damping")[:, :2].copy()
+    env.step(np.zeros((NUM_WORLDS, 1)))
+    np.testing.assert_array_equal(env.world.fields.of("dof_damping")[:, 0], damping[:, 0])
+    assert (env.world.fields.of("dof_damping")[:, 1] != damping[:, 1]).all()
+    env.reset()
+    np.testing.assert_array_equal(env.world.fields.of("actuator_gainprm")[:, 0, 0], gain)
+    assert (env.world.fields.of("dof_damping")[:, 0] != damping[:, 0]).all()

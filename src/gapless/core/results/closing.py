@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from gapless.core.distribution import Range
+from gapless.core.distribution import Correlation, Range
 from gapless.core.interval import Interval
 from gapless.core.results.fit import IdentifyResult
 from gapless.core.results.gap import DiagnoseResult, MeasureResult
@@ -15,10 +15,12 @@ class RandomizeResult:
     """Which ranges to train on.
 
     Attributes:
-        inputs: Id of the fit they come from.
+        inputs: Ids of what they come from.
         ranges: One per parameter.
         path: File they were written to.
         seed: Seed in force.
+        method: How they were found.
+        correlations: Which of them go together; pairs that are not listed do not.
     """
 
     verb: ClassVar[str] = "randomize"
@@ -26,6 +28,8 @@ class RandomizeResult:
     ranges: tuple[Range, ...]
     path: str
     seed: int
+    method: str = "evidence"
+    correlations: tuple[Correlation, ...] = ()
 
 
 @dataclass(frozen=True)

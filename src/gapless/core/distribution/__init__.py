@@ -1,0 +1,20 @@
+"""Distributions over rows of parameters: what to train on."""
+
+from gapless.core.distribution.joint import Correlation, Distribution, nominal_only, wide
+from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
+from gapless.core.distribution.text import ranges_from_text, ranges_to_text
+
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "Correlation",
+    "Distribution",
+    "Kind",
+    "Level",
+    "Part",
+    "Range",
+    "nominal_only",
+    "ranges_from_text",
+    "ranges_to_text",
+    "wide",
+]

@@ -1,0 +1,132 @@
+"""Ranges of many parameters together, with what they have to do with each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.distribution.range import MOST_DRAWS, Level, Range
+from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How two ranges that are normal, or whose logarithms are, go together: `value` in (-1, 1), before cutting."""
+
+    first: str
+    second: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Ranges for some parameters of a space; the others stay nominal."""
+
+    space: ParameterSpace
+    ranges: tuple[Range, ...]
+    correlations: tuple[Correlation, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses ranges for parameters that the space does not have, and correlations that cannot be."""
+        seen: set[str] = set()
+        for item in self.ranges:
+            self.space.index(item.target)
+            if item.target in seen:
+                raise InputError(f"{item.target} has two ranges: keep one")
+            seen.add(item.target)
+        check_correlations(self.ranges, self.correlations)
+
+    def sample(self, rng: np.random.Generator, num_worlds: int) -> Array:
+        """Draws rows, (num_worlds, num_parameters), each column in its parameter's unit."""
+        return self._drawn(np.tile(self.space.nominal, (num_worlds, 1)), rng, self.ranges)
+
+    def redrawn(self, rows: Array, rng: np.random.Generator, *levels: Level) -> Array:
+        """Returns rows of which what is drawn per robot, episode or step (`levels`) is drawn anew."""
+        return self._drawn(rows.copy(), rng, tuple(item for item in self.ranges if item.per in levels))
+
+    def has(self, level: Level) -> bool:
+        """Tells whether anything is drawn this often."""
+        return any(item.per == level for item in self.ranges)
+
+    def _drawn(self, rows: Array, rng: np.random.Generator, ranges: tuple[Range, ...]) -> Array:
+        """Writes fresh values of some ranges into rows."""
+        correlated = {target for pair in self.correlations for target in (pair.first, pair.second)}
+        group = [item for item in ranges if item.target in correlated]
+        for item in ranges:
+            if item.target not in correlated:
+                rows[:, self.space.index(item.target)] = item.draw(rng, len(rows))
+        if group:
+            columns = [self.space.index(item.target) for item in group]
+            rows[:, columns] = self._together(group, rng, len(rows))
+        return rows
+
+    def _together(self, group: list[Range], rng: np.random.Generator, count: int) -> Array:
+        """Returns values of correlated ranges, (count, num_ranges); a row that is not inside is drawn again whole."""
+        root = np.linalg.cholesky(matrix_of(group, self.correlations))
+        low, high = np.array([item.low for item in group]), np.array([item.high for item in group])
+
+        def once(number: int) -> Array:
+            bells = rng.standard_normal((number, len(group))) @ root.T
+            return np.stack([item.bent(bells[:, k]) for k, item in enumerate(group)], axis=1)
+
+        values = once(count)
+        for _ in range(MOST_DRAWS):
+            outside = ((values < low) | (values > high)).any(axis=1)
+            if not outside.any():
+                break
+            values[outside] = once(int(outside.sum()))
+        return np.clip(values, low, high)
+
+
+def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Array:
+    """Returns the correlation matrix of some ranges, (num_ranges, num_ranges)."""
+    place = {item.target: k for k, item in enumerate(group)}
+    matrix = np.eye(len(group))
+    for pair in correlations:
+        if pair.first in place and pair.second in place:
+            a, b = place[pair.first], place[pair.second]
+            matrix[a, b] = matrix[b, a] = pair.value
+    return matrix
+
+
+def check_correlations(ranges: tuple[Range, ...], correlations: tuple[Correlation, ...]) -> None:
+    """Refuses correlations that nothing can have.
+
+    Raises:
+        InputError: If one names a range that is not there or no bell, if it is not in (-1, 1), if both are not drawn
+            equally often, or if all together cannot be.
+    """
+    known = {item.target: item for item in ranges}
+    for pair in correlations:
+        name = f"the correlation of {pair.first} and {pair.second}"
+        missing = [target for target in (pair.first, pair.second) if target not in known]
+        if missing:
+            raise InputError(f"{name}: there is no range of {missing[0]}")
+        if pair.first == pair.second or not -1 < pair.value < 1:
+            raise InputError(f"{name} is {pair.value:g}: give two parameters and a number between -1 and 1")
+        first, second = known[pair.first], known[pair.second]
+        if not (first.bell and second.bell):
+            raise InputError(f"{name}: only normal and log-normal ranges can be correlated")
+        if first.per != second.per:
+            raise InputError(f"{name}: one is drawn per {first.per}, the other per {second.per}")
+    named = {target for pair in correlations for target in (pair.first, pair.second)}
+    group = [item for item in ranges if item.target in named]
+    if group and np.linalg.eigvalsh(matrix_of(group, correlations)).min() < 1e-9:
+        raise InputError("the correlations contradict each other: no distribution has all of them")
+
+
+def nominal_only(space: ParameterSpace) -> Distribution:
+    """Returns the distribution that always draws the model as it was written."""
+    return Distribution(space, ())
+
+
+def wide(space: ParameterSpace) -> Distribution:
+    """Returns plain wide randomisation: every parameter uniform over its whole range."""
+    return Distribution(
+        space,
+        tuple(
+            Range(p.target, "uniform", p.low, p.high, (p.low + p.high) / 2, reason="whole prior range")
+            for p in space.parameters
+        ),
+    )

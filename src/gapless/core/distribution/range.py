@@ -1,0 +1,126 @@
+"""How one parameter varies."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from gapless.core.errors import InputError
+from gapless.core.signal import Array
+
+Kind = Literal["fixed", "uniform", "log-uniform", "normal", "log-normal", "beta", "mixture"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Level = Literal["robot", "episode", "step"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+MOST_DRAWS = 100  # tries to draw inside the bounds before what is left is put on them
+
+
+@dataclass(frozen=True)
+class Part:
+    """One bell of a mixture: `weight` among the others' [1], `mean` and `std` in the parameter's unit."""
+
+    weight: float
+    mean: float
+    std: float
+
+
+@dataclass(frozen=True)
+class Range:
+    """How one parameter varies. Everything is cut at [low, high], by drawing again.
+
+    Attributes:
+        target: The parameter's target.
+        kind: `fixed` at `mean`; `uniform` on [low, high]; `log-uniform`: its logarithm is uniform; `normal`;
+            `log-normal`: its logarithm is normal; `beta` on [low, high] with that mean and deviation; `mixture` of
+            the bells in `parts`.
+        low: Smallest value drawn.
+        high: Largest value drawn.
+        mean: Centre of `normal`, median of `log-normal`, the value of `fixed`, mean of `beta`; otherwise the middle.
+        std: Standard deviation of `normal` before it is cut and of `beta`; of the logarithm for `log-normal` [1];
+            0 otherwise.
+        reason: Why this range, for the reader.
+        per: How often it is drawn: once per `robot` (a world keeps it while training), per `episode`, or per control
+            `step`.
+        parts: The bells of `mixture`; empty otherwise.
+    """
+
+    target: str
+    kind: Kind
+    low: float
+    high: float
+    mean: float
+    std: float = 0.0
+    reason: str = ""
+    per: Level = "episode"
+    parts: tuple[Part, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot be drawn from."""
+        if self.kind not in KINDS:
+            raise InputError(f"{self.target}: no kind {self.kind!r}; there are: {', '.join(KINDS)}")
+        if self.per not in LEVELS:
+            raise InputError(f"{self.target}: per {self.per!r} is none of {', '.join(LEVELS)}")
+        if not self.low <= self.mean <= self.high:
+            raise InputError(f"{self.target}: {self.mean:g} is outside [{self.low:g}, {self.high:g}]")
+        if self.std < 0:
+            raise InputError(f"{self.target}: a standard deviation of {self.std:g} cannot be")
+        if self.kind in ("log-uniform", "log-normal") and self.low <= 0:
+            raise InputError(f"{self.target}: {self.kind} needs a low end above 0, found {self.low:g}")
+        if self.kind == "beta":
+            self.shape()
+        if (self.kind == "mixture") != bool(self.parts):
+            raise InputError(f"{self.target}: a mixture has parts, and nothing else has")
+        if self.parts and not (sum(p.weight for p in self.parts) > 0 and all(p.weight >= 0 for p in self.parts)):
+            raise InputError(f"{self.target}: the weights of a mixture are at least 0, and one is above it")
+
+    @property
+    def bell(self) -> bool:
+        """Whether it is a normal distribution, of the value or of its logarithm: such ranges may be correlated."""
+        return self.kind in ("normal", "log-normal")
+
+    def shape(self) -> tuple[float, float]:
+        """Returns a and b of the beta distribution on [low, high] that has this mean and standard deviation.
+
+        With m and s on [0, 1]: a = m (m (1 - m) / s^2 - 1), b = (1 - m) (m (1 - m) / s^2 - 1).
+
+        Raises:
+            InputError: If none has: s^2 must be above 0 and below m (1 - m).
+        """
+        width = self.high - self.low
+        mean = (self.mean - self.low) / width if width else 0.5
+        variance = (self.std / width) ** 2 if width else 0.0
+        if not 0 < variance < mean * (1 - mean):
+            text = f"no beta distribution on [{self.low:g}, {self.high:g}] has mean {self.mean:g}, std {self.std:g}"
+            raise InputError(f"{self.target}: {text}")
+        size = mean * (1 - mean) / variance - 1
+        return mean * size, (1 - mean) * size
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns values, (count,), in the parameter's unit."""
+        if self.kind == "fixed":
+            return np.full(count, self.mean)
+        if self.kind == "uniform":
+            return rng.uniform(self.low, self.high, count)
+        if self.kind == "log-uniform":
+            return np.clip(np.exp(rng.uniform(np.log(self.low), np.log(self.high), count)), self.low, self.high)
+        if self.kind == "beta":
+            return self.low + (self.high - self.low) * rng.beta(*self.shape(), count)
+        values = self._once(rng, count)
+        for _ in range(MOST_DRAWS):
+            outside = (values < self.low) | (values > self.high)
+            if not outside.any():
+                break
+            values[outside] = self._once(rng, int(outside.sum()))
+        return np.clip(values, self.low, self.high)
+
+    def bent(self, values: Array) -> Array:
+        """Returns standard normal values as values of a `normal` or `log-normal` range, not cut."""
+        return self.mean * np.exp(self.std * values) if self.kind == "log-normal" else self.mean + self.std * values
+
+    def _once(self, rng: np.random.Generator, count: int) -> Array:
+        if self.kind != "mixture":
+            return self.bent(rng.standard_normal(count))
+        weights = np.array([part.weight for part in self.parts])
+        which = rng.choice(len(self.parts), count, p=weights / weights.sum())
+        mean, std = (np.array([getattr(part, name) for part in self.parts]) for name in ("mean", "std"))
+        return mean[which] + std[which] * rng.standard_normal(count)

@@ -1,0 +1,151 @@
+"""Ranges as text that people read, edit and compare, a line per parameter.
+
+    actuator/*/delay        uniform 0.02 .. 0.06 per robot    # measured on three robots
+    geom/puck/friction      normal 0.25 +- 0.03 within 0.1 .. 1
+    body/puck/mass          log-normal 0.25 +- 20 % within 0.1 .. 1
+    joint/tip_x/damping     fixed 0.3
+    measurement/x/bias      mixture 0.7: -0.01 +- 0.002, 0.3: 0.01 +- 0.002 within -0.02 .. 0.02
+    correlation geom/puck/friction body/puck/mass -0.8
+
+Values are in the units of the project's parameters; `beta` is written as `normal` is. `20 %` is the standard
+deviation of the logarithm, 0.2. Numbers are written with as many digits as they need to come back unchanged.
+"""
+
+import re
+from collections.abc import Sequence
+
+from gapless.core.distribution.joint import Correlation, check_correlations
+from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
+from gapless.core.errors import InputError
+
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_WITHIN = rf"(?P<low>{_NUMBER})\s*\.\.\s*(?P<high>{_NUMBER})"
+_BELL = rf"(?P<mean>{_NUMBER})\s*\+-\s*(?P<std>{_NUMBER})(?P<percent>\s*%)?"
+_FORMS = {
+    "fixed": rf"(?P<mean>{_NUMBER})",
+    "uniform": _WITHIN,
+    "log-uniform": _WITHIN,
+    "normal": rf"{_BELL}\s+within\s+{_WITHIN}",
+    "log-normal": rf"{_BELL}\s+within\s+{_WITHIN}",
+    "beta": rf"{_BELL}\s+within\s+{_WITHIN}",
+    "mixture": rf"(?P<parts>.+?)\s+within\s+{_WITHIN}",
+}
+_EXAMPLE = {
+    "fixed": "fixed 0.3",
+    "uniform": "uniform 0.1 .. 0.5",
+    "log-uniform": "log-uniform 0.1 .. 0.5",
+    "normal": "normal 0.3 +- 0.1 within 0 .. 1",
+    "log-normal": "log-normal 0.3 +- 20 % within 0.1 .. 1",
+    "beta": "beta 0.3 +- 0.1 within 0 .. 1",
+    "mixture": "mixture 0.5: 0.1 +- 0.02, 0.5: 0.3 +- 0.02 within 0 .. 1",
+}
+_PART = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})\s*\+-\s*({_NUMBER})")
+
+
+def ranges_to_text(ranges: Sequence[Range], correlations: Sequence[Correlation] = ()) -> str:
+    """Returns ranges as text; `ranges_from_text` reads it back."""
+    widest = max((len(item.target) for item in ranges), default=0)
+    lines: list[str] = []
+    for item in ranges:
+        per = "" if item.per == "episode" else f" per {item.per}"
+        reason = f"    # {item.reason}" if item.reason else ""
+        lines.append(f"{item.target:{widest}}  {item.kind} {_body(item)}{per}{reason}")
+    lines += [f"correlation {pair.first} {pair.second} {pair.value!r}" for pair in correlations]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
+    """Returns the ranges and correlations that a text holds; empty lines and lines of `#` are passed over.
+
+    Raises:
+        InputError: If a line cannot be read; the message has its number and an example.
+    """
+    ranges: list[Range] = []
+    correlations: list[Correlation] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        said, _, reason = line.partition("#")
+        words = said.split(maxsplit=2)
+        if not words:
+            continue
+        try:
+            if words[0] == "correlation":
+                correlations.append(_correlation(said.split()))
+            else:
+                ranges.append(_range(words, reason.strip()))
+        except InputError as error:
+            raise InputError(f"line {number}: {error}") from None
+    twice = [item.target for k, item in enumerate(ranges) if item.target in {r.target for r in ranges[:k]}]
+    if twice:
+        raise InputError(f"{twice[0]} has two ranges: keep one")
+    check_correlations(tuple(ranges), tuple(correlations))
+    return tuple(ranges), tuple(correlations)
+
+
+def _body(item: Range) -> str:
+    within = f"{item.low!r} .. {item.high!r}"
+    if item.kind == "fixed":
+        return repr(item.mean)
+    if item.kind in ("uniform", "log-uniform"):
+        return within
+    if item.kind == "mixture":
+        return ", ".join(f"{p.weight!r}: {p.mean!r} +- {p.std!r}" for p in item.parts) + f" within {within}"
+    deviation = _percent(item.std) if item.kind == "log-normal" else repr(item.std)
+    return f"{item.mean!r} +- {deviation} within {within}"
+
+
+def _percent(share: float) -> str:
+    """Returns a share as per cent if that comes back unchanged, otherwise as it is."""
+    text = f"{100 * share:.12g}"
+    return f"{text} %" if float(text) / 100 == share else repr(share)
+
+
+def _range(words: list[str], reason: str) -> Range:
+    target, kind, rest = (*words, "", "")[:3]
+    if kind not in KINDS:
+        raise InputError(f"{target}: no kind {kind!r}; there are: {', '.join(KINDS)}")
+    rest, per = _level(rest.strip(), target)
+    found = re.fullmatch(_FORMS[kind], rest)
+    if found is None:
+        raise InputError(f"{target}: cannot read {rest!r}; write it like `{_EXAMPLE[kind]}`")
+    return _made(target, kind, found.groupdict(), reason, per)
+
+
+def _made(target: str, kind: Kind, said: dict[str, str | None], reason: str, per: Level) -> Range:
+    """Returns the range of the numbers that a line holds."""
+    numbers = {name: float(said[name] or 0.0) for name in ("mean", "std", "low", "high") if said.get(name)}
+    low, high = (numbers.get(name, numbers.get("mean", 0.0)) for name in ("low", "high"))
+    if low > high:
+        raise InputError(f"{target}: {low:g} .. {high:g} goes backwards")
+    if said.get("percent") and kind != "log-normal":
+        raise InputError(f"{target}: % is for log-normal; give the standard deviation in the parameter's unit")
+    mean = numbers.get("mean", (low + high) / 2)
+    std = numbers.get("std", 0.0) / (100 if said.get("percent") else 1)
+    return Range(target, kind, low, high, mean, std, reason, per, _parts(target, said.get("parts") or ""))
+
+
+def _level(rest: str, target: str) -> tuple[str, Level]:
+    found = re.search(r"\s+per\s+(\S+)$", rest)
+    if found is None:
+        return rest, "episode"
+    for level in LEVELS:
+        if level == found[1]:
+            return rest[: found.start()], level
+    raise InputError(f"{target}: per {found[1]!r} is none of {', '.join(LEVELS)}")
+
+
+def _parts(target: str, text: str) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    for piece in text.split(",") if text else ():
+        found = _PART.fullmatch(piece.strip())
+        if found is None:
+            raise InputError(f"{target}: cannot read {piece.strip()!r}; write it like `{_EXAMPLE['mixture']}`")
+        parts.append(Part(*map(float, found.groups())))
+    return tuple(parts)
+
+
+def _correlation(words: list[str]) -> Correlation:
+    try:
+        _, first, second, value = words
+        return Correlation(first, second, float(value))
+    except ValueError:
+        raise InputError("write a correlation like `correlation FIRST SECOND 0.5`") from None
