@@ -13,11 +13,11 @@ import pytest
 from gapless.core.episode import Episode
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, TimeSeries
 from gapless.identify.fit import FINAL
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solve import solve
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space

@@ -8,10 +8,10 @@ import pytest
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
 from gapless.identify.outcome import fitted_parameters
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import Solution
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality

@@ -229,11 +229,15 @@ def randomize(
         Path | None,
         typer.Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue"),
     ] = None,
+    method: Annotated[
+        Literal["evidence", "sbi", "dropo", "simopt"],
+        typer.Option(help="evidence, sbi: about a fit; dropo, simopt: from the logs, without one"),
+    ] = "evidence",
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
     """Which ranges to train on: about the fit, as wide as what is left unexplained."""
-    result = verbs.randomize(directory, fit=fit, seed=seed)
+    result = _with_progress(verbs.randomize, directory, fit=fit, method=method, seed=seed)
     show.show_randomize(out(json), result)
     write_json(result, json)
 
@@ -246,6 +250,10 @@ def train(
     ] = None,
     start: Annotated[Path | None, typer.Option(metavar="POLICY.npz", help="policy to go on from")] = None,
     steps: Annotated[int, typer.Option(min=1, help="control steps over all worlds")] = 600_000,
+    curriculum: Annotated[
+        Literal["none", "adr", "max-entropy"],
+        typer.Option(help="begin at the centre of the ranges and grow to their ends as the policy gets better"),
+    ] = "none",
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -253,7 +261,7 @@ def train(
     learner: Any = verbs.train
     from gapless.learn.train import TrainConfig
 
-    config = TrainConfig(num_steps=steps)
+    config = TrainConfig(num_steps=steps, curriculum=curriculum)
     result = _with_progress(learner, directory, ranges, start=start, config=config, seed=seed)
     show.show_train(out(json), result)
     write_json(result, json)

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
 from gapless.identify.solver.problem import PRIOR, Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.slopes import FINE
 from gapless.identify.solver.solution import Solution
 from gapless.sim.prediction.predict import Predictor

@@ -10,10 +10,10 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, newest
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES

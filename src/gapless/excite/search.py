@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.excite.information import Judge, cost, expected_covariance
 from gapless.excite.limits import Limit
@@ -14,7 +15,6 @@ from gapless.excite.motion import Channels, Motions, commands, draw, joined, var
 from gapless.excite.prospect import Prospect
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.workspace import SOME_FRAMES, Workspace
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solve import Progress
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut

@@ -6,9 +6,9 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter, Verdict
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import AT_BOUND, Solution
 
 LEVEL = 0.95

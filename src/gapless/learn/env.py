@@ -9,6 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
 from gapless.core.run import Memory, moment
+from gapless.learn.curriculum import Curriculum
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.simulation import Simulation
 
@@ -24,18 +25,20 @@ class BatchedEnv(VecEnv):
         num_worlds: int,
         history: int,
         rng: np.random.Generator,
+        curriculum: Curriculum | None = None,
     ) -> None:
-        """Makes the worlds; see `train` for the arguments."""
+        """Makes the worlds; see `train` for the arguments. A curriculum draws the rows instead of the distribution."""
         self.task = task
         self.distribution = distribution
         self.world = Simulation(blueprint, num_worlds, distribution.space, noisy=True)
         self.finished: list[bool] = []
+        self.curriculum = curriculum
         self._rng = rng
         self._num_steps = round(task.duration_s * self.world.rate_hz)
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)
         self._action = np.zeros((num_worlds, task.action_size))
-        self._rows = distribution.sample(rng, num_worlds)
+        self._rows = self._fresh(np.arange(num_worlds), None)
         size = Memory.size(history, task.observation_size, task.action_size)
         observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
@@ -71,13 +74,17 @@ class BatchedEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if done.any():
             last = self._memory.stacked().astype(np.float32)
-            for k in np.flatnonzero(done):
+            ended = np.flatnonzero(done)
+            won = judged.success[ended].astype(bool) & ~judged.failed[ended].astype(bool)
+            for k in ended:
                 infos[k] = {
                     "terminal_observation": last[k],
                     "TimeLimit.truncated": bool(not judged.failed[k]),
                 }
-                self.finished.append(bool(judged.success[k] and not judged.failed[k]))
-            self._restart(np.flatnonzero(done))
+            self.finished.extend(won.tolist())
+            if self.curriculum is not None:
+                self.curriculum.told(self._rows[ended], won)
+            self._restart(ended)
         return self._memory.stacked().astype(np.float32), judged.reward.astype(np.float32), done, infos
 
     def _restart(self, ids: np.ndarray) -> None:
@@ -89,10 +96,18 @@ class BatchedEnv(VecEnv):
         self._begin(ids, start)
 
     def _begin(self, ids: np.ndarray, start: Start) -> None:
-        self._rows[ids] = self.distribution.redrawn(self._rows[ids], self._rng, "episode", "step")
+        self._rows[ids] = self._fresh(ids, self._rows)
         self.world.set_parameters(self._rows[ids], ids)
         self._look(self.world.reset(start, self._rng, ids))
         self._memory.begin(self.task.observe(self._now)[ids], ids)
+
+    def _fresh(self, ids: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+        """Returns rows for runs that begin in some worlds; `rows` are those of all worlds before, None at first."""
+        if self.curriculum is not None:
+            return self.curriculum.draw(self._rng, len(ids))
+        if rows is None:
+            return self.distribution.sample(self._rng, len(ids))
+        return self.distribution.redrawn(rows[ids], self._rng, "episode", "step")
 
     def _look(self, measured: np.ndarray) -> None:
         """Shows the task what sensors show."""

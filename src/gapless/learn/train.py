@@ -13,7 +13,7 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
 import gapless
-from gapless.core.distribution import Distribution, nominal_only
+from gapless.core.distribution import Distribution, nominal_only, ranges_from_text, ranges_to_text
 from gapless.core.errors import InputError
 from gapless.core.interval import Interval, wilson
 from gapless.core.protocols import Task
@@ -22,6 +22,7 @@ from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import ids_of, keep_result, kept_result, same
+from gapless.learn.curriculum import CURRICULA, Name, make_curriculum
 from gapless.learn.env import BatchedEnv
 from gapless.learn.policy import NetworkPolicy, check_fits, load_policy
 from gapless.project.code import load_task
@@ -32,7 +33,7 @@ from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
 Progress = Callable[[str, float], None]
-POLICY, LEARNER, INTERRUPTED = "policy.npz", "learner.npz", "interrupted training"
+POLICY, LEARNER, GROWN, INTERRUPTED = "policy.npz", "learner.npz", "grown.txt", "interrupted training"
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class TrainConfig:
         learning_rate: At the start; it falls linearly to a twentieth.
         discount: Per control step [1].
         num_trials: Fresh runs in simulation that score the result.
+        curriculum: `none`: the ranges as they are; `adr` and `max-entropy` begin at their centre and grow towards
+            their ends as far as the policy keeps up.
     """
 
     num_steps: int = 600_000
@@ -62,6 +65,7 @@ class TrainConfig:
     learning_rate: float = 7e-4
     discount: float = 0.98
     num_trials: int = 200
+    curriculum: Name = "none"
 
 
 def train(
@@ -95,10 +99,14 @@ def train(
     blueprint = compile_project(project)
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
     begun = None if start is None else _policy_path(start)
+    if config.curriculum not in CURRICULA:
+        raise InputError(f"no curriculum {config.curriculum!r}; there are: {', '.join(CURRICULA)}")
+    if config.curriculum != "none" and not distribution.ranges:
+        raise InputError("a curriculum needs ranges that it may grow to: name them with --ranges FILE")
     about = {
         "project": fingerprint(project),
         "config": plain(config),
-        "ranges": plain(distribution.ranges),
+        "ranges": plain((distribution.ranges, distribution.correlations)),
         "start": None if begun is None else hashlib.sha256(begun.read_bytes()).hexdigest(),
     }
     provenance = Provenance("train", gapless.__version__, ids_of(ranges, start), about, seed)
@@ -117,16 +125,19 @@ def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -
     if halfway is not None:
         learner.take_up(catalogue.artefact_path(halfway, POLICY))
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
+        learner.go_on(catalogue.artefact_path(halfway, GROWN))
     try:
         learner.learn()
         success = learner.score()
     except KeyboardInterrupt:
         steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
-        catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps}, provenance)
+        grown = ranges_to_text(learner.distribution.ranges).encode()
+        catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps, GROWN: grown}, provenance)
         raise
     num_steps = learner.num_done + int(learner.model.num_timesteps)
     curve = tuple(learner.curve)
-    result = TrainResult(provenance.parents, "", "", num_steps, success, curve, learner.seed)
+    grown = () if learner.env.curriculum is None else learner.distribution.ranges
+    result = TrainResult(provenance.parents, "", "", num_steps, success, curve, learner.seed, grown)
     return keep_result(catalogue, result, provenance, learner.files())
 
 
@@ -158,7 +169,8 @@ class _Learner:
     ) -> None:
         rng = np.random.default_rng(seed)
         self.history = max(1, round(config.history_s * blueprint.project.rate_hz))
-        self.env = BatchedEnv(blueprint, task, distribution, config.num_worlds, self.history, rng)
+        curriculum = make_curriculum(config.curriculum, distribution)
+        self.env = BatchedEnv(blueprint, task, distribution, config.num_worlds, self.history, rng, curriculum)
         self.config = config
         self.curve: list[tuple[int, float]] = []
         self.num_done = 0
@@ -186,8 +198,21 @@ class _Learner:
         finally:
             torch.set_num_threads(threads)
 
+    @property
+    def distribution(self) -> Distribution:
+        """What it trains on now."""
+        return self.env.distribution if self.env.curriculum is None else self.env.curriculum.distribution
+
+    def go_on(self, path: Path) -> None:
+        """Takes up the ranges that a curriculum had reached."""
+        if self.env.curriculum is not None:
+            ranges, _ = ranges_from_text(path.read_text(encoding="utf-8"))
+            self.env.curriculum.restore(replace(self.env.distribution, ranges=ranges, correlations=()))
+
     def note(self, num_timesteps: int) -> None:
-        """Adds a point to the training curve and reports progress."""
+        """Adds a point to the training curve, reports progress, and moves the curriculum on."""
+        if self.env.curriculum is not None:
+            self.env.curriculum.advance()
         recent = self.env.finished[-200:]
         num_timesteps += self.num_done
         if recent:
@@ -198,7 +223,7 @@ class _Learner:
     def score(self) -> Interval:
         """Returns the success of the policy in fresh draws of the worlds it was trained in."""
         num_trials, rng = self.config.num_trials, np.random.default_rng(self.seed + 1)
-        distribution, blueprint = self.env.distribution, self.env.world.blueprint
+        distribution, blueprint = self.distribution, self.env.world.blueprint
         world = Simulation(blueprint, num_trials, distribution.space, noisy=True)
         world.set_parameters(distribution.sample(rng, num_trials))
         units = (blueprint.project.command_units, blueprint.project.measurement_units)

@@ -1,43 +1,89 @@
-"""The verb `randomize`: a fit becomes training ranges."""
+"""The verb `randomize`: which ranges to train on."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import gapless
-from gapless.core.distribution import Range
-from gapless.core.errors import InputError
-from gapless.core.interval import normal_quantile
+from gapless.core.distribution import Correlation, Range
+from gapless.core.errors import InputError, nearest
 from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
+from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, keep_result, newest
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
+from gapless.randomize.dropo import dropo_ranges
+from gapless.randomize.evidence import evidence_ranges
+from gapless.randomize.simopt import simopt_ranges
+from gapless.sim.evidence import Evidence, gather
 from gapless.sim.ranges import read_result
 
-OF_VALUE = 0.1  # least standard deviation as a share of the fitted value: no fit is surer of reality than that
-OF_RANGE = 0.01  # and as a share of the prior range, for values near 0
-UNKNOWN = 0.15  # half width around the model's value where the logs could not tell, as a share of the prior range
+Progress = Callable[[str, float], None]
+METHODS = ("evidence", "sbi", "dropo", "simopt")
+SAMPLES = {"evidence": "posterior.parquet", "sbi": "posterior_sbi.parquet"}  # beside a fit in the catalogue
 
 
-def randomize(directory: str | Path, *, fit: str | Path | None = None, seed: int = 0) -> RandomizeResult:
-    """Turns a fit into training ranges: around what was fitted, as wide as what was left unexplained.
+@dataclass(frozen=True)
+class _Found:
+    """Ranges, which of them go together, and the ids of what they come from."""
 
-    A parameter that the logs determine becomes a normal distribution about its fitted value. Its standard
-    deviation is that of the fit times the ratio of residual to noise, and at least `OF_VALUE` of the value and
-    `OF_RANGE` of the prior range. One that they do not determine becomes uniform about the model's value.
+    ranges: tuple[Range, ...]
+    correlations: tuple[Correlation, ...]
+    inputs: tuple[str, ...]
+
+
+def randomize(
+    directory: str | Path,
+    *,
+    fit: str | Path | None = None,
+    method: str = "evidence",
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> RandomizeResult:
+    """Finds the ranges to train on.
+
+    `evidence` turns a fit into ranges about what was fitted, as wide as what was left open and unexplained; `sbi` does
+    so with the samples of `identify --posterior sbi`. `dropo` and `simopt` need no fit: they read the logs.
 
     Args:
         directory: The project folder.
-        fit: JSON that `identify` wrote; None for the newest fit in the catalogue.
-        seed: Kept with the result.
+        fit: JSON that `identify` wrote; None for the newest fit in the catalogue. For `evidence` and `sbi` only.
+        method: How to find them, one of `METHODS`.
+        seed: Seed of everything random.
+        progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
-        InputError: If there is no fit, or it refused.
+        InputError: If there is no fit, or it refused, or the project's logs cannot be used.
     """
+    if method not in METHODS:
+        raise InputError(f"no method {method!r}; there are: {nearest(method, METHODS)}")
+    if fit is not None and method not in SAMPLES:
+        raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)
+    found = (
+        _of_fit(catalogue, fit, method) if method in SAMPLES else _of_logs(gather(directory), method, seed, progress)
+    )
+    result = RandomizeResult(found.inputs, found.ranges, "", seed, method, found.correlations)
+    about = {"project": fingerprint(project), "method": method}
+    identity = keep_result(catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed))
+    return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()))
+
+
+def _of_logs(evidence: Evidence, method: str, seed: int, progress: Progress | None) -> _Found:
+    if method == "dropo":
+        return _Found(dropo_ranges(evidence, seed, progress), (), evidence.ids)
+    return _Found(*simopt_ranges(evidence, seed, progress), evidence.ids)
+
+
+def _of_fit(catalogue: Catalogue, fit: str | Path | None, method: str) -> _Found:
     path = Path(fit) if fit is not None else _newest_fit(catalogue)
     found = read_result(path, "identify")
     try:
@@ -45,39 +91,36 @@ def randomize(directory: str | Path, *, fit: str | Path | None = None, seed: int
             raise InputError(f"that fit was refused ({'; '.join(found['reasons'])}): record more first: {path}")
         judged = found["held_out"] if found["held_out"].get("residual_to_noise") else found["train"]
         unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
-        ranges = tuple(training_range(entry, unexplained) for entry in found["parameters"])
+        entries = _sampled(found, path) if method == "sbi" else found["parameters"]
+        samples = _samples(found, path, method, [entry["target"] for entry in entries])
+        return _Found(*evidence_ranges(entries, unexplained, samples), ids_of(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the fit lacks a part, or one is no number ({error}): run identify again: {path}") from None
-    result = RandomizeResult(ids_of(path), ranges, "", seed)
-    provenance = Provenance("randomize", gapless.__version__, ids_of(path), {"project": fingerprint(project)}, seed)
-    identity = keep_result(catalogue, result, provenance)
-    return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()))
 
 
-def training_range(entry: dict[str, Any], unexplained: float) -> Range:
-    """Returns the range of one fitted parameter, as its JSON entry says it.
+def _sampled(found: dict[str, Any], path: Path) -> list[dict[str, Any]]:
+    """Returns the parameters of a fit with the medians and intervals of its neural samples."""
+    if not found.get("neural"):
+        raise InputError(f"this fit has no neural samples: run `gapless identify DIR --posterior sbi`: {path}")
+    told = {entry["target"]: entry for entry in found["neural"]["parameters"]}
+    names = {"value": "median", "low": "low", "high": "high", "level": "level"}
+    return [
+        entry | {name: told[entry["target"]][said] for name, said in names.items()} for entry in found["parameters"]
+    ]
 
-    Args:
-        entry: A parameter of a fit.
-        unexplained: Ratio of residual to noise that the fit left, at least 1.
-    """
-    bottom, top = float(entry["prior_low"]), float(entry["prior_high"])
-    value, width = float(entry["value"]), top - bottom
-    if not entry["identifiable"]:
-        centre = float(entry["nominal"])
-        low, high = max(bottom, centre - UNKNOWN * width), min(top, centre + UNKNOWN * width)
-        reason = "the logs cannot tell: about the model's value"
-        return Range(entry["target"], "uniform", low, high, (low + high) / 2, reason=reason)
-    half = max(float(entry["high"]) - value, value - float(entry["low"]))
-    fitted = half / normal_quantile((1 + float(entry["level"])) / 2)
-    floor = max(OF_VALUE * abs(value), OF_RANGE * width)
-    std = max(fitted * unexplained, floor)
-    reason = f"fitted, widened {unexplained:.1f} times for what is unexplained"
-    if std == floor:
-        of_value = OF_VALUE * abs(value) >= OF_RANGE * width
-        share, whole = (OF_VALUE, "value") if of_value else (OF_RANGE, "prior range")
-        reason = f"fitted, at least {100 * share:.0f} % of the {whole}"
-    return Range(entry["target"], "normal", max(bottom, value - 2 * std), min(top, value + 2 * std), value, std, reason)
+
+def _samples(found: dict[str, Any], path: Path, method: str, targets: list[str]) -> Array | None:
+    """Returns a fit's samples, (num_samples, num_parameters), or None if they are gone."""
+    said = (found.get("neural") or {}).get("path") if method == "sbi" else found.get("posterior")
+    for place in (path.parent / SAMPLES[method], Path(said or "")):
+        if place.is_file():
+            try:
+                table = pq.read_table(place, columns=targets)
+            except (pa.ArrowException, OSError) as error:
+                raise InputError(f"these are no samples of a fit ({error}): run identify again: {place}") from None
+            if table.num_columns == len(targets):
+                return np.stack([table[name].to_numpy() for name in targets], axis=1)
+    return None
 
 
 def _newest_fit(catalogue: Catalogue) -> Path:

@@ -146,6 +146,11 @@ def test_text_is_one_readable_line_per_parameter() -> None:
     assert lines[4] == "world/tilt/x         mixture 0.7: -0.01 +- 0.002, 0.3: 0.01 +- 0.002 within -0.02 .. 0.02"
 
 
+def test_text_holds_plain_numbers_whatever_they_were_made_with() -> None:
+    low, high = np.float64(0.25), np.float64(0.5)
+    assert ranges_to_text([Range("a/b/c", "uniform", low, high, low)]) == "a/b/c  uniform 0.25 .. 0.5\n"
+
+
 def test_text_by_hand_may_have_remarks_and_empty_lines() -> None:
     ranges, pairs = ranges_from_text("# mine\n\n  a/b/c   uniform 1..2   # why\n")
     assert ranges == (Range("a/b/c", "uniform", 1.0, 2.0, 1.5, reason="why"),)

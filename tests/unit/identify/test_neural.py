@@ -12,9 +12,9 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParameter, from_json, to_json
+from gapless.core.scaling import Scaling
 from gapless.identify.posterior.samples import NUM_SAMPLES
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import Solution
 from gapless.identify.solver.solve import solve
 from gapless.identify.verb import identify, make_problem

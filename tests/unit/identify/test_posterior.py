@@ -7,9 +7,9 @@ import pytest
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import IdentifyResult, from_json, to_json
+from gapless.core.scaling import Scaling
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.posterior.samples import NUM_SAMPLES, gaussian_samples, parquet_bytes, square_root
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import Solution
 from gapless.identify.verb import identify
 from unit.identify.realities import WHATEVER, write_reality

@@ -3,49 +3,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from gapless.cli.commands import app
 from gapless.core.errors import InputError
-from gapless.core.interval import normal_quantile
 from gapless.core.results import to_json
 from gapless.identify.verb import identify
-from gapless.randomize.verb import randomize, training_range
+from gapless.randomize.verb import METHODS, randomize
 from unit.identify.realities import write_reality
-
-Z = normal_quantile(0.975)
-
-
-def entry(**changes: Any) -> dict[str, Any]:
-    made = {"target": "joint/j/damping", "nominal": 2.0, "value": 1.0, "low": 1.0 - 0.3 * Z, "high": 1.0 + 0.3 * Z}
-    return made | {"level": 0.95, "identifiable": True, "prior_low": 0.0, "prior_high": 10.0} | changes
-
-
-def test_a_determined_parameter_becomes_normal_about_its_fit() -> None:
-    # The interval is 1 +- z 0.3, so std 0.3, times 2 unexplained = 0.6; cut at two of them: [-0.2, 2.2] -> [0, 2.2]
-    found = training_range(entry(), 2.0)
-    assert found.kind == "normal"
-    assert (found.mean, found.std) == (1.0, pytest.approx(0.6))
-    assert (found.low, found.high) == (0.0, pytest.approx(2.2))
-    assert "2.0 times" in found.reason
-
-
-def test_no_fit_is_surer_than_a_tenth_of_its_value() -> None:
-    found = training_range(entry(value=5.0, low=5.0, high=5.0), 1.0)
-    assert found.std == pytest.approx(0.5)
-    assert (found.low, found.high) == (pytest.approx(4.0), pytest.approx(6.0))
-    assert found.reason.endswith("10 % of the value")
-
-
-def test_near_zero_the_floor_is_a_share_of_the_range() -> None:
-    # 1 % of 10
-    found = training_range(entry(value=0.0, low=0.0, high=0.0), 1.0)
-    assert found.std == pytest.approx(0.1)
-    assert found.reason.endswith("1 % of the prior range")
-
-
-def test_an_undetermined_parameter_becomes_uniform_about_the_model() -> None:
-    # 2 +- 0.15 * 10
-    found = training_range(entry(identifiable=False, value=9.0), 3.0)
-    assert (found.kind, found.low, found.high, found.mean) == ("uniform", 0.5, 3.5, 2.0)
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +61,56 @@ def test_a_damaged_fit_is_one_clear_line(folder: Path, tmp_path: Path, damage: A
     with pytest.raises(InputError, match="run identify again") as caught:
         randomize(folder, fit=path)
     assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_method_lists_what_there_is(folder: Path) -> None:
+    with pytest.raises(InputError, match="no method 'dropa'; there are: dropo"):
+        randomize(folder, method="dropa")
+
+
+def test_methods_that_read_logs_take_no_fit(folder: Path) -> None:
+    with pytest.raises(InputError, match="reads the logs, not a fit"):
+        randomize(folder, method="dropo", fit="fit.json")
+
+
+def test_sbi_needs_samples_of_sbi(folder: Path) -> None:
+    with pytest.raises(InputError, match="--posterior sbi"):
+        randomize(folder, method="sbi")
+
+
+def test_sbi_takes_centre_and_width_from_the_neural_samples(folder: Path, tmp_path: Path) -> None:
+    fit = json.loads(json.dumps(to_json(identify(folder))))
+    told = [
+        {"target": p["target"], "median": p["value"], "low": p["low"], "high": p["high"], "level": 0.95, "rank_p": 0.5}
+        for p in fit["parameters"]
+    ]
+    gain = next(entry for entry in told if entry["target"] == "actuator/motor/gain")
+    gain |= {"median": 0.8, "low": 0.4, "high": 1.6}  # a factor of 2 at 95 %: a deviation of ln 2 / 1.96
+    numbers = {"num_simulations": 10, "num_checks": 10, "num_effective": 10}
+    fit["neural"] = {"path": None, "calibrated": True, "parameters": told, "disagrees": [], **numbers}
+    fit["held_out"]["residual_to_noise"] = fit["train"]["residual_to_noise"] = 1.0
+    path = tmp_path / "fit.json"
+    path.write_text(json.dumps(fit))
+    found = {item.target: item for item in randomize(folder, fit=path, method="sbi").ranges}["actuator/motor/gain"]
+    assert found.mean == 0.8
+    assert found.std == pytest.approx(0.69315 / 1.95996, rel=1e-4)
+
+
+@pytest.mark.parametrize("method", ["dropo", "simopt"])
+def test_methods_without_a_fit_find_a_weak_motor(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"gapless.randomize.{method}.NUM_ROUNDS", 30)
+    only = ["{target: actuator/motor/gain, low: 0.2, high: 2}", "{target: joint/hinge/damping, low: 0, high: 1}"]
+    made = write_reality(tmp_path, {"actuator/motor/gain": 0.7}, parameters=only, num_logs=2)
+    shares: list[float] = []
+    result = randomize(made, method=method, progress=lambda _, share: shares.append(share))
+    found = {item.target: item for item in result.ranges}["actuator/motor/gain"]
+    assert found.low <= 0.7 <= found.high  # the truth
+    assert found.high < 0.95  # and not the model's own value
+    assert result.method == method
+    assert shares[-1] == 1.0
+    assert sorted(shares) == shares
+
+
+def test_every_method_is_on_the_command_line() -> None:
+    shown = CliRunner().invoke(app, ["randomize", "--help"], terminal_width=200).output
+    assert all(method in shown for method in METHODS)

@@ -1,6 +1,6 @@
 """Distributions over rows of parameters: what to train on."""
 
-from gapless.core.distribution.joint import Correlation, Distribution, nominal_only, wide
+from gapless.core.distribution.joint import Correlation, Distribution, correlations_of, nominal_only, wide
 from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
 from gapless.core.distribution.text import ranges_from_text, ranges_to_text
 
@@ -13,6 +13,7 @@ __all__ = [
     "Level",
     "Part",
     "Range",
+    "correlations_of",
     "nominal_only",
     "ranges_from_text",
     "ranges_to_text",

@@ -1,5 +1,6 @@
 """Ranges of many parameters together, with what they have to do with each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -114,6 +115,28 @@ def check_correlations(ranges: tuple[Range, ...], correlations: tuple[Correlatio
     group = [item for item in ranges if item.target in named]
     if group and np.linalg.eigvalsh(matrix_of(group, correlations)).min() < 1e-9:
         raise InputError("the correlations contradict each other: no distribution has all of them")
+
+
+def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> tuple[Correlation, ...]:
+    """Returns the pairs that go together by at least so much.
+
+    Leaving weak pairs out may leave a matrix that nothing can have: then all that stay are weakened alike.
+
+    Args:
+        names: The targets.
+        matrix: (num_names, num_names) their correlations.
+        least: Weaker pairs are left out.
+    """
+    kept = np.where(np.abs(matrix) >= least, matrix, 0.0)
+    np.fill_diagonal(kept, 0.0)
+    lowest = float(np.linalg.eigvalsh(kept).min()) if len(names) else 0.0
+    kept = np.round(kept * min(1.0, 0.99 / max(-lowest, 1e-12)), 3)
+    return tuple(
+        Correlation(names[a], names[b], float(kept[a, b]))
+        for a in range(len(names))
+        for b in range(a + 1, len(names))
+        if kept[a, b]
+    )
 
 
 def nominal_only(space: ParameterSpace) -> Distribution:

@@ -50,7 +50,7 @@ def ranges_to_text(ranges: Sequence[Range], correlations: Sequence[Correlation] 
         per = "" if item.per == "episode" else f" per {item.per}"
         reason = f"    # {item.reason}" if item.reason else ""
         lines.append(f"{item.target:{widest}}  {item.kind} {_body(item)}{per}{reason}")
-    lines += [f"correlation {pair.first} {pair.second} {pair.value!r}" for pair in correlations]
+    lines += [f"correlation {pair.first} {pair.second} {_number(pair.value)}" for pair in correlations]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -82,21 +82,29 @@ def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, .
 
 
 def _body(item: Range) -> str:
-    within = f"{item.low!r} .. {item.high!r}"
+    within = f"{_number(item.low)} .. {_number(item.high)}"
     if item.kind == "fixed":
-        return repr(item.mean)
+        return _number(item.mean)
     if item.kind in ("uniform", "log-uniform"):
         return within
     if item.kind == "mixture":
-        return ", ".join(f"{p.weight!r}: {p.mean!r} +- {p.std!r}" for p in item.parts) + f" within {within}"
-    deviation = _percent(item.std) if item.kind == "log-normal" else repr(item.std)
-    return f"{item.mean!r} +- {deviation} within {within}"
+        return (
+            ", ".join(f"{_number(p.weight)}: {_number(p.mean)} +- {_number(p.std)}" for p in item.parts)
+            + f" within {within}"
+        )
+    deviation = _percent(item.std) if item.kind == "log-normal" else _number(item.std)
+    return f"{_number(item.mean)} +- {deviation} within {within}"
+
+
+def _number(value: float) -> str:
+    """Returns the shortest text that comes back unchanged."""
+    return repr(float(value))
 
 
 def _percent(share: float) -> str:
     """Returns a share as per cent if that comes back unchanged, otherwise as it is."""
     text = f"{100 * share:.12g}"
-    return f"{text} %" if float(text) / 100 == share else repr(share)
+    return f"{text} %" if float(text) / 100 == share else _number(share)
 
 
 def _range(words: list[str], reason: str) -> Range:

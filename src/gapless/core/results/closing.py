@@ -44,6 +44,7 @@ class TrainResult:
         success: Success in the simulation it was trained in, on fresh draws.
         curve: (control steps, success rate) while training.
         seed: Seed in force.
+        grown: The ranges that a curriculum reached; empty without one.
     """
 
     verb: ClassVar[str] = "train"
@@ -54,6 +55,7 @@ class TrainResult:
     success: Interval
     curve: tuple[tuple[int, float], ...]
     seed: int
+    grown: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True)

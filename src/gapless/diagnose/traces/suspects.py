@@ -11,8 +11,8 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.solver.scaling import Scaling
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.efforts import peak_efforts
 from gapless.sim.evidence import Evidence

@@ -14,11 +14,11 @@ import numpy as np
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.drift.earlier import Earlier
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solve import solve
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together

@@ -13,13 +13,13 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import NeuralPosterior, SampledParameter
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
 from gapless.identify.outcome import LEVEL
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.flow import LABEL, NUM_CHECKS, NUM_SIMULATIONS, Flow
 from gapless.identify.posterior.samples import NUM_SAMPLES
 from gapless.identify.solver.problem import PRIOR, Problem
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import Solution
 from gapless.identify.solver.solve import Progress
 

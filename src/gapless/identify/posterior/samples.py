@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.solver.scaling import Scaling
 from gapless.identify.solver.solution import Solution
 
 NUM_SAMPLES = 1000

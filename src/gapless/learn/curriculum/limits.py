@@ -1,0 +1,52 @@
+"""Where ranges may grow to, and where they begin: all in [0, 1] of what each parameter may span."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.distribution import Distribution, Range
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ranges as boxes.
+
+    Attributes:
+        space: The parameters of rows.
+        columns: (num_ranges,) their columns.
+        low: (num_ranges,) least values.
+        high: (num_ranges,) greatest values.
+        start: (num_ranges,) where each begins, in [0, 1].
+        ranges: The ranges.
+    """
+
+    space: ParameterSpace
+    columns: tuple[int, ...]
+    low: Array
+    high: Array
+    start: Array
+    ranges: tuple[Range, ...]
+
+    @classmethod
+    def of(cls, limits: Distribution) -> "Limits":
+        """Reads ranges; bells begin at their centre, even ranges at the model's own value if it lies inside."""
+        moving = tuple(item for item in limits.ranges if item.high > item.low)
+        columns = tuple(limits.space.index(item.target) for item in moving)
+        low, high = np.array([item.low for item in moving]), np.array([item.high for item in moving])
+        nominal = limits.space.nominal[list(columns)]
+        centre = np.array([item.mean for item in moving])
+        even = np.array([item.kind in ("uniform", "log-uniform") for item in moving], dtype=bool)
+        begin = np.clip(np.where(even, nominal, centre), low, high)
+        return cls(limits.space, columns, low, high, (begin - low) / (high - low), moving)
+
+    def rows(self, unit: Array, fixed: Distribution) -> Array:
+        """Returns whole rows for numbers in [0, 1], (num_rows, num_ranges); the others as `fixed` has them."""
+        rows = fixed.sample(np.random.default_rng(0), len(unit))
+        rows[:, list(self.columns)] = self.low + (self.high - self.low) * unit
+        return rows
+
+    def unit(self, rows: Array) -> Array:
+        """Returns rows as numbers in [0, 1], (num_rows, num_ranges)."""
+        return np.clip((rows[:, list(self.columns)] - self.low) / (self.high - self.low), 0.0, 1.0)

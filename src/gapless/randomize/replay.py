@@ -1,0 +1,71 @@
+"""Logs predicted under many rows at once: what the methods that need no fit look at."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
+from gapless.core.scaling import Scaling
+from gapless.core.signal import Array
+from gapless.sim.evidence import Evidence
+from gapless.sim.prediction.predict import Predictor
+from gapless.sim.prediction.windows import Windows, cut
+from gapless.tracks.track import difference
+
+MOST = 1e3  # an error of a diverged prediction counts as this many standard deviations
+
+
+@dataclass(frozen=True)
+class Replay:
+    """Windows of real logs, and what predicts them.
+
+    Attributes:
+        predictor: Predicts windows under rows.
+        windows: Stretches of the logs.
+        scaling: The parameters as numbers in [0, 1].
+    """
+
+    predictor: Predictor
+    windows: Windows
+    scaling: Scaling
+
+    @classmethod
+    def of(cls, evidence: Evidence, window_s: float, most_windows: int, rng: np.random.Generator) -> "Replay":
+        """Cuts a project's logs into windows and picks some of them at random if there are too many.
+
+        Raises:
+            InputError: If no log is long enough.
+        """
+        windows = cut(evidence.project, evidence.tracks, window_s)
+        if not len(windows):
+            raise InputError(f"no log holds {window_s:g} s without a gap: record longer ones")
+        if len(windows) > most_windows:
+            windows = windows.pick(np.sort(rng.choice(len(windows), most_windows, replace=False)))
+        return cls(Predictor(evidence.blueprint, evidence.space), windows, Scaling.of(evidence.space))
+
+    @property
+    def space(self) -> ParameterSpace:
+        """The parameters that rows hold."""
+        return self.predictor.space
+
+    @property
+    def sigma(self) -> Array:
+        """Standard deviation of the error at a window's end that noise alone makes, (num_measurements,).
+
+        Noise of the reading, of the start, and of its slope carried through the window.
+        """
+        windows, rate_hz = self.windows, self.predictor.blueprint.project.rate_hz
+        length_s = windows.num_steps / rate_hz
+        return np.sqrt(windows.noise**2 + windows.start_sd**2 + (length_s * windows.slope_sd) ** 2)
+
+    def errors(self, rows: Array) -> Array:
+        """Returns prediction minus reading in units of `sigma`, (num_rows, num_windows, num_steps, num_measurements).
+
+        What is not known is NaN; what diverged counts as `MOST`.
+        """
+        predicted = self.predictor.predict(self.windows, rows)
+        project = self.predictor.blueprint.project
+        error = difference(project, predicted, self.windows.measured[None])[:, :, 1:] / self.sigma
+        known = np.isfinite(self.windows.measured[:, 1:])
+        return np.where(known, np.clip(np.nan_to_num(error, nan=MOST), -MOST, MOST), np.nan)

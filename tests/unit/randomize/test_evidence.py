@@ -1,0 +1,102 @@
+"""Ranges about a fit."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gapless.core.distribution import Distribution
+from gapless.core.interval import normal_quantile
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.randomize.evidence import evidence_ranges
+
+Z = normal_quantile(0.975)
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    made = {"target": "joint/j/damping", "nominal": 2.0, "value": 1.0, "low": 1.0 - 0.3 * Z, "high": 1.0 + 0.3 * Z}
+    return made | {"level": 0.95, "identifiable": True, "prior_low": 0.0, "prior_high": 10.0} | changes
+
+
+def by_factor(target: str, value: float, std: float, **changes: Any) -> dict[str, Any]:
+    ends = {"low": value * math.exp(-std * Z), "high": value * math.exp(std * Z), "prior_low": 0.1, "prior_high": 10.0}
+    return entry(target=target, nominal=1.0, value=value, **ends) | changes
+
+
+def test_a_determined_parameter_becomes_normal_about_its_fit() -> None:
+    # The interval is 1 +- z 0.3, so std 0.3, times 2 unexplained = 0.6; cut at two of them: [-0.2, 2.2] -> [0, 2.2]
+    (found,), _ = evidence_ranges([entry()], 2.0)
+    assert found.kind == "normal"
+    assert (found.mean, found.std) == (1.0, pytest.approx(0.6))
+    assert (found.low, found.high) == (0.0, pytest.approx(2.2))
+    assert "2.0 times" in found.reason
+
+
+def test_no_fit_is_surer_than_a_tenth_of_its_value() -> None:
+    (found,), _ = evidence_ranges([entry(value=5.0, low=5.0, high=5.0)], 1.0)
+    assert found.std == pytest.approx(0.5)
+    assert (found.low, found.high) == (pytest.approx(4.0), pytest.approx(6.0))
+    assert found.reason.endswith("10 % of the value")
+
+
+def test_near_zero_the_floor_is_a_share_of_the_range() -> None:
+    # 1 % of 10
+    (found,), _ = evidence_ranges([entry(value=0.0, low=0.0, high=0.0)], 1.0)
+    assert found.std == pytest.approx(0.1)
+    assert found.reason.endswith("1 % of the prior range")
+
+
+def test_what_is_never_zero_varies_by_factors_whatever_its_prior_range() -> None:
+    # 0.46 to 2 %: the floor of 10 % decides, not 1 % of 0.1 .. 10.
+    (found,), _ = evidence_ranges([by_factor("actuator/m/gain", 0.46, 0.02)], 1.0)
+    assert (found.kind, found.mean, found.std) == ("log-normal", 0.46, pytest.approx(0.1))
+    assert (found.low, found.high) == (pytest.approx(0.46 * math.exp(-0.2)), pytest.approx(0.46 * math.exp(0.2)))
+
+
+def test_an_undetermined_parameter_is_even_about_the_model_within_what_the_logs_leave() -> None:
+    # 2 +- 0.15 * 10, and of that what the interval leaves.
+    (found,), _ = evidence_ranges([entry(identifiable=False, value=9.0, low=0.0, high=10.0)], 3.0)
+    assert (found.kind, found.low, found.high, found.mean) == ("uniform", 0.5, 3.5, 2.0)
+    (found,), _ = evidence_ranges([entry(identifiable=False, value=1.0, low=0.0, high=1.5)], 3.0)
+    assert (found.low, found.high) == (0.5, 1.5)
+    # Between 0.1 and 10 it goes by factors: ln 100 * 0.15 to each side of 1.
+    (found,), _ = evidence_ranges([by_factor("actuator/m/gain", 1.0, 2.0, identifiable=False)], 1.0)
+    assert found.kind == "log-uniform"
+    assert (found.low, found.high) == (pytest.approx(100**-0.15), pytest.approx(100**0.15))
+
+
+def samples(rho: float, std: tuple[float, float]) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    bells = rng.multivariate_normal([0.0, 0.0], [[1.0, rho], [rho, 1.0]], 4000)
+    return np.stack([1.0 + std[0] * bells[:, 0], 0.5 * np.exp(std[1] * bells[:, 1])], axis=1)
+
+
+def test_what_the_fit_knows_together_is_drawn_together() -> None:
+    # Widths of 0.3 and 0.4 are far above the floors of 0.1: the correlation of the samples stays whole.
+    entries = [entry(), by_factor("actuator/m/gain", 0.5, 0.4)]
+    ranges, pairs = evidence_ranges(entries, 1.0, samples(-0.9, (0.3, 0.4)))
+    assert [(p.first, p.second) for p in pairs] == [("joint/j/damping", "actuator/m/gain")]
+    assert pairs[0].value == pytest.approx(-0.9, abs=0.02)
+    space = ParameterSpace(tuple(Parameter(r.target, "actuator", "1", 1.0, 0.0, 10.0) for r in ranges))
+    rows = Distribution(space, ranges, pairs).sample(np.random.default_rng(0), 1000)
+    assert np.corrcoef(rows[:, 0], np.log(rows[:, 1]))[0, 1] < -0.7
+
+
+def test_the_floor_is_independent_and_weakens_correlations() -> None:
+    # Fitted to 0.02 each and widened to 0.1 each: covariance -0.9 * 0.02^2 over 0.1^2 is -0.036, not worth a line.
+    entries = [entry(low=1 - 0.02 * Z, high=1 + 0.02 * Z), by_factor("actuator/m/gain", 0.5, 0.02)]
+    assert evidence_ranges(entries, 1.0, samples(-0.9, (0.02, 0.02)))[1] == ()
+
+
+def test_what_is_known_only_together_keeps_its_combination() -> None:
+    # Neither is told alone, but their samples go together: bells with that correlation, not two even ranges.
+    entries = [
+        by_factor("body/b/mass", 1.0, 0.5, identifiable=False),
+        by_factor("actuator/m/gain", 0.5, 0.5, identifiable=False),
+    ]
+    bells = samples(0.99, (0.5, 0.5))
+    bells[:, 0] = np.exp(bells[:, 0] - 1.0)
+    ranges, pairs = evidence_ranges(entries, 1.0, bells)
+    assert {r.kind for r in ranges} == {"log-normal"}
+    assert pairs[0].value > 0.85
