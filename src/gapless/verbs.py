@@ -3,6 +3,7 @@
     from gapless import verbs
     fit = verbs.identify("my-robot")
     noise = verbs.identify_sensor("imu.csv")  # as `gapless identify --sensor imu.csv`
+    ranges = verbs.search_ranges("my-robot")  # as `gapless randomize my-robot --method bayrn`
 
 Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
 """
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gapless.identify.verb import identify
     from gapless.learn.evaluate import evaluate
     from gapless.learn.train import train
+    from gapless.loop.search import search_ranges as search_ranges
     from gapless.loop.verb import loop
     from gapless.measure.check import check
     from gapless.measure.verb import measure
@@ -42,6 +44,7 @@ _WHERE = {
     "new": ("gapless.project.new.create", "new_project"),
     "randomize": ("gapless.randomize.verb", "randomize"),
     "report": ("gapless.report.verb", "report"),
+    "search_ranges": ("gapless.loop.search", "search_ranges"),
     "train": ("gapless.learn.train", "train"),
 }
 EXAMPLES = Path(__file__).parent / "examples"

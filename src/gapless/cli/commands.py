@@ -230,14 +230,24 @@ def randomize(
         typer.Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue"),
     ] = None,
     method: Annotated[
-        Literal["evidence", "sbi", "dropo", "simopt"],
-        typer.Option(help="evidence, sbi: about a fit; dropo, simopt: from the logs, without one"),
+        Literal["evidence", "sbi", "dropo", "simopt", "bayrn"],
+        typer.Option(help="evidence, sbi: about a fit; dropo, simopt: from logs; bayrn: by trials in reality"),
     ] = "evidence",
+    tries: Annotated[int, typer.Option(min=2, help="bayrn: ranges to train in and try in reality")] = 6,
+    trials: Annotated[int, typer.Option(min=1, help="bayrn: real trials of each")] = 20,
     seed: Seed = 0,
+    reality_seed: Reality = 0,
     json: Json = None,
 ) -> None:
     """Which ranges to train on: about the fit, as wide as what is left unexplained."""
-    result = _with_progress(verbs.randomize, directory, fit=fit, method=method, seed=seed)
+    if method == "bayrn":
+        search: Any = verbs.search_ranges
+        from gapless.loop.search import SearchConfig
+
+        config = SearchConfig(tries, trials)
+        result = _with_progress(search, directory, fit=fit, config=config, seed=seed, reality_seed=reality_seed)
+    else:
+        result = _with_progress(verbs.randomize, directory, fit=fit, method=method, seed=seed)
     show.show_randomize(out(json), result)
     write_json(result, json)
 
