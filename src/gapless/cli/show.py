@@ -151,11 +151,18 @@ def show_randomize(console: Console, result: RandomizeResult) -> None:
     for r in result.ranges:
         rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason)
     console.print(rows)
+    for pair in result.correlations:
+        console.print(f"together: {pair.first} and {pair.second}, {pair.value:+.2f}", markup=False)
     console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
 
 
 def show_train(console: Console, result: TrainResult) -> None:
-    """Prints where the policy is and how it does in simulation."""
+    """Prints where the policy is and how it does in simulation; what a curriculum reached."""
+    if result.grown:
+        rows = table("parameter", "kind", ">low", ">mean", ">high", ">std")
+        for r in result.grown:
+            rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), number(r.std))
+        console.print(rows)
     console.print(f"success in the simulation it was trained in: {result.success.percent()}", markup=False)
     console.print(f"policy: {result.policy}", markup=False, soft_wrap=True)
 

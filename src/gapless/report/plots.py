@@ -122,7 +122,7 @@ def interval_glyph(parameter: FittedParameter) -> Markup:
 def range_glyph(item: Range, nominal: float | None) -> Markup:
     """Returns a training range as a band with its centre (dot), beside the value as written (diamond).
 
-    A normal range is darker within one standard deviation of its centre.
+    A bell is darker within one standard deviation of its centre.
     """
     ends = [item.low, item.high, item.mean, *([nominal] if nominal is not None else [])]
     scale = svg.scale_over(ends, 8, GLYPH_WIDTH - 8, margin=0.04)
@@ -130,9 +130,8 @@ def range_glyph(item: Range, nominal: float | None) -> Markup:
     parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
     if item.kind != "fixed":
         parts += _band(scale, item.low, item.high, "band")
-    if item.kind == "normal" and all(map(n.known, (item.low, item.high, item.mean, item.std))):
-        inner = (max(item.low, item.mean - item.std), min(item.high, item.mean + item.std))
-        parts += _band(scale, *inner, "band inner")
+    if item.one_deviation is not None and all(map(n.known, (item.low, item.high, *item.one_deviation))):
+        parts += _band(scale, *item.one_deviation, "band inner")
     parts += _marks(scale, item.mean, nominal)
     return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
 

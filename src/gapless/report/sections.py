@@ -228,7 +228,9 @@ def range_rows(parts: Parts) -> tuple[RangeRow, ...]:
 
 def _range_row(item: Range, fitted: FittedParameter | None) -> RangeRow:
     nominal = fitted.nominal if fitted else None
-    spread = f" \u00b1 {n.number(item.std)}" if item.kind == "normal" else ""
+    spread = f" \u00b1 {n.number(item.std)}" if item.kind in ("normal", "beta") else ""
+    if item.kind == "log-normal":
+        spread = f" \u00b1 {100 * item.std:.0f} %"
     return RangeRow(
         target=item.target,
         name=n.readable_target(item.target),

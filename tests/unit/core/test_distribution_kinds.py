@@ -51,6 +51,12 @@ def test_beta_has_the_mean_and_deviation_that_it_states() -> None:
     assert values.std() == pytest.approx(0.3, rel=0.02)
 
 
+def test_one_deviation_is_a_factor_where_the_logarithm_is_a_bell() -> None:
+    assert Range(A, "log-normal", 0.1, 1.0, 0.5, math.log(2)).one_deviation == pytest.approx((0.25, 1.0))
+    assert Range(A, "normal", 0.1, 1.0, 0.5, 0.2).one_deviation == pytest.approx((0.3, 0.7))
+    assert Range(A, "uniform", 0.1, 1.0, 0.5).one_deviation is None
+
+
 def test_a_mixture_draws_from_each_part_as_often_as_its_weight_says() -> None:
     item = Range(A, "mixture", 0.0, 2.0, 1.0, parts=(Part(3.0, 0.4, 0.05), Part(1.0, 1.5, 0.1)))
     values = draws(item)

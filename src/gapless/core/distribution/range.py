@@ -78,6 +78,16 @@ class Range:
         """Whether it is a normal distribution, of the value or of its logarithm: such ranges may be correlated."""
         return self.kind in ("normal", "log-normal")
 
+    @property
+    def one_deviation(self) -> tuple[float, float] | None:
+        """From one standard deviation below the centre to one above, within the bounds; None without a centre."""
+        if self.kind == "log-normal":
+            factor = float(np.exp(self.std))
+            return max(self.low, self.mean / factor), min(self.high, self.mean * factor)
+        if self.kind in ("normal", "beta"):
+            return max(self.low, self.mean - self.std), min(self.high, self.mean + self.std)
+        return None
+
     def shape(self) -> tuple[float, float]:
         """Returns a and b of the beta distribution on [low, high] that has this mean and standard deviation.
 
