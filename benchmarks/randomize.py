@@ -2,11 +2,12 @@
 
     python benchmarks/randomize.py [--example balance] [--seeds 20 21 ... 25] [--trials 100] --folder FOLDER
 
-Every policy is trained from nothing for the same number of control steps. Without real data: `none` in the model as
-written; `wide` in ranges set by hand; `adr` and `max-entropy`, curricula within the same hand-set ranges. With at most
-10 real episodes per twin, recorded with the policy of `none` and a little exploration: `evidence`, what
-`gapless randomize` does without options, about a fit; `dropo`, by offline likelihood; `combined`, a max-entropy
-curriculum within the ranges of `evidence`. Trials only score; no one sees them.
+One first policy is trained in the model as written, and every method goes on from it for the same number of control
+steps, as the loop does. Without real data: `none` goes on in the model as written; `wide` in ranges set by hand; `adr`
+and `max-entropy`, curricula within the same hand-set ranges. With at most 10 real episodes per twin, recorded with the
+first policy and a little exploration: `evidence`, what `gapless randomize` does without options, about a fit; `dropo`,
+by offline likelihood; `combined`, a max-entropy curriculum within the ranges of `evidence`. Trials only score; no one
+sees them.
 
 Twins 20 to 25 are for the table; twin 0 is the demo's, 100 and up were used while tuning. What is done is kept in
 FOLDER, so that a run that was interrupted goes on, and two runs with different seeds may share the work.
@@ -41,21 +42,27 @@ METHODS = (*SHARED, *OWN)
 DEFAULT = "evidence"
 REAL_EPISODES = 10
 EXPLORATION = 0.3
+FIRST_STEPS = 600_000
 
 
-def shared_policies(example: str, folder: Path, steps: int) -> tuple[Path, dict[str, str]]:
-    """Trains the policies that need no real data; returns their project and their paths."""
+def first_policy(example: str, folder: Path) -> tuple[Path, str]:
+    """Trains the policy that all go on from; returns its project and its path."""
     base = folder / "base"
     if not base.exists():
         copy_example(example, base)
         shutil.rmtree(base / "logs", ignore_errors=True)
+    return base, train(base, config=TrainConfig(num_steps=FIRST_STEPS), seed=0).policy
+
+
+def shared_policies(example: str, folder: Path, steps: int) -> dict[str, str]:
+    """Trains the policies that need no real data; returns their paths."""
+    base, first = first_policy(example, folder)
     ranges = write_ranges(WIDE[example], folder / "wide.json")
     policies = {}
     for name, curriculum in SHARED.items():
         config = TrainConfig(num_steps=steps, curriculum=curriculum)
-        policies[name] = train(base, None if name == "none" else ranges, config=config, seed=0).policy
-        print(f"{name}: trained", flush=True)
-    return base, policies
+        policies[name] = train(base, None if name == "none" else ranges, start=first, config=config, seed=0).policy
+    return policies
 
 
 def record(place: Path, policy: str, seed: int) -> int:
@@ -68,7 +75,7 @@ def record(place: Path, policy: str, seed: int) -> int:
     return len(runs.episodes)
 
 
-def own_policies(example: str, place: Path, steps: int) -> tuple[dict[str, str], dict[str, float]]:
+def own_policies(place: Path, first: str, steps: int) -> tuple[dict[str, str], dict[str, float]]:
     """Trains the policies that a twin's logs lead to; returns their paths and the seconds that ranges took."""
     seconds, ranges = {}, {}
     began = time.monotonic()
@@ -82,20 +89,21 @@ def own_policies(example: str, place: Path, steps: int) -> tuple[dict[str, str],
     policies = {}
     for name in OWN:
         config = TrainConfig(num_steps=steps, curriculum="max-entropy" if name == "combined" else "none")
-        policies[name] = train(place, ranges[name], config=config, seed=0).policy
+        policies[name] = train(place, ranges[name], start=first, config=config, seed=0).policy
     return policies, seconds
 
 
 def run_twin(example: str, seed: int, folder: Path, steps: int, trials: int) -> dict:
     """Runs all methods on one twin; returns its row."""
-    base, policies = shared_policies(example, folder, steps)
+    base, first = first_policy(example, folder)
+    policies = shared_policies(example, folder, steps)
     place = folder / f"twin-{seed}"
     if not (place / "logs").exists():
         shutil.rmtree(place, ignore_errors=True)
         copy_example(example, place)
         shutil.rmtree(place / "logs", ignore_errors=True)
-        record(place, policies["none"], seed)
-    own, seconds = own_policies(example, place, steps)
+        record(place, first, seed)
+    own, seconds = own_policies(place, first, steps)
     row = {"twin": seed, "episodes": REAL_EPISODES, "seconds": seconds, "success": {}}
     for name, policy in (policies | own).items():
         row["success"][name] = plain(evaluate(base, policy, num_trials=trials, seed=0, reality_seed=seed).success)
@@ -134,11 +142,11 @@ def main() -> None:
     parser.add_argument("--example", default="balance")
     parser.add_argument("--seeds", nargs="*", type=int, default=list(range(20, 26)))
     parser.add_argument("--trials", type=int, default=100)
-    parser.add_argument("--steps", type=int, default=600_000)
+    parser.add_argument("--steps", type=int, default=400_000)
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    size = f"{os.cpu_count()} cores, {options.steps} steps for each policy, {options.trials} trials per cell"
+    size = f"{os.cpu_count()} cores, {FIRST_STEPS} and {options.steps} steps for each policy, {options.trials} trials per cell"
     print(f"gapless {gapless.__version__}, {date.today()}, {options.example}, {size}", flush=True)
     for seed in options.seeds:
         path = options.folder / f"row-{seed}.json"
