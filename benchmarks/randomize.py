@@ -146,7 +146,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    size = f"{os.cpu_count()} cores, {FIRST_STEPS} and {options.steps} steps for each policy, {options.trials} trials per cell"
+    budget = f"{FIRST_STEPS} and {options.steps} steps for each policy"
+    size = f"{os.cpu_count()} cores, {budget}, {options.trials} trials per cell"
     print(f"gapless {gapless.__version__}, {date.today()}, {options.example}, {size}", flush=True)
     for seed in options.seeds:
         path = options.folder / f"row-{seed}.json"
