@@ -14,6 +14,7 @@ from gapless.cli.output import checked, out, progress, write_json
 from gapless.core.errors import InputError
 from gapless.core.places import writable
 from gapless.report.allan import draw_allan
+from gapless.stacks import FORMATS, exported, wanted
 
 app = typer.Typer(
     name="gapless",
@@ -235,11 +236,16 @@ def randomize(
     ] = "evidence",
     tries: Annotated[int, typer.Option(min=2, help="bayrn: ranges to train in and try in reality")] = 6,
     trials: Annotated[int, typer.Option(min=1, help="bayrn: real trials of each")] = 20,
+    export: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FORMAT=FILE", help=f"also write them for a training stack: {', '.join(FORMATS)}"),
+    ] = None,
     seed: Seed = 0,
     reality_seed: Reality = 0,
     json: Json = None,
 ) -> None:
     """Which ranges to train on: about the fit, as wide as what is left unexplained."""
+    files = wanted(export or ())
     if method == "bayrn":
         search: Any = verbs.search_ranges
         from gapless.loop.search import SearchConfig
@@ -248,6 +254,7 @@ def randomize(
         result = _with_progress(search, directory, fit=fit, config=config, seed=seed, reality_seed=reality_seed)
     else:
         result = _with_progress(verbs.randomize, directory, fit=fit, method=method, seed=seed)
+    result = exported(directory, result, files)
     show.show_randomize(out(json), result)
     write_json(result, json)
 

@@ -154,6 +154,10 @@ def show_randomize(console: Console, result: RandomizeResult) -> None:
     for pair in result.correlations:
         console.print(f"together: {pair.first} and {pair.second}, {pair.value:+.2f}", markup=False)
     console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
+    for export in result.exports:
+        console.print(f"{export.format}: {export.path}", markup=False, soft_wrap=True)
+        for note in export.notes:
+            console.print(f"  {note}", markup=False, soft_wrap=True)
 
 
 def show_train(console: Console, result: TrainResult) -> None:

@@ -1,6 +1,6 @@
 """The result records of the verbs. `to_json` writes any of them in the form of the design; `from_json` reads it."""
 
-from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeResult, ReportResult, TrainResult
+from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
 from gapless.core.results.decode import from_json
 from gapless.core.results.drift import Drift, Since
 from gapless.core.results.encode import FORMAT, Result, plain, to_json
@@ -35,6 +35,7 @@ __all__ = [
     "Drift",
     "EvaluateResult",
     "ExciteResult",
+    "Export",
     "FitErrors",
     "FittedParameter",
     "IdentifyResult",

@@ -11,6 +11,21 @@ from gapless.core.results.gap import DiagnoseResult, MeasureResult
 
 
 @dataclass(frozen=True)
+class Export:
+    """Ranges written for another training stack.
+
+    Attributes:
+        format: Name of the format.
+        path: The file.
+        notes: What it could not carry, or not as it is: a line per parameter.
+    """
+
+    format: str
+    path: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RandomizeResult:
     """Which ranges to train on.
 
@@ -21,6 +36,7 @@ class RandomizeResult:
         seed: Seed in force.
         method: How they were found.
         correlations: Which of them go together; pairs that are not listed do not.
+        exports: What was written of them for other training stacks.
     """
 
     verb: ClassVar[str] = "randomize"
@@ -30,6 +46,7 @@ class RandomizeResult:
     seed: int
     method: str = "evidence"
     correlations: tuple[Correlation, ...] = ()
+    exports: tuple[Export, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,157 @@
+"""What ranges do to the numbers of a MuJoCo model, found by writing them: no second copy of what targets mean."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.sim.simulation import Simulation
+from gapless.stacks.entries import Job
+
+NUM_KNOTS = 33  # values of a parameter between which effects that bend are taken as straight
+STRAIGHT = 1e-9  # share of the change up to which an effect counts as straight
+NUM_CHECKS = 64  # rows drawn together, to see how parameters that meet in one number go together
+NUM_WORLDS = 256  # written at once
+OFF = 0.01  # share of a number's whole change by which rows drawn together may differ from it untold
+SIGNALS = ("delay_s", "lag_s", "backlash", "target_offset", "bias", "scale", "reading_delay_s")
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What one parameter does to one field.
+
+    Attributes:
+        target: The parameter's target.
+        field: Field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it.
+        places: (num_places) indices in the field.
+        knots: (num_knots,) values of the parameter; two where the effect is straight.
+        values: (num_knots, num_places) what the field holds there.
+    """
+
+    target: str
+    field: str
+    places: tuple[Place, ...]
+    knots: Array
+    values: Array
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What ranges do to a model.
+
+    Attributes:
+        constants: Field -> index -> value, of what is set once whatever is drawn.
+        edits: What each parameter does.
+        product: Field -> whether parameters that meet in it multiply; otherwise their changes add up.
+        derived: Whether constants that the engine derives from the model must be computed anew.
+        notes: Where rows drawn together differ from that.
+    """
+
+    constants: dict[str, dict[Place, float]]
+    edits: tuple[Edit, ...]
+    product: dict[str, bool]
+    derived: bool
+    notes: tuple[str, ...]
+
+
+def effects_of(job: Job) -> Effects:
+    """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
+    distribution = job.distribution
+    low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
+    shares = np.linspace(0.0, 1.0, NUM_KNOTS)
+    alone = np.repeat(distribution.space.nominal[None], len(job.entries) * NUM_KNOTS, axis=0)
+    for k in range(len(job.entries)):
+        alone[k * NUM_KNOTS : (k + 1) * NUM_KNOTS, k] = low[k] + shares * (high[k] - low[k])
+    together = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
+    written, derived = _written(job, np.concatenate([alone, together]))
+    constants: dict[str, dict[Place, float]] = {}
+    edits: list[Edit] = []
+    product: dict[str, bool] = {}
+    notes: list[str] = []
+    for field, (nominal, values) in written.items():
+        tables = values[: len(alone)].reshape(len(job.entries), NUM_KNOTS, *nominal.shape)
+        fixed = _constants(nominal, tables)
+        base = nominal.astype(np.float64)
+        for place, value in fixed.items():
+            base[place] = value
+        found = [
+            _edit(job, k, field, base, tables[k], low[k] + shares * (high[k] - low[k])) for k in range(len(tables))
+        ]
+        found = [edit for edit in found if edit is not None]
+        if fixed:
+            constants[field] = fixed
+        if found:
+            product[field], note = _composed(
+                field, base, found, together, distribution.space.targets, values[len(alone) :]
+            )
+            notes += note
+            edits += found
+    order = {entry.target: k for k, entry in enumerate(job.entries)}
+    edits.sort(key=lambda edit: order[edit.target])
+    return Effects(constants, tuple(edits), product, derived, tuple(notes))
+
+
+def _written(job: Job, rows: Array) -> tuple[dict[str, tuple[Array, Array]], bool]:
+    """Returns field -> its value as written and (num_rows, ...) with rows in it, and whether constants derive from it."""
+    found: dict[str, tuple[Array, Array]] = {}
+    world = Simulation(job.blueprint, min(len(rows), NUM_WORLDS), job.distribution.space, num_threads=1)
+    fields = world.fields
+    for begin in range(0, len(rows), NUM_WORLDS):
+        part = rows[begin : begin + NUM_WORLDS]
+        world.set_parameters(part, np.arange(len(part)))
+        live = {name: (fields.nominal(name), fields.of(name)) for name in fields.expanded}
+        for name in SIGNALS:
+            values = getattr(fields, name)
+            live[f"signal.{name}"] = (np.full(values.shape[1:], 1.0 if name == "scale" else 0.0), values)
+        for name, (nominal, values) in live.items():
+            if name not in found:
+                found[name] = (nominal.copy(), np.repeat(nominal[None].astype(np.float64), len(rows), axis=0))
+            found[name][1][begin : begin + len(part)] = values[: len(part)]
+    return found, fields.needs_constants
+
+
+def _constants(nominal: Array, tables: Array) -> dict[Place, float]:
+    """Returns what some parameter sets to one value, other than the model's, wherever it is itself."""
+    ends = tables[:, 0], tables[:, -1]
+    still = (tables == ends[0][:, None]).all(axis=1) & (ends[0] != nominal)
+    return {tuple(int(k) for k in place[1:]): float(ends[0][tuple(place)]) for place in np.argwhere(still)}
+
+
+def _edit(job: Job, number: int, field: str, base: Array, table: Array, knots: Array) -> Edit | None:
+    """Returns what a parameter does to a field whose constants are in `base`; None where it does nothing."""
+    places = [tuple(int(k) for k in place) for place in np.argwhere((table != table[0]).any(axis=0))]
+    if not places:
+        return None
+    values = np.stack([table[(slice(None), *place)] for place in places], axis=1).astype(np.float64)
+    share = ((knots - knots[0]) / (knots[-1] - knots[0]))[:, None]
+    line = values[0] + share * (values[-1] - values[0])
+    change = np.abs(values - values[0]).max(axis=0)
+    if (np.abs(values - line) <= STRAIGHT * np.maximum(change, np.abs(values).max(axis=0))).all():
+        knots, values = knots[[0, -1]], values[[0, -1]]
+    return Edit(job.entries[number].target, field, tuple(places), knots, values)
+
+
+def _composed(
+    field: str, base: Array, edits: list[Edit], rows: Array, targets: tuple[str, ...], true: Array
+) -> tuple[bool, list[str]]:
+    """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
+    worst: dict[bool, float] = {}
+    span = np.maximum(np.abs(true - base).max(axis=0), 1e-300)
+    for product in (True, False):
+        made = np.repeat(base[None], len(rows), axis=0)
+        for edit in edits:
+            drawn = rows[:, targets.index(edit.target)]
+            for k, place in enumerate(edit.places):
+                here, value = (slice(None), *place), np.interp(drawn, edit.knots, edit.values[:, k])
+                if product and base[place] != 0:
+                    made[here] *= value / base[place]
+                else:
+                    made[here] += value - base[place]
+        worst[product] = float((np.abs(made - true) / span).max())
+    product = worst[True] <= max(worst[False], STRAIGHT)
+    if worst[product] <= OFF:
+        return product, []
+    names = ", ".join(edit.target for edit in edits)
+    text = f"changed: drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
+    return product, [f"{names}: {text}"]

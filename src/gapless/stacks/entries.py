@@ -1,0 +1,106 @@
+"""Training ranges together with what they set: what every exporter works from."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.distribution import Correlation, Distribution, Range
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.project.records import Project
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.targets import driven_joint, is_object, is_position_servo, resolve
+
+__all__ = ["Entry", "Job", "driven_joint", "is_object", "is_position_servo", "job_of", "nominal_of"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A range and what it sets.
+
+    Attributes:
+        range: How the parameter varies.
+        unit: Unit of its values.
+        dimension: The dimension of the gap it belongs to.
+        nominal: Value that leaves the model as it was written.
+        kind: What it belongs to: `joint`, `actuator`, `body`, `geom`, `site`, `world` or `measurement`.
+        name: Name of that; `*` for one factor on all; empty for the world.
+        field: Last part of the target, such as `damping` or `com/x`.
+    """
+
+    range: Range
+    unit: str
+    dimension: Dimension
+    nominal: float
+    kind: str
+    name: str
+    field: str
+
+    @property
+    def target(self) -> str:
+        """The parameter's target."""
+        return self.range.target
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be written out.
+
+    Attributes:
+        blueprint: The compiled project.
+        entries: The ranges, in order.
+        correlations: Which of them go together.
+        source: Where the ranges come from, for the reader.
+    """
+
+    blueprint: Blueprint
+    entries: tuple[Entry, ...]
+    correlations: tuple[Correlation, ...]
+    source: str
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The compiled model."""
+        return self.blueprint.model
+
+    def of(self, kind: str, *fields: str) -> list[Entry]:
+        """Returns the ranges of some fields of a kind of element."""
+        return [entry for entry in self.entries if entry.kind == kind and entry.field in fields]
+
+    @property
+    def distribution(self) -> Distribution:
+        """The ranges over the space of their parameters, whose bounds hold them and the nominal values."""
+        found: list[Parameter] = []
+        for entry in self.entries:
+            low, high = min(entry.range.low, entry.nominal), max(entry.range.high, entry.nominal)
+            room = 1e-6 + 1e-6 * abs(high)
+            found.append(Parameter(entry.target, entry.dimension, entry.unit, entry.nominal, low - room, high + room))
+        return Distribution(ParameterSpace(tuple(found)), tuple(e.range for e in self.entries), self.correlations)
+
+
+def job_of(blueprint: Blueprint, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str) -> Job:
+    """Returns ranges with what they set in a project.
+
+    Raises:
+        InputError: If a range names nothing in this model, or holds a number that is not finite.
+    """
+    entries: list[Entry] = []
+    for item in ranges:
+        target = resolve(item.target, blueprint.project, blueprint.model)
+        if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
+            raise InputError(f"{item.target}: a range holds a number that is not finite")
+        kind, _, rest = item.target.partition("/")
+        name, _, field = ("", "", rest) if kind == "world" else rest.partition("/")
+        entries.append(Entry(item, target.unit, target.dimension, target.nominal, kind, name, field))
+    return Job(blueprint, tuple(entries), correlations, source)
+
+
+def nominal_of(path: str, project: Project, model: mujoco.MjModel) -> float:
+    """Returns the value of a target in the model as written.
+
+    Raises:
+        InputError: If the path names nothing.
+    """
+    return resolve(path, project, model).nominal

@@ -1,0 +1,79 @@
+"""What an event term says, whatever file it stands in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+NAMES = ("joint", "body", "geom", "actuator", "site")
+
+
+@dataclass(frozen=True)
+class Asset:
+    """Which elements of a scene's entity a term is about.
+
+    Attributes:
+        name: The entity.
+        patterns: Kind of element -> regular expressions of names; kinds that are not there mean all.
+    """
+
+    name: str
+    patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call in a configuration that is not followed: the last part of its name, and its arguments."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Something in a configuration that is no plain value: as it stands there."""
+
+    text: str
+
+
+@dataclass
+class Written:
+    """An event term as it stands in a file; later lines of the file may change it.
+
+    Attributes:
+        name: Its name.
+        func: Last part of the function's name.
+        mode: When it is called.
+        params: Arguments of the function.
+        interval_s: Seconds between two calls, of mode `interval`; None where nobody said.
+    """
+
+    name: str
+    func: str
+    mode: str
+    params: dict[str, Any]
+    interval_s: tuple[float, float] | None = None
+
+
+def asset_of(said: Mapping[str, Any]) -> Asset:
+    """Returns the selection that a SceneEntityCfg states."""
+    patterns: dict[str, tuple[str, ...]] = {}
+    for kind in NAMES:
+        names = said.get(f"{kind}_names")
+        if isinstance(names, str):
+            patterns[kind] = (names,)
+        elif isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+            patterns[kind] = tuple(names)
+        elif names is not None:
+            patterns[kind] = (f"({names})",)
+    return Asset(str(said.get("name", "robot")), patterns)
+
+
+def written_of(name: str, said: Mapping[str, Any]) -> Written:
+    """Returns the term that the arguments of an EventTermCfg state."""
+    func = said.get("func")
+    text = func.text if isinstance(func, Unread) else str(func)
+    interval = said.get("interval_range_s")
+    ends = tuple(interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
+    params = said.get("params")
+    last = text.replace(":", ".").split(".")[-1]
+    return Written(name, last, str(said.get("mode", "")), dict(params) if isinstance(params, Mapping) else {}, ends)

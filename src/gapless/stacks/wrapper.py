@@ -1,0 +1,212 @@
+"""A Gymnasium wrapper that trains on ranges that gapless found. It needs numpy, mujoco and gymnasium only.
+
+    env = RandomizedModel(gymnasium.make("MyRobot-v0"), seed=0)
+
+It draws when the environment is reset, writes into `env.unwrapped.model` by the names of joints, bodies, geoms and
+actuators, and puts everything else back as the model was written. What is drawn per robot is drawn once for this
+wrapper, what is drawn per step before every step. `info["parameters"]` of `reset` and `step` holds what is in force.
+
+Delays and zero offsets of actuators act on the action, which must be the controls of all actuators, in the model's
+order and units. A delay that is no whole number of control steps mixes two actions: their mean over the step.
+Biases and scales of readings act on the observation, where it is said which element is which reading:
+`RandomizedModel(env, observation={"q_elbow": 3})`.
+"""
+
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+
+# ranges: begin (written by gapless; the rest of the file is the same for all)
+RANGES: list[dict[str, Any]] = []
+CORRELATIONS: list[tuple[str, str, float]] = []
+CONSTANTS: list[tuple[str, str, Any, tuple[int, ...], float]] = []
+EDITS: list[tuple[str, str, str, Any, tuple[int, ...], list[float], list[float]]] = []
+PRODUCT: dict[str, bool] = {}
+READINGS: list[str] = []
+DERIVED = False
+# ranges: end
+
+MOST_DRAWS = 100
+
+
+class RandomizedModel(gymnasium.Wrapper):
+    """Draws the parameters of a MuJoCo model anew, for every episode."""
+
+    def __init__(self, env: gymnasium.Env, seed: int | None = None, observation: dict[str, int] | None = None) -> None:
+        """Looks up where everything is; raises ValueError where the environment has another model.
+
+        Args:
+            env: An environment with `unwrapped.model`, `unwrapped.data` and `unwrapped.dt`, as MuJoCo's have.
+            seed: Seed of what is drawn; None for another one each time.
+            observation: Reading -> element of the observation that shows it; biases of others are not applied.
+        """
+        super().__init__(env)
+        self.model: mujoco.MjModel = env.unwrapped.model  # type: ignore[attr-defined]
+        self.rng = np.random.default_rng(seed)
+        self.observation = observation or {}
+        unknown = sorted(set(self.observation) - set(READINGS))
+        if unknown:
+            raise ValueError(f"no reading {unknown[0]!r}; there are: {', '.join(READINGS) or 'none'}")
+        self._constants = [
+            (field, self._place(field, kind, key, rest), value) for field, kind, key, rest, value in CONSTANTS
+        ]
+        self._edits = [
+            (target, field, self._place(field, kind, key, rest), knots, values)
+            for target, field, kind, key, rest, knots, values in EDITS
+        ]
+        names = {field for field, _, _ in self._constants} | {field for _, field, _, _, _ in self._edits}
+        self._nominal = {name: self._field(name).copy() for name in sorted(names) if not name.startswith("signal.")}
+        self._late = any(edit[1] in ("signal.delay_s", "signal.target_offset") for edit in self._edits)
+        if self._late and (env.action_space.shape or (0,))[0] != self.model.nu:
+            raise ValueError(f"the action must be the controls of all {self.model.nu} actuators: delays act on it")
+        self._actions: list[np.ndarray] = []
+        self._signal: dict[str, dict[Any, float]] = {}
+        self.parameters: dict[str, float] = {}
+        self._draw(("robot", "episode", "step"))
+
+    def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:
+        """Draws, writes the model and resets the environment."""
+        self._draw(("episode", "step"))
+        self._write()
+        self._actions = []
+        observation, info = self.env.reset(**options)
+        return self._shown(observation), info | {"parameters": dict(self.parameters)}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Steps the environment with the action that arrives now."""
+        if any(item["per"] == "step" for item in RANGES):
+            self._draw(("step",))
+            self._write()
+        arrived = self._arrived(np.asarray(action, dtype=np.float64)) if self._late else action
+        observation, reward, terminated, truncated, info = self.env.step(arrived)
+        return self._shown(observation), reward, terminated, truncated, info | {"parameters": dict(self.parameters)}
+
+    def _draw(self, levels: tuple[str, ...]) -> None:
+        chosen = [item for item in RANGES if item["per"] in levels]
+        correlated = {name for first, second, _ in CORRELATIONS for name in (first, second)}
+        for item in chosen:
+            if item["target"] not in correlated:
+                self.parameters[item["target"]] = draw(self.rng, item)
+        group = [item for item in chosen if item["target"] in correlated]
+        if group:
+            self.parameters.update(draw_together(self.rng, group))
+
+    def _write(self) -> None:
+        """Puts the model back as it was written, and then what was drawn into it."""
+        for name, nominal in self._nominal.items():
+            self._field(name)[:] = nominal
+        self._signal = {}
+        for field, place, value in self._constants:
+            self._put(field, place, value)
+        base = {(field, place): self._get(field, place) for _, field, place, _, _ in self._edits}
+        for target, field, place, knots, values in self._edits:
+            was, now = self._get(field, place), float(np.interp(self.parameters[target], knots, values))
+            start = base[field, place]
+            multiply = PRODUCT[field] and start != 0
+            self._put(field, place, was * now / start if multiply else was + now - start)
+        if DERIVED:
+            mujoco.mj_setConst(self.model, self.env.unwrapped.data)  # type: ignore[attr-defined]
+
+    def _field(self, name: str) -> np.ndarray:
+        return getattr(self.model.opt, name[4:]) if name.startswith("opt.") else getattr(self.model, name)
+
+    def _get(self, field: str, place: Any) -> float:
+        if field.startswith("signal."):
+            return self._signal.setdefault(field, {}).get(place, 1.0 if field == "signal.scale" else 0.0)
+        return float(self._field(field)[place])
+
+    def _put(self, field: str, place: Any, value: float) -> None:
+        if field.startswith("signal."):
+            self._signal.setdefault(field, {})[place] = value
+        else:
+            self._field(field)[place] = value
+
+    def _place(self, field: str, kind: str, key: Any, rest: tuple[int, ...]) -> Any:
+        """Returns an index in a field: of a named element, or a number where it has no name."""
+        if kind == "reading":
+            return key
+        if not isinstance(key, str):
+            return (key, *rest)
+        found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
+        if found < 0:
+            raise ValueError(f"the environment's model has no {kind} {key!r}: these ranges are for another model")
+        if field.startswith("dof_"):
+            found = int(self.model.jnt_dofadr[found])
+        if field.startswith("qpos_"):
+            found = int(self.model.jnt_qposadr[found])
+        return (found, *rest)
+
+    def _arrived(self, action: np.ndarray) -> np.ndarray:
+        offset = self._signal.get("signal.target_offset", {})
+        sent = action + np.array([offset.get((k,), 0.0) for k in range(len(action))])
+        self._actions = [*(self._actions or [sent]), sent]
+        delay = self._signal.get("signal.delay_s", {})
+        arrived = sent.copy()
+        for k in range(len(sent)):
+            late = max(delay.get((k,), 0.0), 0.0) / self.env.unwrapped.dt  # type: ignore[attr-defined]
+            whole, share = int(late), late - int(late)
+            newer = self._actions[max(len(self._actions) - 1 - whole, 0)][k]
+            older = self._actions[max(len(self._actions) - 2 - whole, 0)][k]
+            arrived[k] = (1 - share) * newer + share * older
+        return arrived
+
+    def _shown(self, observation: Any) -> Any:
+        if not self.observation:
+            return observation
+        shown = np.array(observation)
+        for reading, element in self.observation.items():
+            shown[element] *= self._signal.get("signal.scale", {}).get(reading, 1.0)
+            shown[element] += self._signal.get("signal.bias", {}).get(reading, 0.0)
+        return shown
+
+
+def draw(rng: np.random.Generator, item: dict[str, Any]) -> float:
+    """Returns one value of a range, cut at its ends by drawing again."""
+    low, high, mean, std = item["low"], item["high"], item["mean"], item["std"]
+    if item["kind"] == "fixed":
+        return mean
+    if item["kind"] == "uniform":
+        return float(rng.uniform(low, high))
+    if item["kind"] == "log-uniform":
+        return float(np.clip(np.exp(rng.uniform(np.log(low), np.log(high))), low, high))
+    if item["kind"] == "beta":
+        centre, variance = (mean - low) / (high - low), (std / (high - low)) ** 2
+        size = centre * (1 - centre) / variance - 1
+        return float(low + (high - low) * rng.beta(centre * size, (1 - centre) * size))
+    for _ in range(MOST_DRAWS):
+        if item["kind"] == "mixture":
+            weights = np.array([part["weight"] for part in item["parts"]])
+            part = item["parts"][rng.choice(len(weights), p=weights / weights.sum())]
+            value = part["mean"] + part["std"] * rng.standard_normal()
+        else:
+            value = bent(item, rng.standard_normal())
+        if low <= value <= high:
+            return float(value)
+    return float(np.clip(value, low, high))
+
+
+def draw_together(rng: np.random.Generator, group: list[dict[str, Any]]) -> dict[str, float]:
+    """Returns values of correlated ranges; if one is outside its ends, all are drawn again."""
+    place = {item["target"]: k for k, item in enumerate(group)}
+    matrix = np.eye(len(group))
+    for first, second, value in CORRELATIONS:
+        if first in place and second in place:
+            matrix[place[first], place[second]] = matrix[place[second], place[first]] = value
+    root = np.linalg.cholesky(matrix)
+    low, high = (np.array([item[name] for item in group]) for name in ("low", "high"))
+    values = low
+    for _ in range(MOST_DRAWS):
+        bells = root @ rng.standard_normal(len(group))
+        values = np.array([bent(item, bell) for item, bell in zip(group, bells, strict=True)])
+        if ((low <= values) & (values <= high)).all():
+            break
+    return {item["target"]: float(v) for item, v in zip(group, np.clip(values, low, high), strict=True)}
+
+
+def bent(item: dict[str, Any], bell: float) -> float:
+    """Returns a standard normal value as one of a normal or log-normal range."""
+    if item["kind"] == "log-normal":
+        return float(item["mean"] * np.exp(item["std"] * bell))
+    return float(item["mean"] + item["std"] * bell)
