@@ -14,7 +14,6 @@ from gapless.cli.output import checked, out, progress, write_json
 from gapless.core.errors import InputError
 from gapless.core.places import writable
 from gapless.report.allan import draw_allan
-from gapless.stacks import FORMATS, exported, wanted
 
 app = typer.Typer(
     name="gapless",
@@ -43,6 +42,7 @@ Columns = Annotated[
 ]
 Svg = Annotated[Path | None, typer.Option(metavar="FILE.svg", help="with --sensor: draw the Allan deviations there")]
 Seed = Annotated[int, typer.Option(min=0, help="seed of everything random")]
+EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
 Reality = Annotated[int, typer.Option(min=0, help="which twin, where reality is one; robots ignore it")]
 
 
@@ -238,13 +238,15 @@ def randomize(
     trials: Annotated[int, typer.Option(min=1, help="bayrn: real trials of each")] = 20,
     export: Annotated[
         list[str] | None,
-        typer.Option(metavar="FORMAT=FILE", help=f"also write them for a training stack: {', '.join(FORMATS)}"),
+        typer.Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}"),
     ] = None,
     seed: Seed = 0,
     reality_seed: Reality = 0,
     json: Json = None,
 ) -> None:
     """Which ranges to train on: about the fit, as wide as what is left unexplained."""
+    from gapless.stacks import exported, wanted
+
     files = wanted(export or ())
     if method == "bayrn":
         search: Any = verbs.search_ranges

@@ -59,12 +59,12 @@ def effects_of(job: Job) -> Effects:
     """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
     distribution = job.distribution
     low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
-    shares = np.linspace(0.0, 1.0, NUM_KNOTS)
+    knots = np.linspace(low, high, NUM_KNOTS, axis=1)
     alone = np.repeat(distribution.space.nominal[None], len(job.entries) * NUM_KNOTS, axis=0)
     for k in range(len(job.entries)):
-        alone[k * NUM_KNOTS : (k + 1) * NUM_KNOTS, k] = low[k] + shares * (high[k] - low[k])
-    together = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
-    written, derived = _written(job, np.concatenate([alone, together]))
+        alone[k * NUM_KNOTS : (k + 1) * NUM_KNOTS, k] = knots[k]
+    rows = np.concatenate([alone, distribution.sample(np.random.default_rng(0), NUM_CHECKS)])
+    written, derived = _written(job, rows)
     constants: dict[str, dict[Place, float]] = {}
     edits: list[Edit] = []
     product: dict[str, bool] = {}
@@ -75,16 +75,12 @@ def effects_of(job: Job) -> Effects:
         base = nominal.astype(np.float64)
         for place, value in fixed.items():
             base[place] = value
-        found = [
-            _edit(job, k, field, base, tables[k], low[k] + shares * (high[k] - low[k])) for k in range(len(tables))
-        ]
-        found = [edit for edit in found if edit is not None]
+        found = [edit for k in range(len(tables)) if (edit := _edit(job, k, field, tables[k], knots[k])) is not None]
         if fixed:
             constants[field] = fixed
         if found:
-            product[field], note = _composed(
-                field, base, found, together, distribution.space.targets, values[len(alone) :]
-            )
+            checks = rows[len(alone) :], values[len(alone) :]
+            product[field], note = _composed(field, base, found, checks, distribution.space.targets)
             notes += note
             edits += found
     order = {entry.target: k for k, entry in enumerate(job.entries)}
@@ -92,8 +88,13 @@ def effects_of(job: Job) -> Effects:
     return Effects(constants, tuple(edits), product, derived, tuple(notes))
 
 
+def short(values: Array) -> list[float]:
+    """Returns numbers with ten digits, for files that people look at; two of them as they are."""
+    return [float(value) if len(values) == 2 else float(f"{value:.10g}") for value in values]
+
+
 def _written(job: Job, rows: Array) -> tuple[dict[str, tuple[Array, Array]], bool]:
-    """Returns field -> its value as written and (num_rows, ...) with rows in it, and whether constants derive from it."""
+    """Returns field -> its value as written and with rows in it, and whether constants are derived."""
     found: dict[str, tuple[Array, Array]] = {}
     world = Simulation(job.blueprint, min(len(rows), NUM_WORLDS), job.distribution.space, num_threads=1)
     fields = world.fields
@@ -118,8 +119,8 @@ def _constants(nominal: Array, tables: Array) -> dict[Place, float]:
     return {tuple(int(k) for k in place[1:]): float(ends[0][tuple(place)]) for place in np.argwhere(still)}
 
 
-def _edit(job: Job, number: int, field: str, base: Array, table: Array, knots: Array) -> Edit | None:
-    """Returns what a parameter does to a field whose constants are in `base`; None where it does nothing."""
+def _edit(job: Job, number: int, field: str, table: Array, knots: Array) -> Edit | None:
+    """Returns what a parameter does to a field; None where it does nothing."""
     places = [tuple(int(k) for k in place) for place in np.argwhere((table != table[0]).any(axis=0))]
     if not places:
         return None
@@ -133,10 +134,11 @@ def _edit(job: Job, number: int, field: str, base: Array, table: Array, knots: A
 
 
 def _composed(
-    field: str, base: Array, edits: list[Edit], rows: Array, targets: tuple[str, ...], true: Array
+    field: str, base: Array, edits: list[Edit], checks: tuple[Array, Array], targets: tuple[str, ...]
 ) -> tuple[bool, list[str]]:
     """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
     worst: dict[bool, float] = {}
+    rows, true = checks
     span = np.maximum(np.abs(true - base).max(axis=0), 1e-300)
     for product in (True, False):
         made = np.repeat(base[None], len(rows), axis=0)

@@ -8,7 +8,7 @@ import mujoco
 
 from gapless.core.results import plain
 from gapless.project.model import load_model
-from gapless.stacks.effects import Effects, effects_of
+from gapless.stacks.effects import Effects, effects_of, short
 from gapless.stacks.entries import Job
 from gapless.stacks.notes import as_comment, changed, left_out
 
@@ -55,23 +55,15 @@ def _data(job: Job, effects: Effects) -> str:
     for field, values in effects.constants.items():
         if not field.startswith("signal.") or field in CARRIED:
             lines += [f"    ({field!r}, {_where(field, p, named, readings)}, {v!r})," for p, v in values.items()]
-    lines += [
-        "]",
-        "EDITS = [  # parameter, field, kind and name, what else indexes it; values of both, line by line between",
-    ]
+    lines += ["]", "EDITS = [  # parameter, field, where in it as above; values of the one, and of the other"]
     for edit in effects.edits:
         if not edit.field.startswith("signal.") or edit.field in CARRIED:
             for k, place in enumerate(edit.places):
                 where = _where(edit.field, place, named, readings)
-                table = f"{edit.knots.tolist()}, {edit.values[:, k].tolist()}"
+                table = f"{short(edit.knots)}, {short(edit.values[:, k])}"
                 lines.append(f"    ({edit.target!r}, {edit.field!r}, {where}, {table}),")
-    lines += [
-        "]",
-        f"PRODUCT = {effects.product!r}",
-        f"READINGS = {list(readings)!r}",
-        f"DERIVED = {effects.derived!r}",
-        "",
-    ]
+    lines += ["]", f"PRODUCT = {effects.product!r}", f"READINGS = {list(readings)!r}"]
+    lines += [f"DERIVED = {effects.derived!r}", ""]
     return "\n".join(lines)
 
 

@@ -50,10 +50,8 @@ def _text(term: Term, job: Job) -> str:
     interval_s = job.blueprint.interval_s
     every = f"        interval_range_s=({interval_s!r}, {interval_s!r}),\n" if term.mode == "interval" else ""
     params = "".join(f'            "{name}": {value},\n' for name, value in term.params.items())
-    head = (
-        f'    {term.name} = EventTerm(  # {term.comment}\n        func=mdp.{term.func},\n        mode="{term.mode}",\n'
-    )
-    return f"{head}{every}        params={{\n{params}        }},\n    )\n"
+    head = f"    {term.name} = EventTerm(  # {term.comment}\n        func=mdp.{term.func},\n"
+    return f'{head}        mode="{term.mode}",\n{every}        params={{\n{params}        }},\n    )\n'
 
 
 def _terms(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
@@ -118,9 +116,7 @@ def _made(entry: Entry, func: str, params: dict[str, str], per: str | None = Non
 def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
     bodies = [b for b in range(1, model.nbody) if entry.name in ("*", model.body(b).name) and model.body_mass[b] > 0]
-    others = [
-        e for e in job.entries if e.kind == "body" and e.field in ("mass", "payload") and e.target != entry.target
-    ]
+    others = [e for e in job.of("body", "mass", "payload") if e.target != entry.target]
     if (entry.field == "payload" or entry.name == "*") and any(e.name in ("*", entry.name) for e in others):
         return [], [left_out(entry.target, "Isaac's terms of a mass undo each other")]
     operation = "add" if entry.field == "payload" else "scale" if entry.name == "*" else "abs"
@@ -143,7 +139,7 @@ def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 
 def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     """Returns one term for all axes of a body's centre: it adds to the centre, and once only."""
-    axes = {e.field[-1]: e for e in job.entries if e.kind == "body" and e.name == entry.name and "com/" in e.field}
+    axes = {e.field[-1]: e for e in job.of("body", "com/x", "com/y", "com/z") if e.name == entry.name}
     if entry.field[-1] != next(iter(axes)):
         return [], []
     notes: list[str] = []
@@ -199,11 +195,7 @@ def _gain(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 def _material(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     """Returns one term for friction and restitution of a geom's body."""
     model = job.model
-    both = {
-        e.field: e
-        for e in job.entries
-        if e.kind == "geom" and e.name == entry.name and e.field in ("friction", "restitution")
-    }
+    both = {e.field: e for e in job.of("geom", "friction", "restitution") if e.name == entry.name}
     if "friction" not in both:
         return [], [left_out(entry.target, "the term sets friction too; give friction a range")]
     if entry.field == "restitution":

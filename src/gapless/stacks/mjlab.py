@@ -208,26 +208,15 @@ def _offset(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 def _gains(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     """Returns the one term of both gains of an actuator: the term writes both, so that two would undo each other."""
     model = job.model
-    both = {
-        e.field: e for e in job.entries if e.kind == "actuator" and e.name == entry.name and e.field in ("kp", "kd")
-    }
+    both = {e.field: e for e in job.of("actuator", "kp", "kd") if e.name == entry.name}
     if len(both) == 2 and entry.field == "kd":
         return [], []
-    if any(e.name != entry.name for e in job.entries if e.kind == "actuator" and e.field in ("kp", "kd")) and (
-        entry.name == "*"
-    ):
-        return [], [left_out(entry.target, "the terms of single actuators would undo it")]
+    if entry.name == "*" and len(both) < len(job.of("actuator", "kp", "kd")):
+        return [], [left_out(e.target, "the terms of single actuators would undo it") for e in both.values()]
     actuators = [a for a in range(model.nu) if entry.name in ("*", model.actuator(a).name)]
-    nominal = {
-        "kp": -float(model.actuator_biasprm[actuators[0], 1]),
-        "kd": -float(model.actuator_biasprm[actuators[0], 2]),
-    }
-    plain = all(is_position_servo(model, a) and nominal["kp"] > 0 for a in actuators)
-    if not plain or any(nominal[name] <= 0 for name in both):
-        return [], [
-            left_out(e.target, "pd_gains scales gains of position actuators, and not all have one")
-            for e in both.values()
-        ]
+    nominal = dict(zip(("kp", "kd"), (-model.actuator_biasprm[actuators[0], 1:3]).tolist(), strict=True))
+    if not all(is_position_servo(model, a) for a in actuators) or any(nominal[name] <= 0 for name in both):
+        return [], [left_out(e.target, "pd_gains scales what position actuators have") for e in both.values()]
     notes = [changed(e.target, APART if entry.name == "*" else WHOLE) for e in both.values()]
     kinds = {drawn_as(e.range) for e in both.values()}
     ranges = {name: e.range for name, e in both.items()}
@@ -254,9 +243,8 @@ def _limit(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     params = {"asset_cfg": _asset("robot", "actuator", [model.actuator(a).name for a in actuators])}
     params |= {"operation": '"scale"', "distribution": drawn_as(entry.range, factor)}
     params |= {"effort_limit_range": pair(entry.range.low, entry.range.high, factor)}
-    term = Term(
-        term_name(entry.target), "effort_limits", mode_of(entry.range.per, "step"), params, f"{entry.target}: factor"
-    )
+    mode, said = mode_of(entry.range.per, "step"), f"{entry.target}: factor"
+    term = Term(term_name(entry.target), "effort_limits", mode, params, said)
     return [term], [changed(entry.target, APART if entry.name == "*" else WHOLE)]
 
 
@@ -264,9 +252,7 @@ def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model, item = job.model, entry.range
     bodies = [b for b in range(1, model.nbody) if entry.name in ("*", model.body(b).name) and model.body_mass[b] > 0]
     names = [model.body(b).name for b in bodies]
-    others = [
-        e for e in job.entries if e.kind == "body" and e.field in ("mass", "payload") and e.target != entry.target
-    ]
+    others = [e for e in job.of("body", "mass", "payload") if e.target != entry.target]
     if entry.field == "payload" and any(e.name in ("*", entry.name) for e in others):
         return [], [left_out(entry.target, "mjlab's terms of a mass undo each other")]
     if entry.name == "*" and others:
@@ -292,7 +278,7 @@ def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     """Returns the term of a centre; drawn as often as the mass of its body, whose term puts centres back."""
     body = job.model.body(entry.name).id
-    masses = [e for e in job.entries if e.kind == "body" and e.field == "mass" and e.name in ("*", entry.name)]
+    masses = [e for e in job.of("body", "mass") if e.name in ("*", entry.name)]
     per = masses[0].range.per if masses and entry.range.per == "robot" else entry.range.per
     notes = [changed(entry.target, f"drawn per {per}, as the mass is")] if per != entry.range.per else []
     moved = replace(entry, range=replace(entry.range, per=per))

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import norm
 
 from gapless.core.distribution import Range
-from gapless.stacks.effects import Edit, Effects, Place, effects_of
+from gapless.stacks.effects import Edit, Effects, Place, effects_of, short
 from gapless.stacks.entries import Entry, Job
 from gapless.stacks.notes import as_comment, changed, left_out
 
@@ -174,12 +174,12 @@ def _edit(edit: Edit, product: bool, job: Job) -> list[str]:
     index = tuple(np.array(column).tolist() for column in zip(*edit.places, strict=True))
     said = ", ".join(f"jp.array({column})" for column in index)
     names = ", ".join(dict.fromkeys(_named(edit.field, place, job) for place in edit.places))
-    table = edit.values.T.tolist()
+    table = [short(column) for column in edit.values.T]
     return [
         f"        # {edit.target}: {edit.field} of {names}",
         f"        fields[{edit.field!r}] = change(",
         f"            fields[{edit.field!r}], base[{edit.field!r}], ({said},),",
-        f"            {edit.knots.tolist()}, {table}, drawn[{edit.target!r}], multiply={product},",
+        f"            {short(edit.knots)}, {table}, drawn[{edit.target!r}], multiply={product},",
         "        )",
     ]
 
