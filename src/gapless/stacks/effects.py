@@ -1,19 +1,22 @@
 """What ranges do to the numbers of a MuJoCo model, found by writing them: no second copy of what targets mean."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.sim.simulation import Simulation
 from gapless.stacks.entries import Job
+from gapless.stacks.notes import changed, left_out
 
-NUM_KNOTS = 33  # values of a parameter between which effects that bend are taken as straight
+NUM_KNOTS = 65  # values of a parameter between which effects that bend are taken as straight
+ROUNDING = 1e-12  # share of the largest number of a field
 STRAIGHT = 1e-9  # share of the change up to which an effect counts as straight
 NUM_CHECKS = 64  # rows drawn together, to see how parameters that meet in one number go together
 NUM_WORLDS = 256  # written at once
 OFF = 0.01  # share of a number's whole change by which rows drawn together may differ from it untold
 SIGNALS = ("delay_s", "lag_s", "backlash", "target_offset", "bias", "scale", "reading_delay_s")
+IDLE = "it changes nothing: it is fixed at the model's value, or another range sets the same"
 Place = tuple[int, ...]
 
 
@@ -43,6 +46,7 @@ class Effects:
     Attributes:
         constants: Field -> index -> value, of what is set once whatever is drawn.
         edits: What each parameter does.
+        touched: Target -> fields that it moves.
         product: Field -> whether parameters that meet in it multiply; otherwise their changes add up.
         derived: Whether constants that the engine derives from the model must be computed anew.
         notes: Where rows drawn together differ from that.
@@ -50,6 +54,7 @@ class Effects:
 
     constants: dict[str, dict[Place, float]]
     edits: tuple[Edit, ...]
+    touched: dict[str, frozenset[str]]
     product: dict[str, bool]
     derived: bool
     notes: tuple[str, ...]
@@ -63,8 +68,12 @@ def effects_of(job: Job) -> Effects:
     alone = np.repeat(distribution.space.nominal[None], len(job.entries) * NUM_KNOTS, axis=0)
     for k in range(len(job.entries)):
         alone[k * NUM_KNOTS : (k + 1) * NUM_KNOTS, k] = knots[k]
-    rows = np.concatenate([alone, distribution.sample(np.random.default_rng(0), NUM_CHECKS)])
+    drawn = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
+    rows = np.concatenate([alone, drawn, distribution.space.nominal[None]])
     written, derived = _written(job, rows)
+    jumping = _jumping(job, {name: values[: len(alone)] for name, (_, values) in written.items()})
+    if jumping:
+        return _without(job, jumping)
     constants: dict[str, dict[Place, float]] = {}
     edits: list[Edit] = []
     product: dict[str, bool] = {}
@@ -79,13 +88,45 @@ def effects_of(job: Job) -> Effects:
         if fixed:
             constants[field] = fixed
         if found:
-            checks = rows[len(alone) :], values[len(alone) :]
+            checks = drawn, values[len(alone) : -1]
             product[field], note = _composed(field, base, found, checks, distribution.space.targets)
             notes += note
             edits += found
     order = {entry.target: k for k, entry in enumerate(job.entries)}
     edits.sort(key=lambda edit: order[edit.target])
-    return Effects(constants, tuple(edits), product, derived, tuple(notes))
+    touched = {entry.target: _touched(k, written) for k, entry in enumerate(job.entries)}
+    notes += [left_out(target, IDLE) for target, fields in touched.items() if not fields]
+    return Effects(constants, tuple(edits), touched, product, derived, tuple(notes))
+
+
+def _touched(number: int, written: dict[str, tuple[Array, Array]]) -> frozenset[str]:
+    """Returns the fields that a parameter moves from where they are with all at their nominal values."""
+    rows = slice(number * NUM_KNOTS, (number + 1) * NUM_KNOTS)
+    moved = {name: np.abs(values[rows] - values[-1]).max(initial=0.0) for name, (_, values) in written.items()}
+    return frozenset(name for name, change in moved.items() if change > _noise(written[name][1]))
+
+
+def _jumping(job: Job, written: dict[str, Array]) -> list[str]:
+    """Returns parameters whose effect is not straight between knots: the values tried between them tell."""
+    found: list[str] = []
+    for values in written.values():
+        tables = values.reshape(len(job.entries), NUM_KNOTS, *values.shape[1:])
+        change = np.abs(tables - tables[:, :1]).max(axis=1)
+        off = np.abs(tables[:, 1::2] - (tables[:, :-1:2] + tables[:, 2::2]) / 2).max(axis=1)
+        bad = (off > OFF * np.maximum(change, 1e3 * _noise(tables))).reshape(len(tables), -1).any(axis=1)
+        found += [entry.target for entry, jumps in zip(job.entries, bad, strict=True) if jumps]
+    return found
+
+
+def _without(job: Job, targets: list[str]) -> Effects:
+    """Returns the effects of the other ranges, with a note on each that is left out."""
+    entries = tuple(entry for entry in job.entries if entry.target not in targets)
+    pairs = tuple(pair for pair in job.correlations if not {pair.first, pair.second} & set(targets))
+    notes = tuple(left_out(target, "its effect on the model jumps") for target in dict.fromkeys(targets))
+    if not entries:
+        return Effects({}, (), {}, {}, False, notes)
+    found = effects_of(replace(job, entries=entries, correlations=pairs))
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def short(values: Array) -> list[float]:
@@ -114,14 +155,21 @@ def _written(job: Job, rows: Array) -> tuple[dict[str, tuple[Array, Array]], boo
 
 def _constants(nominal: Array, tables: Array) -> dict[Place, float]:
     """Returns what some parameter sets to one value, other than the model's, wherever it is itself."""
-    ends = tables[:, 0], tables[:, -1]
-    still = (tables == ends[0][:, None]).all(axis=1) & (ends[0] != nominal)
-    return {tuple(int(k) for k in place[1:]): float(ends[0][tuple(place)]) for place in np.argwhere(still)}
+    ends = tables[:, 0]
+    noise = _noise(tables)
+    still = (np.abs(tables - ends[:, None]) <= noise).all(axis=1) & (np.abs(ends - nominal) > noise)
+    return {tuple(int(k) for k in place[1:]): float(ends[tuple(place)]) for place in np.argwhere(still)}
+
+
+def _noise(values: Array) -> float:
+    """Returns the difference up to which numbers of a field count as equal: rounding."""
+    return ROUNDING * float(np.abs(values).max(initial=0.0)) + 1e-300
 
 
 def _edit(job: Job, number: int, field: str, table: Array, knots: Array) -> Edit | None:
     """Returns what a parameter does to a field; None where it does nothing."""
-    places = [tuple(int(k) for k in place) for place in np.argwhere((table != table[0]).any(axis=0))]
+    moves = (np.abs(table - table[0]) > _noise(table)).any(axis=0)
+    places = [tuple(int(k) for k in place) for place in np.argwhere(moves)]
     if not places:
         return None
     values = np.stack([table[(slice(None), *place)] for place in places], axis=1).astype(np.float64)
@@ -139,7 +187,7 @@ def _composed(
     """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
     worst: dict[bool, float] = {}
     rows, true = checks
-    span = np.maximum(np.abs(true - base).max(axis=0), 1e-300)
+    span = np.maximum(np.abs(true - base).max(axis=0), 1e3 * _noise(true))
     for product in (True, False):
         made = np.repeat(base[None], len(rows), axis=0)
         for edit in edits:
@@ -155,5 +203,5 @@ def _composed(
     if worst[product] <= OFF:
         return product, []
     names = ", ".join(edit.target for edit in edits)
-    text = f"changed: drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
-    return product, [f"{names}: {text}"]
+    text = f"drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
+    return product, [changed(names, text)]

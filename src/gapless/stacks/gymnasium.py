@@ -28,7 +28,7 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
     effects = effects_of(job)
     notes = list(effects.notes)
     for entry in job.entries:
-        fields = {edit.field for edit in effects.edits if edit.target == entry.target}
+        fields = effects.touched.get(entry.target, frozenset())
         notes += [left_out(entry.target, WHY[field]) for field in sorted(fields) if field in WHY]
         if entry.kind == "measurement" and fields & set(CARRIED):
             text = "acts where the wrapper is told which element of the observation it is: observation={...}"

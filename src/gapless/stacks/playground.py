@@ -65,7 +65,7 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
     if often:
         notes.append(changed("all", "drawn once per world, when training starts: Playground has no other level"))
     for entry in job.entries:
-        fields = {edit.field for edit in effects.edits if edit.target == entry.target}
+        fields = effects.touched.get(entry.target, frozenset())
         if "dof_frictionloss" in fields and entry.nominal == 0:
             notes.append(changed(entry.target, FRICTIONLESS))
         if any(field.startswith("signal.") for field in fields):

@@ -54,9 +54,10 @@ class RandomizedModel(gymnasium.Wrapper):
             (target, field, self._place(field, kind, key, rest), knots, values)
             for target, field, kind, key, rest, knots, values in EDITS
         ]
-        names = {field for field, _, _ in self._constants} | {field for _, field, _, _, _ in self._edits}
-        self._nominal = {name: self._field(name).copy() for name in sorted(names) if not name.startswith("signal.")}
-        self._late = any(edit[1] in ("signal.delay_s", "signal.target_offset") for edit in self._edits)
+        acting = [field for field, _, _ in self._constants] + [field for _, field, _, _, _ in self._edits]
+        self._late = any(field in ("signal.delay_s", "signal.target_offset") for field in acting)
+        names = sorted(name for name in set(acting) if not name.startswith("signal."))
+        self._nominal = {name: self._field(name).copy() for name in names}
         if self._late and (env.action_space.shape or (0,))[0] != self.model.nu:
             raise ValueError(f"the action must be the controls of all {self.model.nu} actuators: delays act on it")
         self._actions: list[np.ndarray] = []
