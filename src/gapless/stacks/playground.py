@@ -99,7 +99,7 @@ def _constants(effects: Effects, job: Job) -> list[str]:
                 said = f"put(model.{field}, {place}, {_number(value)})"
                 lines.append(f"    model = model.tree_replace({{{field!r}: {said}}})  # {_named(field, place, job)}")
     names = dict.fromkeys(edit.field for edit in effects.edits if not edit.field.startswith("signal."))
-    lines += ["    base = {", *(f"        {name!r}: model.{name}," for name in names), "    }"]
+    lines += ["    base = {", *(f"        {name!r}: jp.asarray(model.{name})," for name in names), "    }"]
     return lines
 
 
