@@ -82,8 +82,12 @@ def _gravity(reading: Reading, term: Written) -> None:
     if (others != (1.0 if operation == "scale" else 0.0)).any() and not (operation == "scale" and not others.any()):
         reading.note(term, "changed: gravity across its own direction is left out")
     sign = -1.0 if down[axis] < 0 and operation != "scale" else 1.0
-    ends = sorted(float(sign * number) for number in rows[:, axis])
-    reading.add(term, "world/gravity", Draw((ends[0], ends[1]), operation, distribution_of(term)))
+    first, second = (float(number) for number in rows[:, axis])
+    if distribution_of(term) == "gaussian":  # mean and standard deviation
+        ends = (sign * first, second)
+    else:
+        ends = (sign * first, sign * second) if sign > 0 else (sign * second, sign * first)
+    reading.add(term, "world/gravity", Draw(ends, operation, distribution_of(term)))
 
 
 TERMS: dict[str, Callable[[Reading, Written], None]] = {

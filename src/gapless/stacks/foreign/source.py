@@ -81,10 +81,11 @@ class _Reader(ast.NodeVisitor):
         name = target.id if isinstance(target, ast.Name) else self._event_name(target)
         if _is_term(value) and name:
             self._keep(name, value)
+        elif isinstance(value, ast.Dict) and self._dictionary(value):
+            return
         elif isinstance(target, ast.Name):
-            if not (isinstance(value, ast.Dict) and self._dictionary(value)):
-                self.constants[target.id] = self.value(value)
-                self.generic_visit(value)
+            self.constants[target.id] = self.value(value)
+            self.generic_visit(value)
         elif name and isinstance(value, ast.Constant) and value.value is None:
             if self.terms.pop(name, None) is None:
                 self.notes.append(f"{name}: taken out here, but it is not in this file")
