@@ -446,6 +446,8 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ('"ranges": (0.5, 0.6), "distribution": cauchy(1)', "nothing here is like a cauchy"),
         ('"ranges": (0.5, float("inf"))', "no pair of numbers"),
         ('"ranges": (0.5, 0.6), "asset_cfg": SceneEntityCfg("cat")', "the model has no 'cat'"),
+        ('"ranges": (0.5, 0.6), "asset_cfg": SceneEntityCfg("cat", joint_names=".*")', "the model has no 'cat'"),
+        ('"ranges": (0.5, 0.6), "asset_cfg": SceneEntityCfg("robot", joint_names=pick())', "names were not read"),
         ('"ranges": (0.5, 0.6), "asset_cfg": CFG', "asset_cfg was not read"),
         (
             '"ranges": (0.5, 0.6), "operation": "scale", "asset_cfg": SceneEntityCfg("robot", joint_names="elbow")',

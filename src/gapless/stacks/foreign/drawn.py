@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gapless.core.distribution import Level, Part, Range
 from gapless.core.errors import InputError
-from gapless.stacks.foreign.term import Called, Unread, Written
+from gapless.stacks.foreign.term import Called, Unread, Written, said_as
 
 FAR = 4.0  # standard deviations at which a bell that nobody cuts is cut here
 POSITIVE = {"mass": 1e-6} | dict.fromkeys(
@@ -50,8 +50,7 @@ def pair_of(said: Any, name: str) -> tuple[float, float] | None:
         return None
     numbers = [x for x in said if isinstance(x, (int, float))] if isinstance(said, (list, tuple)) else []
     if len(numbers) != 2 or len(said) != 2 or not all(map(math.isfinite, numbers)):
-        text = said.text if isinstance(said, Unread) else said
-        raise InputError(f"{name} is no pair of numbers: {text}")
+        raise InputError(f"{name} is no pair of numbers: {said_as(said)}")
     return float(numbers[0]), float(numbers[1])
 
 

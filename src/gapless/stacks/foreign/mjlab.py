@@ -8,7 +8,7 @@ from typing import Any
 from gapless.core.errors import InputError
 from gapless.stacks.foreign.drawn import Draw, distribution_of, draw_of, operation_of, pair_of
 from gapless.stacks.foreign.reading import Reading
-from gapless.stacks.foreign.term import Asset, Called, Unread, Written
+from gapless.stacks.foreign.term import Asset, Called, Unread, Written, said_as
 
 _FIELDS = {  # function -> kind, fields by axis, operation where none is said, axes where none are said
     "joint_damping": ("joint", ("damping",), "abs", (0,)),
@@ -85,7 +85,7 @@ def _inertia(reading: Reading, term: Written) -> None:
         inner, mass = said.arguments[0], float(said.arguments[1])
         inner = inner.text.split(".")[-1] if isinstance(inner, Unread) else inner
     elif said != "uniform":
-        raise InputError(f"nothing here is like a pseudo-inertia that is {said}")
+        raise InputError(f"nothing here is like a pseudo-inertia that is {said_as(said)}")
     ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
     for body in reading.chosen(term, "body").names:
         nominal = float(reading.model.body(body).mass[0])

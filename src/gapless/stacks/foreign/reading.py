@@ -10,7 +10,7 @@ from gapless.project.records import Project
 from gapless.stacks.entries import nominal_of
 from gapless.stacks.foreign.drawn import Draw, level_of, range_of
 from gapless.stacks.foreign.selection import Selection, select
-from gapless.stacks.foreign.term import Asset, Written
+from gapless.stacks.foreign.term import Asset, Written, said_as
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Reading:
         """Returns the elements that a term is about."""
         asset = term.params.get("asset_cfg", default or Asset("robot"))
         if not isinstance(asset, Asset):
-            self.note(term, f"asset_cfg was not read: {asset}")
+            self.note(term, f"asset_cfg was not read: {said_as(asset)}")
             return Selection((), False, ())
         found = select(self.model, kind, asset)
         for text in found.notes:

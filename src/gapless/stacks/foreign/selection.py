@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import mujoco
 
 from gapless.stacks.entries import driven_joint, is_object, is_position_servo
-from gapless.stacks.foreign.term import Asset
+from gapless.stacks.foreign.term import Asset, Unread
 
 ROBOT = "robot"
 
@@ -30,15 +30,18 @@ def select(model: mujoco.MjModel, kind: str, asset: Asset) -> Selection:
     """Returns the elements that an asset's patterns name; all of the asset where it has none for this kind.
 
     A thing carried by a free joint is an asset of its name, everything else is `robot`. An asset of another name is
-    looked for in the whole model, if it says names.
+    looked for in the whole model, if it says some names and not just all.
     """
     every = _elements(model, kind)
     assets = {owner for _, owner in _elements(model, "body")}
     pool = [name for name, owner in every if owner == asset.name or asset.name not in assets]
     patterns = asset.patterns.get(kind)
+    if isinstance(patterns, Unread):
+        return Selection((), False, (f"left out: its names were not read: {patterns.text}",))
+    everything = patterns is None or any(all(_matches(p, name) for name in pool) for p in patterns)
+    if asset.name not in assets and everything:
+        return Selection((), False, (f"the model has no {asset.name!r}: it has {', '.join(sorted(assets))}",))
     if patterns is None:
-        if asset.name not in assets:
-            return Selection((), False, (f"the model has no {asset.name!r}: it has {', '.join(sorted(assets))}",))
         return Selection(tuple(pool), len(pool) == len(every), ())
     found: list[str] = []
     notes: list[str] = []

@@ -190,7 +190,7 @@ class _Reader(ast.NodeVisitor):
             return arguments[0]
         if name in ("radians", "deg2rad") and len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return math.radians(arguments[0])
-        return Called(name, tuple(arguments)) if not words else Unread(ast.unparse(node))
+        return Called(name, tuple(arguments), ast.unparse(node)) if not words else Unread(ast.unparse(node))
 
 
 def _is_term(node: ast.expr) -> bool:

@@ -17,15 +17,16 @@ class Asset:
     """
 
     name: str
-    patterns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    patterns: Mapping[str, "tuple[str, ...] | Unread"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Called:
-    """A call in a configuration that is not followed: the last part of its name, and its arguments."""
+    """A call in a configuration that is not followed: the last part of its name, its arguments, and as it stands."""
 
     name: str
     arguments: tuple[Any, ...]
+    text: str
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,14 @@ class Written:
     interval_s: tuple[float, float] | None = None
 
 
+def said_as(value: Any) -> str:
+    """Returns a value for a message: what is no plain value as it stands in the file."""
+    return value.text if isinstance(value, (Unread, Called)) else str(value)
+
+
 def asset_of(said: Mapping[str, Any]) -> Asset:
     """Returns the selection that a SceneEntityCfg states."""
-    patterns: dict[str, tuple[str, ...]] = {}
+    patterns: dict[str, tuple[str, ...] | Unread] = {}
     for kind in NAMES:
         names = said.get(f"{kind}_names")
         if isinstance(names, str):
@@ -64,7 +70,7 @@ def asset_of(said: Mapping[str, Any]) -> Asset:
         elif isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
             patterns[kind] = tuple(names)
         elif names is not None:
-            patterns[kind] = (f"({names})",)
+            patterns[kind] = Unread(said_as(names))
     return Asset(str(said.get("name", "robot")), patterns)
 
 
