@@ -1,4 +1,4 @@
-"""Ranges as JSON or YAML for programs of one's own."""
+"""Ranges as they are: as the text that `train --ranges` reads, and as JSON or YAML for programs of one's own."""
 
 import json
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from gapless.core.distribution import ranges_to_text
 from gapless.core.results import plain
 from gapless.stacks.entries import Job
 
@@ -15,6 +16,14 @@ ABOUT = (
     "the logarithm of log-normal. per: drawn once per robot, per episode or per control step. nominal: leaves the "
     "model as it was written. * in a target is one shared factor on all."
 )
+
+
+def write_text(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the ranges as text, a line per parameter; nothing is left out."""
+    del folder
+    units = "".join(f"#   {entry.target}: {entry.unit}, {entry.dimension}\n" for entry in job.entries)
+    head = f"# Training ranges of {job.blueprint.project.name}, by gapless. Unit and dimension:\n{units}"
+    return head + ranges_to_text([entry.range for entry in job.entries], job.correlations), ()
 
 
 def write_json(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:

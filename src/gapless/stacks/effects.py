@@ -62,6 +62,8 @@ class Effects:
 
 def effects_of(job: Job) -> Effects:
     """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
+    if not job.entries:
+        return Effects({}, (), {}, {}, False, ())
     distribution = job.distribution
     low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
     knots = np.linspace(low, high, NUM_KNOTS, axis=1)
@@ -120,12 +122,8 @@ def _jumping(job: Job, written: dict[str, Array]) -> list[str]:
 
 def _without(job: Job, targets: list[str]) -> Effects:
     """Returns the effects of the other ranges, with a note on each that is left out."""
-    entries = tuple(entry for entry in job.entries if entry.target not in targets)
-    pairs = tuple(pair for pair in job.correlations if not {pair.first, pair.second} & set(targets))
     notes = tuple(left_out(target, "its effect on the model jumps") for target in dict.fromkeys(targets))
-    if not entries:
-        return Effects({}, (), {}, {}, False, notes)
-    found = effects_of(replace(job, entries=entries, correlations=pairs))
+    found = effects_of(job.without(targets))
     return replace(found, notes=(*notes, *found.notes))
 
 

@@ -1,6 +1,7 @@
 """Training ranges together with what they set: what every exporter works from."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -68,6 +69,12 @@ class Job:
     def of(self, kind: str, *fields: str) -> list[Entry]:
         """Returns the ranges of some fields of a kind of element."""
         return [entry for entry in self.entries if entry.kind == kind and entry.field in fields]
+
+    def without(self, targets: Collection[str]) -> "Job":
+        """Returns the job without some ranges and their correlations."""
+        entries = tuple(entry for entry in self.entries if entry.target not in targets)
+        pairs = tuple(p for p in self.correlations if p.first not in targets and p.second not in targets)
+        return replace(self, entries=entries, correlations=pairs)
 
     @property
     def distribution(self) -> Distribution:

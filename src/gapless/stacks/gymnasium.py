@@ -18,7 +18,7 @@ WHY = {
     "signal.backlash": "play in a joint is not part of the model, and no wrapper of actions has it",
     "signal.reading_delay_s": "observations are not kept",
 }
-SIMPLE = 'MuJoCo takes this body for a simple one, whose centre cannot move: write simple="false" in its model'
+SIMPLE = 'MuJoCo takes its body for a simple one, whose centre cannot move: write simple="false" on it in the model'
 _OBJECTS = {"dof": "joint", "jnt": "joint", "qpos": "joint"}
 
 
@@ -26,20 +26,30 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
     """Returns the source of the wrapper with these ranges in it."""
     del folder
     effects = effects_of(job)
-    notes = list(effects.notes)
+    stuck = _stuck(job, effects)
+    if stuck:
+        job = job.without(stuck)
+        effects = effects_of(job)
+    notes = [*effects.notes, *(left_out(target, SIMPLE) for target in stuck)]
     for entry in job.entries:
         fields = effects.touched.get(entry.target, frozenset())
         notes += [left_out(entry.target, WHY[field]) for field in sorted(fields) if field in WHY]
         if entry.kind == "measurement" and fields & set(CARRIED):
             text = "acts where the wrapper is told which element of the observation it is: observation={...}"
             notes.append(changed(entry.target, text))
-    simple = load_model(job.blueprint.project.model_path).body_simple
-    moved = {edit.target: edit.places[0][0] for edit in effects.edits if edit.field == "body_ipos"}
-    notes += [changed(target, SIMPLE) for target, body in moved.items() if simple[body]]
     source = Path(__file__).with_name("wrapper.py").read_text(encoding="utf-8")
     block = re.compile(r"# ranges: begin.*?# ranges: end\n", re.DOTALL)
     data = as_comment(job, notes) + _data(job, effects)
     return block.sub(lambda _: data, source, count=1), tuple(notes)
+
+
+def _stuck(job: Job, effects: Effects) -> list[str]:
+    """Returns parameters that move a centre which cannot move in the model as its file has it."""
+    simple = load_model(job.blueprint.project.model_path).body_simple
+    named = [entry for entry in job.entries if entry.kind == "body" and entry.name != "*"]
+    bodies = {entry.target: job.model.body(entry.name).id for entry in named}
+    moving = [t for t, fields in effects.touched.items() if fields & {"body_ipos", "body_iquat"} and t in bodies]
+    return [target for target in moving if simple[bodies[target]]]
 
 
 def _data(job: Job, effects: Effects) -> str:

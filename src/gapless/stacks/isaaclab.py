@@ -208,7 +208,8 @@ def _material(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     for name, one in both.items():
         flat, said = only_uniform(one, "Isaac Lab")
         ends[name], notes = pair(flat.low, flat.high), notes + said
-        text = f"one of {BUCKETS} values drawn at the start for each shape of the body; PhysX averages both surfaces"
+        smaller = "; dynamic friction is the smaller of two draws" if name == "friction" else ""
+        text = f"one of {BUCKETS} drawn at the start for each shape of the body{smaller}; PhysX averages both surfaces"
         notes.append(changed(one.target, text))
     params = {"asset_cfg": _asset(entity_of(job, body), "body", [model.body(body).name])}
     params |= {"static_friction_range": ends["friction"], "dynamic_friction_range": ends["friction"]}

@@ -214,7 +214,8 @@ def _gains(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     if entry.name == "*" and len(both) < len(job.of("actuator", "kp", "kd")):
         return [], [left_out(e.target, "the terms of single actuators would undo it") for e in both.values()]
     actuators = [a for a in range(model.nu) if entry.name in ("*", model.actuator(a).name)]
-    nominal = dict(zip(("kp", "kd"), (-model.actuator_biasprm[actuators[0], 1:3]).tolist(), strict=True))
+    kp, kd = (-model.actuator_biasprm[actuators[0], 1:3]).tolist()
+    nominal: dict[str, float] = {"kp": kp, "kd": kd}
     if not all(is_position_servo(model, a) for a in actuators) or any(nominal[name] <= 0 for name in both):
         return [], [left_out(e.target, "pd_gains scales what position actuators have") for e in both.values()]
     notes = [changed(e.target, APART if entry.name == "*" else WHOLE) for e in both.values()]

@@ -12,7 +12,6 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.stacks import document, gymnasium, isaaclab, mjcf, mjlab, playground
-from gapless.stacks import text as plain_text
 from gapless.stacks.entries import Job, job_of
 
 
@@ -30,7 +29,7 @@ class Exporter(Protocol):
 
 
 FORMATS: Mapping[str, Exporter] = {
-    "text": plain_text.write,
+    "text": document.write_text,
     "json": document.write_json,
     "yaml": document.write_yaml,
     "mjcf": mjcf.write,

@@ -49,7 +49,9 @@ class RandomizedModel(gymnasium.Wrapper):
         unknown = sorted(set(self.observation) - set(READINGS))
         if unknown:
             raise ValueError(f"no reading {unknown[0]!r}; there are: {', '.join(READINGS) or 'none'}")
-        self._constants = [(where[0], self._place(*where), value) for *where, value in CONSTANTS]
+        self._constants = [
+            (field, self._place(field, kind, key, rest), value) for field, kind, key, rest, value in CONSTANTS
+        ]
         self._edits = [
             (target, field, self._place(field, kind, key, rest), knots, values)
             for target, field, kind, key, rest, knots, values in EDITS

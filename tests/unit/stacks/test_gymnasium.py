@@ -130,6 +130,22 @@ def test_an_episode_moves_as_in_gapless(tmp_path: Path) -> None:
     assert moved > 0.05
 
 
+def test_a_centre_that_cannot_move_is_told(tmp_path: Path) -> None:
+    # A free body whose frame is its inertial frame is "simple" to MuJoCo, which refuses to move its centre.
+    text = "body/box/com/x uniform 0.004 .. 0.01\n"
+    env, _, notes = wrapped(tmp_path, text)
+    env.reset()
+    assert [note.split(" MuJoCo")[0] for note in notes] == ["body/box/com/x: left out:"]
+    worked = job(tmp_path, text)
+    model = (tmp_path / "robot.xml").read_text().replace('<body name="box"', '<body name="box" simple="false"')
+    (tmp_path / "robot.xml").write_text(model)
+    source, notes = exporter.write(worked, tmp_path)
+    assert notes == ()
+    env = loaded(source, tmp_path).RandomizedModel(ArmEnv(tmp_path / "robot.xml"))
+    _, info = env.reset()
+    assert env.unwrapped.model.body("box").ipos[0] == info["parameters"]["body/box/com/x"] >= 0.004
+
+
 def test_a_delay_brings_actions_later_and_mixes_within_a_step(tmp_path: Path) -> None:
     env, _, _ = wrapped(tmp_path, "actuator/shoulder/delay fixed 0.03\n")  # one and a half steps of 0.02 s
     env.reset()
@@ -166,7 +182,8 @@ def test_it_draws_just_as_gapless_does(tmp_path: Path) -> None:
     module = loaded(exporter.write(worked, tmp_path)[0], tmp_path)
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     for _ in range(50):
-        for item, entry in zip(module.RANGES, worked.entries, strict=True):
+        carried = {entry.target: entry for entry in worked.entries}
+        for item, entry in ((item, carried[item["target"]]) for item in module.RANGES):
             assert module.draw(theirs, item) == entry.range.draw(ours, 1)[0]
 
 
@@ -195,6 +212,8 @@ def test_every_range_acts_or_has_a_note(tmp_path: Path) -> None:
     assert told - acting == {
         "joint/shoulder/damping",
         "actuator/elbow/lag",
+        "body/box/com/x",
+        "body/box/com/z",
         "body/box/spread/x",
         "joint/elbow/backlash",
         "measurement/box_x/delay",
