@@ -7,7 +7,7 @@ import numpy as np
 from gapless.core.distribution import Range
 from gapless.stacks.entries import Entry, Job, driven_joint, is_position_servo
 from gapless.stacks.notes import as_comment, changed, left_out, uncorrelated
-from gapless.stacks.terms import Term, entity_of, mode_of, names_text, only_uniform, pair, term_name
+from gapless.stacks.terms import Term, drawn_alike, entity_of, mode_of, names_text, only_uniform, pair, term_name
 
 FAR = 4.0  # standard deviations that a bell which is not cut is taken to reach
 BUCKETS = 250
@@ -211,6 +211,7 @@ def _material(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
         smaller = "; dynamic friction is the smaller of two draws" if name == "friction" else ""
         text = f"one of {BUCKETS} drawn at the start for each shape of the body{smaller}; PhysX averages both surfaces"
         notes.append(changed(one.target, text))
+    notes += drawn_alike(entry, list(both.values()))
     params = {"asset_cfg": _asset(entity_of(job, body), "body", [model.body(body).name])}
     params |= {"static_friction_range": ends["friction"], "dynamic_friction_range": ends["friction"]}
     params |= {"restitution_range": ends.get("restitution", "(0.0, 0.0)"), "num_buckets": str(BUCKETS)}

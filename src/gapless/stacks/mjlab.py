@@ -10,7 +10,7 @@ import numpy as np
 from gapless.core.distribution import Range
 from gapless.stacks.entries import Entry, Job, is_position_servo
 from gapless.stacks.notes import as_comment, changed, left_out, uncorrelated
-from gapless.stacks.terms import Term, entity_of, mode_of, names_text, only_uniform, pair, term_name
+from gapless.stacks.terms import Term, drawn_alike, entity_of, mode_of, names_text, only_uniform, pair, term_name
 
 JOINT_TERMS = {
     "damping": "joint_damping",
@@ -75,6 +75,16 @@ def of_mass(distribution, mass):
         return torch.where(low == high, low.expand(shape), 0.5 * torch.log(drawn / mass))
 
     return dr.Distribution(f"{distribution.name} mass", sample)
+
+
+def apart(*choices):
+    """A distribution for each range, for terms that draw two things: (range, distribution) each."""
+
+    def sample(low, high, shape, device):
+        off = [abs(float(low) - ends[0]) + abs(float(high) - ends[1]) for ends, _ in choices]
+        return choices[off.index(min(off))][1].sample(low, high, shape, device)
+
+    return dr.Distribution("apart", sample)
 
 
 ROBOT = "robot"  # name of the entity in your scene
@@ -151,6 +161,11 @@ def drawn_as(item: Range, factor: float = 1.0) -> str:
     return f"mixture({parts})"
 
 
+def _made(said: str) -> str:
+    """Returns a distribution as an object: mjlab's own where `drawn_as` gives its name."""
+    return {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}.get(said, said)
+
+
 def _entities(job: Job, bodies: Sequence[int], names: Sequence[str]) -> dict[str, list[str]]:
     """Returns entity -> the names that belong to it; elements without a name are passed over."""
     found: dict[str, list[str]] = {}
@@ -219,17 +234,15 @@ def _gains(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     if not all(is_position_servo(model, a) for a in actuators) or any(nominal[name] <= 0 for name in both):
         return [], [left_out(e.target, "pd_gains scales what position actuators have") for e in both.values()]
     notes = [changed(e.target, APART if entry.name == "*" else WHOLE) for e in both.values()]
-    kinds = {drawn_as(e.range) for e in both.values()}
-    ranges = {name: e.range for name, e in both.items()}
-    if len(kinds) > 1:
-        for name, e in both.items():
-            ranges[name], said = only_uniform(e, "mjlab")
-            notes += said
+    notes += drawn_alike(entry, list(both.values()))
     factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
-    ends = {name: pair(item.low, item.high, factor[name]) for name, item in ranges.items()}
-    first = ranges[entry.field]
+    ends = {name: pair(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
+    drawn = {name: drawn_as(e.range, factor[name]) for name, e in both.items()}
+    each = ", ".join(f"({ends[name]}, {_made(said)})" for name, said in drawn.items())
+    first = entry.range
     params = {"asset_cfg": _asset("robot", "actuator", [model.actuator(a).name for a in actuators])}
-    params |= {"operation": '"scale"', "distribution": drawn_as(first, factor[entry.field])}
+    params |= {"operation": '"scale"'}
+    params |= {"distribution": f"apart({each})" if len(set(drawn.values())) > 1 else drawn[entry.field]}
     params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
     said = ", ".join(e.target for e in both.values()) + ": factors"
     return [Term(term_name(entry.target), "pd_gains", mode_of(first.per, "step"), params, said)], notes
@@ -267,9 +280,11 @@ def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
         elif item.low <= 0:
             return [], [left_out(entry.target, "a mass must be above 0")]
         else:
-            dist = {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}.get(drawn_as(item), drawn_as(item))
             ends = [0.5 * float(np.log(end / mass)) for end in (item.low, item.high)]
-            params |= {"distribution": f"of_mass({dist}, {mass!r})", "alpha_range": f"({ends[0]!r}, {ends[1]!r})"}
+            params |= {
+                "distribution": f"of_mass({_made(drawn_as(item))}, {mass!r})",
+                "alpha_range": f"({ends[0]!r}, {ends[1]!r})",
+            }
         name = term_name(entry.target) + ("" if entry.name != "*" else f"_{term_name(entity)}")
         func = "body_mass" if entry.field == "payload" else "pseudo_inertia"
         terms.append(Term(name, func, mode_of(item.per, "step"), params, f"{entry.target} [{entry.unit}]"))

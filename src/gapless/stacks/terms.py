@@ -67,6 +67,12 @@ def only_uniform(entry: Entry, stack: str) -> tuple[Range, list[str]]:
     ]
 
 
+def drawn_alike(first: Entry, others: list[Entry]) -> list[str]:
+    """Returns notes on ranges that one term draws together with the first, though less or more often than it."""
+    odd = [other for other in others if other.range.per != first.range.per]
+    return [changed(other.target, f"drawn per {first.range.per}, in one term with {first.target}") for other in odd]
+
+
 def mode_of(per: Level, step: str) -> str:
     """Returns the mode of a term that draws this often."""
     return {"robot": "startup", "episode": "reset", "step": step}[per]

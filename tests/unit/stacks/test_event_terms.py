@@ -102,6 +102,17 @@ def test_mjlab_has_one_term_for_both_gains(tmp_path: Path) -> None:
     assert (plain(found[1], "kp_range"), plain(found[1], "kd_range")) == ((1.0, 1.0), (0.5, 1.5))
 
 
+def test_one_term_draws_both_as_often_as_the_first(tmp_path: Path) -> None:
+    text = "actuator/shoulder/kp uniform 30 .. 90\nactuator/shoulder/kd uniform 2 .. 6 per robot\n"
+    found, notes, _ = terms(tmp_path, "mjlab", text)
+    assert [term["mode"] for term in found] == ["reset"]
+    assert "actuator/shoulder/kd: changed: drawn per episode, in one term with actuator/shoulder/kp" in notes
+    text = "geom/box/friction uniform 0.3 .. 0.7 per robot\ngeom/box/restitution uniform 0 .. 0.5\n"
+    found, notes, _ = terms(tmp_path, "isaaclab", text)
+    assert [term["mode"] for term in found] == ["startup"]
+    assert "geom/box/restitution: changed: drawn per robot, in one term with geom/box/friction" in notes
+
+
 def test_mjlab_writes_masses_before_centres(tmp_path: Path) -> None:
     # pseudo_inertia puts the centre back; drawn more often than the centre it would undo it
     text = "body/box/com/x uniform -0.01 .. 0.01 per robot\nbody/box/mass uniform 0.3 .. 0.8\n"

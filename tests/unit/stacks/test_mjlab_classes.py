@@ -27,7 +27,7 @@ joint/shoulder/frictionloss  normal 0.1 +- 0.03 within 0.04 .. 0.16
 joint/elbow/stiffness        log-uniform 0.4 .. 0.8 per step
 joint/elbow/offset           uniform -0.02 .. 0.02
 actuator/shoulder/kp         uniform 50 .. 70
-actuator/shoulder/kd         uniform 3 .. 5
+actuator/shoulder/kd         normal 4 +- 0.5 within 3 .. 5
 actuator/elbow/limit         beta 12 +- 1 within 10 .. 15
 body/fore/mass               log-normal 0.6 +- 20 % within 0.3 .. 1.2
 body/box/mass                uniform 0.3 .. 0.8

@@ -95,10 +95,20 @@ def _inertia(reading: Reading, term: Written) -> None:
 def _gains(reading: Reading, term: Written) -> None:
     for field in ("kp", "kd"):
         draw = draw_of(term, f"{field}_range", "scale")
+        if draw is not None and isinstance(draw.distribution, Called) and draw.distribution.name == "apart":
+            draw = replace(draw, distribution=_of_range(draw.distribution, draw.ends))
         if draw is not None and draw == replace(draw, ends=(1.0, 1.0), operation="scale"):
             continue
         for actuator in reading.chosen(term, "actuator").names:
             reading.add(term, f"actuator/{actuator}/{field}", draw)
+
+
+def _of_range(said: Called, ends: tuple[float, float]) -> Any:
+    """Returns the distribution that `apart` has for a range."""
+    for own, distribution in said.arguments:
+        if tuple(own) == ends:
+            return distribution.text.split(".")[-1] if isinstance(distribution, Unread) else distribution
+    return "uniform"  # a gain that is left as it is
 
 
 def _limits(reading: Reading, term: Written) -> None:
