@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import mujoco
 import numpy as np
@@ -10,11 +11,14 @@ from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Distribution, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.project.model import load_model
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.targets import driven_joint, is_object, is_position_servo, resolve
 
-__all__ = ["Entry", "Job", "driven_joint", "is_object", "is_position_servo", "job_of", "nominal_of"]
+__all__ = ["Entry", "Job", "driven_joint", "is_position_servo", "job_of", "nominal_of", "owner_of"]
+
+ROBOT = "robot"
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ class Job:
         """The compiled model."""
         return self.blueprint.model
 
+    @cached_property
+    def as_filed(self) -> mujoco.MjModel:
+        """The model as its file has it: geoms without a name have none, simple bodies are simple."""
+        return load_model(self.blueprint.project.model_path)
+
     def of(self, kind: str, *fields: str) -> list[Entry]:
         """Returns the ranges of some fields of a kind of element."""
         return [entry for entry in self.entries if entry.kind == kind and entry.field in fields]
@@ -102,6 +111,15 @@ def job_of(blueprint: Blueprint, ranges: tuple[Range, ...], correlations: tuple[
         name, _, field = ("", "", rest) if kind == "world" else rest.partition("/")
         entries.append(Entry(item, target.unit, target.dimension, target.nominal, kind, name, field))
     return Job(blueprint, tuple(entries), correlations, source)
+
+
+def owner_of(model: mujoco.MjModel, body: int) -> str:
+    """Returns what a body belongs to: a thing of its own, carried by a free joint and not driven, or `robot`."""
+    root = int(model.body_rootid[body])
+    joints = [driven_joint(model, actuator) for actuator in range(model.nu)]
+    driven = {int(model.body_rootid[model.jnt_bodyid[joint]]) for joint in joints if joint is not None}
+    own = root and is_object(model, root) and root not in driven
+    return model.body(root).name or "object" if own else ROBOT
 
 
 def nominal_of(path: str, project: Project, model: mujoco.MjModel) -> float:

@@ -7,7 +7,6 @@ from typing import Any
 import mujoco
 
 from gapless.core.results import plain
-from gapless.project.model import load_model
 from gapless.stacks.effects import Effects, effects_of, short
 from gapless.stacks.entries import Job
 from gapless.stacks.notes import as_comment, changed, left_out
@@ -45,7 +44,7 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
 
 def _stuck(job: Job, effects: Effects) -> list[str]:
     """Returns parameters that move a centre which cannot move in the model as its file has it."""
-    simple = load_model(job.blueprint.project.model_path).body_simple
+    simple = job.as_filed.body_simple
     named = [entry for entry in job.entries if entry.kind == "body" and entry.name != "*"]
     bodies = {entry.target: job.model.body(entry.name).id for entry in named}
     moving = [t for t, fields in effects.touched.items() if fields & {"body_ipos", "body_iquat"} and t in bodies]
@@ -54,7 +53,7 @@ def _stuck(job: Job, effects: Effects) -> list[str]:
 
 def _data(job: Job, effects: Effects) -> str:
     """Returns the tables that the wrapper reads, as Python."""
-    named = load_model(job.blueprint.project.model_path)
+    named = job.as_filed
     readings = job.blueprint.project.measurement_names
     lines = ["RANGES = ["]
     for entry in job.entries:

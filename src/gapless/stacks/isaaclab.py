@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from gapless.core.distribution import Range
-from gapless.stacks.entries import Entry, Job, driven_joint, is_position_servo
+from gapless.stacks.entries import Entry, Job, driven_joint, is_position_servo, owner_of
 from gapless.stacks.notes import as_comment, changed, left_out, uncorrelated
-from gapless.stacks.terms import Term, drawn_alike, entity_of, mode_of, names_text, only_uniform, pair, term_name
+from gapless.stacks.terms import Term, drawn_alike, mode_of, names_text, only_uniform, pair, term_name
 
 FAR = 4.0  # standard deviations that a bell which is not cut is taken to reach
 BUCKETS = 250
@@ -39,7 +39,7 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
         terms += made
         notes += said
     notes += uncorrelated(job)
-    named = {entity_of(job, k) for k in range(1, job.model.nbody)} - {"robot"}
+    named = {owner_of(job.model, k) for k in range(1, job.model.nbody)} - {"robot"}
     head = as_comment(job, notes) + HEAD + "".join(f"{n.upper()} = {n!r}\n" for n in sorted(map(term_name, named)))
     body = "\n".join(_text(term, job) for term in terms) or "    pass\n"
     about = '    """Training ranges that gapless found."""'
@@ -123,7 +123,7 @@ def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     numbers, distribution, notes = _drawn(entry, operation=operation)
     groups: dict[str, list[str]] = {}
     for body in bodies:
-        groups.setdefault(entity_of(job, body), []).append(model.body(body).name)
+        groups.setdefault(owner_of(job.model, body), []).append(model.body(body).name)
     terms = []
     for entity, names in groups.items():
         params = {"asset_cfg": _asset(entity, "body", names), "mass_distribution_params": numbers}
@@ -150,7 +150,7 @@ def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
         if flat.per != "robot":
             notes.append(changed(one.target, "drawn per robot: called again, the term adds to what it added before"))
         said.append(f'"{axis}": {pair(flat.low, flat.high, shift=-one.nominal)}')
-    entity = entity_of(job, job.model.body(entry.name).id)
+    entity = owner_of(job.model, job.model.body(entry.name).id)
     params = {"asset_cfg": _asset(entity, "body", [entry.name]), "com_range": "{" + ", ".join(said) + "}"}
     term = _made(entry, "randomize_rigid_body_com", params, "startup")
     comment = f"body/{entry.name}/com [m], added to the centre"
@@ -161,7 +161,7 @@ def _joint(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
     if entry.name == "*":
         return [], [left_out(entry.target, "each joint would draw a factor of its own; name the joints")]
-    entity = entity_of(job, int(model.jnt_bodyid[model.joint(entry.name).id]))
+    entity = owner_of(job.model, int(model.jnt_bodyid[model.joint(entry.name).id]))
     params = {"asset_cfg": _asset(entity, "joint", [entry.name])}
     if entry.field == "armature":
         numbers, distribution, notes = _drawn(entry)
@@ -212,7 +212,7 @@ def _material(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
         text = f"one of {BUCKETS} drawn at the start for each shape of the body{smaller}; PhysX averages both surfaces"
         notes.append(changed(one.target, text))
     notes += drawn_alike(entry, list(both.values()))
-    params = {"asset_cfg": _asset(entity_of(job, body), "body", [model.body(body).name])}
+    params = {"asset_cfg": _asset(owner_of(job.model, body), "body", [model.body(body).name])}
     params |= {"static_friction_range": ends["friction"], "dynamic_friction_range": ends["friction"]}
     params |= {"restitution_range": ends.get("restitution", "(0.0, 0.0)"), "num_buckets": str(BUCKETS)}
     params |= {"make_consistent": "True"}

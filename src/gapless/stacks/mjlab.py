@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 
 from gapless.core.distribution import Range
-from gapless.stacks.entries import Entry, Job, is_position_servo
+from gapless.stacks.entries import Entry, Job, is_position_servo, owner_of
 from gapless.stacks.notes import as_comment, changed, left_out, uncorrelated
-from gapless.stacks.terms import Term, drawn_alike, entity_of, mode_of, names_text, only_uniform, pair, term_name
+from gapless.stacks.terms import Term, drawn_alike, mode_of, names_text, only_uniform, pair, term_name
 
 JOINT_TERMS = {
     "damping": "joint_damping",
@@ -102,7 +102,7 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
         terms += made
         notes += said
     notes += uncorrelated(job)
-    named = {entity_of(job, k) for k in range(1, job.model.nbody)} - {"robot"}
+    named = {owner_of(job.model, k) for k in range(1, job.model.nbody)} - {"robot"}
     head = as_comment(job, notes) + HEAD + "".join(f"{n.upper()} = {n!r}\n" for n in sorted(map(term_name, named)))
     body = "".join(_text(term) for term in terms)
     return f"{head}\nEVENTS = {{\n{body}}}\n", tuple(notes)
@@ -171,7 +171,7 @@ def _entities(job: Job, bodies: Sequence[int], names: Sequence[str]) -> dict[str
     found: dict[str, list[str]] = {}
     for body, name in zip(bodies, names, strict=True):
         if name:
-            found.setdefault(entity_of(job, body), []).append(name)
+            found.setdefault(owner_of(job.model, body), []).append(name)
     return found
 
 
@@ -214,7 +214,7 @@ def _offset(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     if entry.name == "*":
         return [], [left_out(entry.target, "encoder_bias draws for each joint on its own")]
     item, notes = only_uniform(entry, "mjlab")
-    entity = entity_of(job, int(job.model.jnt_bodyid[job.model.joint(entry.name).id]))
+    entity = owner_of(job.model, int(job.model.jnt_bodyid[job.model.joint(entry.name).id]))
     params = {"asset_cfg": _asset(entity, "joint", [entry.name]), "bias_range": pair(item.low, item.high)}
     said = f"{entry.target} [{entry.unit}]"
     return [Term(term_name(entry.target), "encoder_bias", mode_of(item.per, "step"), params, said)], notes
@@ -305,7 +305,7 @@ def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 def _geom(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
     geoms = [g for g in range(model.ngeom) if entry.name in ("*", model.geom(g).name)]
-    bodies, names = [int(model.geom_bodyid[g]) for g in geoms], [model.geom(g).name for g in geoms]
+    bodies, names = [int(model.geom_bodyid[g]) for g in geoms], [job.as_filed.geom(g).name for g in geoms]
     if entry.field == "friction":
         made, notes = _field(entry, job, "geom_friction", "geom", bodies, names)
         others = [g for g in range(model.ngeom) if g not in geoms]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from gapless.core.distribution import Level, Range
-from gapless.stacks.entries import Entry, Job, is_object
+from gapless.stacks.entries import Entry
 from gapless.stacks.notes import changed
 
 INTERVAL_S = (0.0, 0.0)
@@ -38,12 +38,6 @@ def pair(low: float, high: float, factor: float = 1.0, shift: float = 0.0) -> st
     """Returns `factor * (low, high) + shift` as Python, in order."""
     ends = sorted((low * factor + shift, high * factor + shift))
     return f"({float(ends[0])!r}, {float(ends[1])!r})"
-
-
-def entity_of(job: Job, body: int) -> str:
-    """Returns the scene's entity that a body belongs to: a thing carried by a free joint has its own name."""
-    root = int(job.model.body_rootid[body])
-    return job.model.body(root).name or "object" if root and is_object(job.model, root) else "robot"
 
 
 def pattern(name: str) -> str:

@@ -102,7 +102,7 @@ def arm(folder: Path) -> Blueprint:
     return compile_project(load_project(arm_folder(folder)))
 
 
-def job(folder: Path, text: str) -> Job:
+def job(folder: Path, text: str, model: str = MODEL) -> Job:
     """Returns ranges, given as text, for the arm."""
     ranges, correlations = ranges_from_text(text)
-    return job_of(arm(folder), ranges, correlations, "test")
+    return job_of(compile_project(load_project(arm_folder(folder, model))), ranges, correlations, "test")

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
+from gapless.project.load import load_project
+from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.stacks import Foreign, isaaclab, mjlab, read_foreign
+from gapless.stacks.entries import job_of
 from unit.stacks.robots import arm, job
 
 ISAAC = '''
@@ -360,6 +364,14 @@ def test_a_dump_of_a_run(tmp_path: Path) -> None:
     assert [(item.target, item.low, item.high) for item in again.ranges] == [("joint/elbow/damping", 0.1, 0.3)]
 
 
+def test_functions_as_python_prints_them(tmp_path: Path) -> None:
+    term = {"func": "<function joint_damping at 0x7f00>", "mode": "reset", "params": {"ranges": [0.1, 0.3]}}
+    found = read(tmp_path, json.dumps({"events": {"damping": term}}), "env.json")
+    assert [item.target for item in found.ranges] == [
+        f"joint/{name}/damping" for name in ("shoulder", "elbow", "wrist")
+    ]
+
+
 def test_a_dump_runs_nothing(tmp_path: Path) -> None:
     bomb = "events:\n  x:\n    func: a:b\n    mode: reset\n    params:\n"
     bomb += f"      y: !!python/object/apply:os.mkdir ['{tmp_path}/boom']\n"
@@ -399,6 +411,51 @@ geom/box/friction            uniform 0.3 .. 0.7
 geom/box/restitution         uniform 0.1 .. 0.3
 world/gravity                uniform 9.7 .. 9.9
 """
+
+
+WALKER = """
+<mujoco><worldbody><body name="trunk"><freejoint name="root"/><geom name="trunk" size=".1" mass="3"/>
+<body name="leg"><joint name="hip" damping="1"/><geom size=".1" mass="1"/></body></body>
+<body name="ball"><freejoint/><geom name="ball" size=".1" mass=".4"/></body></worldbody>
+<actuator><position name="hip" joint="hip" kp="20" kv="1"/></actuator></mujoco>
+"""
+
+
+def walker(folder: Path) -> Blueprint:
+    (folder / "logs").mkdir()
+    (folder / "robot.xml").write_text(WALKER)
+    measured = "measurements:\n  q: {joint: hip, quantity: position}\n"
+    (folder / "gapless.yaml").write_text(f"gapless: 1\nname: w\nmodel: robot.xml\nrate_hz: 50\n{measured}")
+    return compile_project(load_project(folder))
+
+
+def test_a_robot_on_a_free_joint_is_the_robot(tmp_path: Path) -> None:
+    blueprint = walker(tmp_path)
+    terms = ", ".join(
+        f'"{name}": EventTerm(func=mdp.randomize_rigid_body_mass, mode="startup", params={{"asset_cfg": '
+        f'SceneEntityCfg("{name}"), "mass_distribution_params": (0.5, 2.0), "operation": "scale"}})'
+        for name in ("robot", "ball")
+    )
+    (tmp_path / "events.py").write_text(f"EVENTS = {{{terms}}}\n")
+    found = read_foreign(tmp_path / "events.py", blueprint.project, blueprint.model)
+    ends = {item.target: (item.low, item.high, item.reason.split()[0]) for item in found.ranges}
+    assert ends == {
+        "body/trunk/mass": (1.5, 6.0, "robot"),
+        "body/leg/mass": (0.5, 2.0, "robot"),
+        "body/ball/mass": (0.2, 0.8, "ball"),
+    }
+    source, _ = isaaclab.write(job_of(blueprint, found.ranges, (), ""), tmp_path)
+    assert "SceneEntityCfg(ROBOT, body_names=['trunk'])" in source
+    assert "SceneEntityCfg(BALL, body_names=['ball'])" in source
+
+
+def test_a_name_that_gapless_gave_is_not_written_out(tmp_path: Path) -> None:
+    # The leg's geom has no name in the file; here it is called `leg`.
+    blueprint = walker(tmp_path)
+    ranges, _ = ranges_from_text("geom/leg/friction uniform 0.5 .. 1\ngeom/ball/friction uniform 0.5 .. 1\n")
+    source, notes = mjlab.write(job_of(blueprint, ranges, (), ""), tmp_path)
+    assert source.count("dr.geom_friction") == 1
+    assert notes[0] == "geom/leg/friction: left out: the model's geoms have no names"
 
 
 @pytest.mark.parametrize(("stack", "text"), [(mjlab, CARRIED), (isaaclab, ISAAC_CARRIED)])

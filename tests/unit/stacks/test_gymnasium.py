@@ -146,6 +146,22 @@ def test_a_centre_that_cannot_move_is_told(tmp_path: Path) -> None:
     assert env.unwrapped.model.body("box").ipos[0] == info["parameters"]["body/box/com/x"] >= 0.004
 
 
+def test_elements_without_a_name_are_found_by_their_number(tmp_path: Path) -> None:
+    worked = job(tmp_path, "geom/*/friction fixed 0.5\n")
+    model = (
+        (tmp_path / "robot.xml")
+        .read_text()
+        .replace('<geom name="wrist"', "<geom")
+        .replace('<geom name="floor"', "<geom")
+    )
+    (tmp_path / "robot.xml").write_text(model)
+    source, notes = exporter.write(job(tmp_path, "geom/*/friction fixed 0.5\n", model), tmp_path)
+    env = loaded(source, tmp_path).RandomizedModel(ArmEnv(tmp_path / "robot.xml"))
+    env.reset()
+    assert env.unwrapped.model.geom_friction[:, 0] == pytest.approx(0.5 * worked.model.geom_friction[:, 0])
+    assert notes == ()
+
+
 def test_a_delay_brings_actions_later_and_mixes_within_a_step(tmp_path: Path) -> None:
     env, _, _ = wrapped(tmp_path, "actuator/shoulder/delay fixed 0.03\n")  # one and a half steps of 0.02 s
     env.reset()

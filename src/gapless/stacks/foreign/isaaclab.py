@@ -93,6 +93,7 @@ def _gravity(reading: Reading, term: Written) -> None:
 TERMS: dict[str, Callable[[Reading, Written], None]] = {
     "randomize_rigid_body_material": _material,
     "randomize_rigid_body_mass": _mass,
+    "add_body_mass": _mass,  # its name in the first versions
     "randomize_rigid_body_com": _centre,
     "randomize_actuator_gains": _gains,
     "randomize_joint_parameters": _joint,

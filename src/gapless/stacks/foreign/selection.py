@@ -5,10 +5,8 @@ from dataclasses import dataclass
 
 import mujoco
 
-from gapless.stacks.entries import driven_joint, is_object, is_position_servo
+from gapless.stacks.entries import ROBOT, driven_joint, is_position_servo, owner_of
 from gapless.stacks.foreign.term import Asset, Unread
-
-ROBOT = "robot"
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Selection:
 def select(model: mujoco.MjModel, kind: str, asset: Asset) -> Selection:
     """Returns the elements that an asset's patterns name; all of the asset where it has none for this kind.
 
-    A thing carried by a free joint is an asset of its name, everything else is `robot`. An asset of another name is
-    looked for in the whole model, if it says some names and not just all.
+    A thing carried by a free joint that nothing drives is an asset of its name, everything else is `robot`. An asset
+    of another name is looked for in the whole model, if it says some names and not just all.
     """
     every = _elements(model, kind)
     assets = {owner for _, owner in _elements(model, "body")}
@@ -66,19 +64,14 @@ def _elements(model: mujoco.MjModel, kind: str) -> list[tuple[str, str]]:
     if kind == "joint":
         single = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
         ids = [j for j in range(model.njnt) if mujoco.mjtJoint(int(model.jnt_type[j])) in single]
-        return [(model.joint(j).name, _owner(model, int(model.jnt_bodyid[j]))) for j in ids if model.joint(j).name]
+        return [(model.joint(j).name, owner_of(model, int(model.jnt_bodyid[j]))) for j in ids if model.joint(j).name]
     if kind == "body":
         ids = [b for b in range(1, model.nbody) if model.body_mass[b] > 0 and model.body(b).name]
-        return [(model.body(b).name, _owner(model, b)) for b in ids]
+        return [(model.body(b).name, owner_of(model, b)) for b in ids]
     if kind == "geom":
         ids = [g for g in range(model.ngeom) if model.geom(g).name]
-        return [(model.geom(g).name, _owner(model, int(model.geom_bodyid[g]))) for g in ids]
+        return [(model.geom(g).name, owner_of(model, int(model.geom_bodyid[g]))) for g in ids]
     return [(model.actuator(a).name, ROBOT) for a in range(model.nu) if model.actuator(a).name]
-
-
-def _owner(model: mujoco.MjModel, body: int) -> str:
-    root = int(model.body_rootid[body])
-    return model.body(root).name if root and is_object(model, root) else ROBOT
 
 
 def shapes_of(model: mujoco.MjModel, bodies: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """What an event term says, whatever file it stands in."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -81,5 +82,6 @@ def written_of(name: str, said: Mapping[str, Any]) -> Written:
     interval = said.get("interval_range_s")
     ends = tuple(interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
     params = said.get("params")
-    last = text.replace(":", ".").split(".")[-1]
+    shown = re.match(r"<(?:function|class) '?([\w.]+)", text)  # as Python prints it
+    last = (shown[1] if shown else text.replace(":", ".")).split(".")[-1]
     return Written(name, last, str(said.get("mode", "")), dict(params) if isinstance(params, Mapping) else {}, ends)
