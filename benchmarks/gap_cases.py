@@ -197,7 +197,7 @@ def write(case: Case, folder: Path) -> Path:
     noise = np.array([column.noise for column in robot.columns])
     for k, log in enumerate(drawn.logs):
         seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
-        _write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)
+        write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)
     write_truth(case, folder, severity=drawn.text, shown=[round(ratio, 2) for ratio in drawn.shown])
     return folder
 
@@ -218,7 +218,8 @@ def planted(
     return Case(robot, "single", frozenset({dimension}), f"{dimension}/{cause}", seed, split, source)
 
 
-def _write_log(robot: Robot, path: Path, commands: Array, seen: Array) -> None:
+def write_log(robot: Robot, path: Path, commands: Array, seen: Array) -> None:
+    """Writes one log, with its sidecar."""
     names = ["time_s", *robot.commands, *(column.name for column in robot.columns)]
     rows = np.column_stack([np.arange(len(seen)) / robot.rate_hz, commands, seen])
     np.savetxt(path, rows, fmt="%.8g", delimiter=",", header=",".join(names), comments="")

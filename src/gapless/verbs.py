@@ -4,6 +4,7 @@
     fit = verbs.identify("my-robot")
     noise = verbs.identify_sensor("imu.csv")  # as `gapless identify --sensor imu.csv`
     ranges = verbs.search_ranges("my-robot")  # as `gapless randomize my-robot --method bayrn`
+    found = verbs.audit("my-robot", "ranges.json")  # as `gapless randomize my-robot --audit ranges.json`
 
 Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
 """
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from gapless.core.errors import InputError, nearest
 
 if TYPE_CHECKING:
+    from gapless.audit.verb import audit as audit
     from gapless.core.results import LoopResult
     from gapless.diagnose.verb import diagnose
     from gapless.excite.verb import excite
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gapless.report.verb import report
 
 _WHERE = {
+    "audit": ("gapless.audit.verb", "audit"),
     "check": ("gapless.measure.check", "check"),
     "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gapless.core.provenance import Provenance
-from gapless.core.results import Result, SensorResult, from_json, to_json
+from gapless.core.results import AuditResult, Result, SensorResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
 
 RESULT = "result.json"
 SENSOR = "identify-sensor"
+AUDIT = "randomize-audit"
 
 
 def keep_result(
@@ -18,10 +19,11 @@ def keep_result(
 ) -> str:
     """Enters a result, with the files that belong to it, under its verb; returns its id.
 
-    The noise of sensors, which `identify --sensor` finds, goes under `SENSOR`: it is no fit of the model.
+    The noise of sensors, which `identify --sensor` finds, goes under `SENSOR`: it is no fit of the model; an audit, of
+    `randomize --audit`, under `AUDIT`: it is no ranges.
     """
     content = {**(files or {}), RESULT: json.dumps(to_json(result), indent=1).encode()}
-    kind = SENSOR if isinstance(result, SensorResult) else result.verb
+    kind = {SensorResult: SENSOR, AuditResult: AUDIT}.get(type(result), result.verb)
     return catalogue.add_artefact(kind, content, provenance)
 
 

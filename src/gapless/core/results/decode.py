@@ -6,10 +6,12 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from gapless.core.errors import InputError, nearest
+from gapless.core.results.audit import AuditResult
 from gapless.core.results.encode import FORMAT, Result
 from gapless.core.results.sensor import SensorResult
 
-_RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result) if record is not SensorResult}
+_APART: dict[type[Any], str] = {SensorResult: "sensor", AuditResult: "audited"}  # a field that only it has
+_RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result) if record not in _APART}
 
 
 def from_json(data: Mapping[str, Any]) -> Result:
@@ -23,8 +25,8 @@ def from_json(data: Mapping[str, Any]) -> Result:
     verb = str(data.get("verb"))
     if verb not in _RECORDS:
         raise InputError(f"no verb {verb!r} makes results; there are: {nearest(verb, _RECORDS)}")
-    kind = SensorResult if verb == SensorResult.verb and "sensor" in data else _RECORDS[verb]
-    return cast(Result, _record(kind, data))
+    apart = [record for record, field in _APART.items() if verb == record.verb and field in data]
+    return cast(Result, _record(apart[0] if apart else _RECORDS[verb], data))
 
 
 def _record(kind: type[Any], data: Mapping[str, Any]) -> Any:

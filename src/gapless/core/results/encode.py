@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gapless.core.results.audit import AuditResult
 from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeResult, ReportResult, TrainResult
 from gapless.core.results.excite import ExciteResult
 from gapless.core.results.fit import IdentifyResult
@@ -27,6 +28,7 @@ Result = (
     | ExciteResult
     | DiagnoseResult
     | RandomizeResult
+    | AuditResult
     | TrainResult
     | EvaluateResult
     | LoopResult

@@ -126,12 +126,22 @@ class Problem:
 
     def to_noise(self, row: Array) -> float:
         """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
+        squares, count = self._beside_noise(row)
+        return float(np.sqrt(squares.sum() / max(1, count.sum())))
+
+    def columns_to_noise(self, row: Array) -> Array:
+        """Returns `to_noise` of each column on its own, (num_measurements,)."""
+        squares, count = self._beside_noise(row)
+        return np.sqrt(squares / np.maximum(1, count))
+
+    def _beside_noise(self, row: Array) -> tuple[Array, NDArray[np.intp]]:
+        """Returns the sum of squares of each column, in units of noise and starts discounted, and their numbers."""
         noise = self.windows.noise
         error = self.errors(row[None])
         weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
         starts = find_starts(self.predictor, self.windows, row, noise)
-        left = starts.discount(weighted.reshape(1, len(self.windows), -1))
-        return float(np.sqrt(np.sum(left**2) / max(1, np.isfinite(error).sum())))
+        left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
+        return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
 
     def reweighted(self, row: Array) -> "Problem":
         """Returns the problem with each column weighted by its noise, or by its present error where that is more.

@@ -1,0 +1,1 @@
+"""Is reality inside the ranges that a policy is trained on?"""

@@ -1,0 +1,174 @@
+"""One verdict per parameter: its range beside what the logs say of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.audit.explain import Explained, Inside, least_within
+from gapless.audit.ranges import Box
+from gapless.core.interval import normal_quantile
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.results import AuditedParameter, AuditVerdict
+from gapless.core.signal import Array
+from gapless.identify.outcome import DETERMINED
+from gapless.identify.solver.scaling import Scaling
+
+WRONG = 2.0  # times what noise explains: the best row anywhere leaves that much
+CLEARLY = 0.4  # share by which the squared error must grow within the ranges: the error by a fifth
+MORE_THAN_CHANCE = 3.0  # standard errors
+PART = 0.1  # share by which it must grow if one parameter alone keeps to its range
+OF_VALUE = 0.2  # half the width of an advised range is at least this share of the value: no fit is surer of reality
+OF_RANGE = 0.02  # and this share of the prior range, on the scale that fits step on
+FAR_WIDER = 3.0  # times what the logs call for
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the logs say of ranges.
+
+    Attributes:
+        verdicts: All that hold, the gravest first.
+        parameters: Those that are varied, and those that should be.
+        together: Targets whose ranges exclude reality only together, though each on its own could be right.
+    """
+
+    verdicts: tuple[AuditVerdict, ...]
+    parameters: tuple[AuditedParameter, ...]
+    together: tuple[str, ...]
+
+    @property
+    def volume(self) -> float:
+        """The product of the factors of what is too wide."""
+        return float(np.prod([p.factor or 1.0 for p in self.parameters if p.verdict == "too wide"]))
+
+
+def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Parameter], to_noise: float) -> Judged:
+    """Returns the verdicts on ranges.
+
+    Args:
+        explained: The best row anywhere.
+        inside: The best row within the ranges.
+        box: What training draws.
+        priors: The free parameters as the project has them.
+        to_noise: What the best row anywhere leaves, in units of what noise explains.
+    """
+    free = list(explained.problem.free)
+    narrow = inside.growth > CLEARLY and inside.score > MORE_THAN_CHANCE
+    growths = single_growths(explained, box)
+    alone = [k for k in range(len(free)) if narrow and growths[k] > PART]
+    together = _released(explained, box) if narrow and not alone else []
+    entries: list[AuditedParameter] = []
+    for k, prior in enumerate(priors):
+        if box.varied[free[k]] or k in (*alone, *together):
+            entries.append(_entry(explained, box, k, prior, max(1.0, to_noise), growths[k], k in (*alone, *together)))
+    return Judged(_all(entries, narrow, to_noise), tuple(entries), tuple(priors[k].target for k in together))
+
+
+def single_growths(explained: Explained, box: Box) -> Array:
+    """Returns by what share the squared error grows if one parameter keeps to its range, all others free, (num_free,).
+
+    As far as it is a parabola: with d the way from the best value to the range, it grows by d^2 / (C^-1)_kk, where C
+    is the curvature. A parameter that others make up for has a large (C^-1)_kk.
+    """
+    problem, unit = explained.problem, explained.solution.unit
+    low, high = (problem.unit(end) for end in (box.low, box.high))
+    away = np.clip(unit, low, np.maximum(low, high)) - unit
+    least = 2 * max(explained.solution.cost, 1e-12)
+    return away**2 / np.diag(np.linalg.inv(explained.curvature)) / least
+
+
+def _released(explained: Explained, box: Box) -> list[int]:
+    """Returns the fewest parameters, found one by one, that let the others keep to their ranges."""
+    problem, unit = explained.problem, explained.solution.unit
+    low, high = (problem.unit(end) for end in (box.low, box.high))
+    found: list[int] = []
+    least = 2 * max(explained.solution.cost, 1e-12)
+    while len(found) < len(unit):
+        growths = np.full(len(unit), np.inf)
+        for k in set(range(len(unit))) - set(found):
+            freed = [*found, k]
+            bottom, top = low.copy(), high.copy()
+            bottom[freed], top[freed] = 0.0, 1.0
+            step = least_within(explained.curvature, unit, bottom, top) - unit
+            growths[k] = step @ explained.curvature @ step / least
+        found.append(int(np.argmin(growths)))
+        if growths.min() < PART:
+            break
+    return found
+
+
+def _entry(
+    explained: Explained, box: Box, k: int, prior: Parameter, unexplained: float, growth: float, narrow: bool
+) -> AuditedParameter:
+    column, solution = explained.problem.free[k], explained.solution
+    low, high, varied = float(box.low[column]), float(box.high[column]), bool(box.varied[column])
+    value, half = float(solution.row[column]), normal_quantile((1 + LEVEL) / 2) * float(
+        np.sqrt(solution.covariance[k, k])
+    )
+    ends = explained.problem.rows(np.stack([solution.unit - half, solution.unit + half]))[:, column]
+    told = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
+    need_low, need_high = _needed(explained, k, prior, half * unexplained)
+    scale = Scaling.of(ParameterSpace((prior,)))
+    spans = [float((scale.unit(np.array([b])) - scale.unit(np.array([a])))[0]) for a, b in ((low, high), (need_low, need_high))]
+    factor = spans[0] / spans[1] if told and varied and spans[1] > 0 else None
+    verdict: AuditVerdict = "fits" if told else "cannot tell"
+    advised = low, high
+    if narrow:
+        verdict = "too narrow"
+        advised = (need_low, need_high) if not varied else (min(low, need_low), max(high, need_high))
+    elif factor is not None and factor > FAR_WIDER:
+        verdict, advised = "too wide", (max(low, need_low), min(high, need_high))
+    return AuditedParameter(
+        prior.target,
+        prior.dimension,
+        prior.unit,
+        verdict,
+        varied,
+        low,
+        high,
+        value,
+        float(ends[0]),
+        float(ends[1]),
+        told,
+        float(advised[0]),
+        float(advised[1]),
+        max(0.0, low - value, value - high),
+        float(growth),
+        factor,
+    )
+
+
+def _needed(explained: Explained, k: int, prior: Parameter, half: float) -> tuple[float, float]:
+    """Returns the range that the logs call for: as wide as they leave the value open, and never narrower than a floor.
+
+    Args:
+        explained: The best row anywhere.
+        k: Which of its free parameters.
+        prior: It as the project has it.
+        half: Half the width that is left open, as a share of the bounds that were searched.
+    """
+    problem, solution = explained.problem, explained.solution
+    column = problem.free[k]
+    value, scale = float(solution.row[column]), Scaling.of(ParameterSpace((prior,)))
+    open_ends = problem.rows(np.stack([solution.unit - half, solution.unit + half]))[:, column]
+    unit = scale.unit(np.array([value]))[0]
+    floor = [float(scale.values(np.array([unit + sign * OF_RANGE]))[0]) for sign in (-1, 1)]
+    low = min(open_ends[0], floor[0], value - OF_VALUE * abs(value))
+    high = max(open_ends[1], floor[1], value + OF_VALUE * abs(value))
+    bounds = explained.problem.space.parameters[k]
+    return max(low, bounds.low), min(high, bounds.high)
+
+
+def _all(entries: Sequence[AuditedParameter], narrow: bool, to_noise: float) -> tuple[AuditVerdict, ...]:
+    found: list[AuditVerdict] = []
+    if to_noise > WRONG:
+        found.append("wrong")
+    if narrow:
+        found.append("too narrow")
+    if any(entry.verdict == "too wide" for entry in entries):
+        found.append("too wide")
+    if not found:
+        found.append("fits" if any(entry.told for entry in entries) else "cannot tell")
+    return tuple(found)

@@ -1,0 +1,118 @@
+"""Training ranges beside the parameters of a project: one space that has both."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.distribution import Distribution, Range
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.signal import Array
+from gapless.sim.auto import parameters_of
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.evidence import Evidence
+from gapless.sim.ranges import read_ranges
+
+NUM_DRAWS = 4000  # that quantiles of bells are read from
+TAIL = 0.005  # of bells, on each side, that counts as outside
+_BOXES = ("fixed", "uniform", "log-uniform")
+
+
+def ranges_of(path: str | Path, blueprint: Blueprint) -> Distribution:
+    """Returns the ranges of a file, whoever wrote it: the one place where readers of other formats are plugged in.
+
+    Raises:
+        InputError: If it cannot be read, holds no ranges, or ranges of another robot.
+    """
+    found = read_ranges(path, blueprint)
+    if not found.ranges:
+        raise InputError(f"there are no ranges in it: write a line per parameter, such as uniform 0.1 .. 0.5: {path}")
+    return found
+
+
+@dataclass(frozen=True)
+class Box:
+    """What training draws, per parameter of a space.
+
+    Attributes:
+        low: (num_parameters,) smallest value, bells without their tails; the model's value where it is not varied.
+        high: (num_parameters,) largest value.
+        varied: (num_parameters,) whether training draws it.
+    """
+
+    low: Array
+    high: Array
+    varied: Array
+
+
+def with_ranges(evidence: Evidence, ranges: Distribution) -> Evidence:
+    """Returns evidence whose parameters hold those of the ranges too, with bounds that hold the ranges.
+
+    A term that a range belongs to is no longer tried, but fitted. Where a range is of one factor for all (`*`), single
+    ones of its kind give way to it, and the other way round: together they could not be told apart.
+    """
+    named = set(ranges.space.targets)
+    kept = [p for p in evidence.space.parameters if p.target in named or not _rivals(p.target, named)]
+    kept += [p for term in evidence.terms if named & set(term.targets) for p in term.parameters]
+    space = {p.target: p for p in kept}
+    missing = [target for target in ranges.space.targets if target not in space]
+    space |= {p.target: p for p in parameters_of(evidence.blueprint, evidence.tracks, missing)}
+    for item in ranges.ranges:
+        p = space[item.target]
+        space[item.target] = replace(p, low=min(p.low, item.low), high=max(p.high, item.high))
+    terms = tuple(
+        term
+        for term in evidence.terms
+        if not named & set(term.targets) and not any(_rivals(target, named) for target in term.targets)
+    )
+    return replace(evidence, space=ParameterSpace(tuple(space.values())), terms=terms)
+
+
+def _rivals(target: str, named: set[str]) -> bool:
+    """Tells whether a target and one of some others are of the same kind, and one of the two is for all."""
+    return any(other != target and "*" in target + other and _kind(other) == _kind(target) for other in named)
+
+
+def _kind(target: str) -> tuple[str, str]:
+    element, _, rest = target.partition("/")
+    return element, rest.partition("/")[2]
+
+
+def box_of(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator) -> Box:
+    """Returns what training draws of the parameters of a space."""
+    low, high, varied = space.nominal, space.nominal, np.zeros(len(space), dtype=bool)
+    drawn = ranges.sample(rng, NUM_DRAWS)
+    for item in ranges.ranges:
+        column = space.index(item.target)
+        low[column], high[column] = _ends(item, drawn[:, ranges.space.index(item.target)])
+        varied[column] = True
+    return Box(low, high, varied)
+
+
+def drawn_rows(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator, count: int) -> Array:
+    """Returns whole rows of a space as training draws them, (count, num_parameters)."""
+    rows = np.tile(space.nominal, (count, 1))
+    rows[:, [space.index(target) for target in ranges.space.targets]] = ranges.sample(rng, count)
+    return rows
+
+
+def uniform_within(low: Array, high: Array, rng: np.random.Generator, count: int) -> Array:
+    """Returns rows drawn evenly from a box, (count, num_parameters)."""
+    return rng.uniform(low, high, (count, len(low)))
+
+
+def prior_of(evidence: Evidence, target: str) -> Parameter:
+    """Returns a parameter as the project has it, whatever a range adds to its bounds."""
+    known = {p.target: p for p in evidence.whole.parameters}
+    return known[target] if target in known else parameters_of(evidence.blueprint, evidence.tracks, [target])[0]
+
+
+def _ends(item: Range, values: Array) -> tuple[float, float]:
+    """Returns the ends of a range: of a bell or a mixture, without its tails."""
+    if item.kind == "fixed":
+        return item.mean, item.mean
+    if item.kind in _BOXES:
+        return item.low, item.high
+    low, high = np.quantile(values, [TAIL, 1 - TAIL])
+    return float(low), float(high)
