@@ -31,8 +31,8 @@ SECONDS = 5.0  # of a log
 SHOWS = 6.0  # an effect is planted if predictions of 0.3 s with the model as written are off by this many times noise
 TRIES = 12
 ORDINARY = (0.2, 0.4)  # half width of an ordinary range, as a share of the true value
-BESIDE = (0.3, 0.6)  # how far a range that is too narrow ends from the truth, as a share of it
-MANY = (4.0, 8.0)  # by which factor the ends of a range that is too wide are off the truth
+BESIDE = (0.2, 0.6)  # how far a range that is too narrow ends from the truth, as a share of it
+MANY = (3.0, 8.0)  # by which factor the ends of a range that is too wide are off the truth
 
 TRUTH: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "cartpole": {

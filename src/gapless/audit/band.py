@@ -11,7 +11,7 @@ from gapless.identify.solver.starts import moved_start
 from gapless.tracks.track import difference
 
 LEVEL = 0.9
-MOST_WINDOWS = 24
+MOST_WINDOWS = 16
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,18 @@ from scipy.optimize import lsq_linear
 from gapless.audit.ranges import Box
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.identify.fit import FEW_WINDOWS, FIRST, LAST, SEARCH_WINDOWS, STARTS, fit, limited, make_problem
+from gapless.identify.fit import FIRST, LAST, SEARCH_WINDOWS, STARTS, fit, limited, make_problem
 from gapless.identify.horizon import shortest_s
 from gapless.identify.solver.problem import PRIOR, Problem
 from gapless.identify.solver.search import search
 from gapless.identify.solver.solution import Solution, summary
 from gapless.identify.solver.solve import Progress, approach
-from gapless.identify.structure import compare_costs
+from gapless.identify.structure import BRIEF, compare_costs
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 
-MOST_WINDOWS = 64
+MOST_WINDOWS = 40
+LEAST_STARTS = 2  # of those found, from which the first solve begins
 UNEXPLAINED = 2.0  # times what noise explains: beyond, terms that the model may lack are tried, if there are any
 
 
@@ -72,20 +73,19 @@ def explain(
     episodes, window_s = list(range(len(evidence.tracks))), shortest_s(evidence.project)
     whole = make_problem(evidence, space, episodes, window_s, rng)
     whole = replace(whole.on(limited(whole.windows, rng, MOST_WINDOWS)), free=_always(evidence, tries))
-    few = whole.on(limited(whole.windows, rng, FEW_WINDOWS))
-    look = few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base)
-    starts = [*search(look, rng, num_found=STARTS), best_of(look, tries)]
+    look = whole.on(limited(whole.windows, rng, SEARCH_WINDOWS)).reweighted(whole.base)
+    starts = sorted([*search(look, rng, num_found=STARTS), best_of(look, tries)], key=look.cost)[:LEAST_STARTS]
     _tell(progress, 0.2)
-    judge = few.reweighted(min(starts, key=look.cost))
+    judge = look.reweighted(starts[0])
     row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
+    row = approach(whole.reweighted(row), row, LAST)
     _tell(progress, 0.4)
-    if evidence.terms and few.to_noise(row) > UNEXPLAINED:
+    if evidence.terms and whole.to_noise(row) > UNEXPLAINED:
         whole_again = make_problem(evidence, space, episodes, window_s, rng)
         found = fit(whole_again, evidence, episodes, None, rng, progress)
         free = tuple(sorted({*found.structure.free, *whole.free}))
         whole, row, window_s = replace(found.problem, free=free), found.structure.row, found.window_s
-    problem = whole.reweighted(row)
-    row = approach(problem, row, LAST)
+        row = approach(whole.reweighted(row), row, LAST)
     _tell(progress, 0.9)
     problem = whole.reweighted(row)
     solution = summary(problem, problem.unit(row))
@@ -116,8 +116,9 @@ def best_inside(explained: Explained, box: Box, tries: Array) -> Inside:
     inside = _kept_inside(problem, box, nearest)
     rows = [nearest]
     if inside.free and not np.allclose(problem.unit(nearest), explained.solution.unit, atol=1e-6):
-        starts = [nearest, best_of(inside, np.clip(tries, box.low, box.high))]
-        rows += [approach(inside.at(start), start, LAST) for start in starts]
+        some = inside.part(np.arange(len(inside.windows)) % 3 == 0)
+        starts = [nearest, best_of(some, np.clip(tries, box.low, box.high))]
+        rows += [approach(inside.at(start), start, BRIEF) for start in starts]
     units = np.stack([judge.unit(row) for row in (explained.solution.row, *rows)])
     costs = 0.5 * np.sum(judge.residuals(units) ** 2, axis=2)
     least = 1 + int(np.argmin(costs[1:].sum(axis=1)))

@@ -23,7 +23,7 @@ from gapless.project.fingerprint import fingerprint
 from gapless.sim.evidence import Evidence, gather
 from gapless.suspicion.examine import examine
 
-NUM_DRAWN = 100  # rows that the band of predictions is made of
+NUM_DRAWN = 64  # rows that the band of predictions is made of
 
 
 def audit(
