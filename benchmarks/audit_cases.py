@@ -105,9 +105,7 @@ class Planted:
 def cases(first_seed: int, count: int, kinds: tuple[Kind, ...] = KINDS[:3]) -> list[Case]:
     """Returns cases of these kinds in turn, each over the robots in turn, always the same."""
     robots = list(TRUTH)
-    return [
-        Case(first_seed + k, robots[k // len(kinds) % len(robots)], kinds[k % len(kinds)]) for k in range(count)
-    ]
+    return [Case(first_seed + k, robots[k // len(kinds) % len(robots)], kinds[k % len(kinds)]) for k in range(count)]
 
 
 def write(case: Case, root: Path) -> Planted:

@@ -52,4 +52,6 @@ def band_of(problem: Problem, rows: Array, rng: np.random.Generator) -> Band:
     count = np.maximum(known.sum(axis=(0, 1)), 1)
     inside = ((low <= 0) & (high >= 0) & known).sum(axis=(0, 1)) / count
     width = np.nansum(np.where(known, high - low, 0.0), axis=(0, 1)) / count / 2
-    return Band(np.where(known.any(axis=(0, 1)), inside, np.nan), width / (normal_quantile((1 + LEVEL) / 2) * windows.noise))
+    return Band(
+        np.where(known.any(axis=(0, 1)), inside, np.nan), width / (normal_quantile((1 + LEVEL) / 2) * windows.noise)
+    )

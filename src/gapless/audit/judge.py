@@ -39,9 +39,9 @@ class Judged:
     together: tuple[str, ...]
 
     @property
-    def volume(self) -> float:
-        """The product of the factors of what is too wide."""
-        return float(np.prod([p.factor or 1.0 for p in self.parameters if p.verdict == "too wide"]))
+    def share(self) -> float:
+        """The product of the shares of what is too wide."""
+        return float(np.prod([p.share for p in self.parameters if p.verdict == "too wide"]))
 
 
 def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Parameter], to_noise: float) -> Judged:
@@ -102,42 +102,38 @@ def _released(explained: Explained, box: Box) -> list[int]:
 def _entry(
     explained: Explained, box: Box, k: int, prior: Parameter, unexplained: float, growth: float, narrow: bool
 ) -> AuditedParameter:
+    """Returns one parameter with its verdict; `k` is its place among the free ones."""
     column, solution = explained.problem.free[k], explained.solution
     low, high, varied = float(box.low[column]), float(box.high[column]), bool(box.varied[column])
-    value, half = float(solution.row[column]), normal_quantile((1 + LEVEL) / 2) * float(
-        np.sqrt(solution.covariance[k, k])
-    )
-    ends = explained.problem.rows(np.stack([solution.unit - half, solution.unit + half]))[:, column]
-    told = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
-    need_low, need_high = _needed(explained, k, prior, half * unexplained)
-    scale = Scaling.of(ParameterSpace((prior,)))
-    spans = [float((scale.unit(np.array([b])) - scale.unit(np.array([a])))[0]) for a, b in ((low, high), (need_low, need_high))]
-    factor = spans[0] / spans[1] if told and varied and spans[1] > 0 else None
+    deviation, value = float(np.sqrt(solution.covariance[k, k])), float(solution.row[column])
+    half, told = normal_quantile((1 + LEVEL) / 2) * deviation, deviation < DETERMINED
+    needed = _needed(explained, k, prior, half * unexplained)
+    factor = _width(prior, low, high) / _width(prior, *needed) if told and varied else None
     verdict: AuditVerdict = "fits" if told else "cannot tell"
     advised = low, high
     if narrow:
-        verdict = "too narrow"
-        advised = (need_low, need_high) if not varied else (min(low, need_low), max(high, need_high))
+        verdict, advised = "too narrow", (min(low, needed[0]), max(high, needed[1])) if varied else needed
     elif factor is not None and factor > FAR_WIDER:
-        verdict, advised = "too wide", (max(low, need_low), min(high, need_high))
+        verdict, advised = "too wide", (max(low, needed[0]), min(high, needed[1]))
+    ends = _open(explained, k, half)
     return AuditedParameter(
-        prior.target,
-        prior.dimension,
-        prior.unit,
-        verdict,
-        varied,
-        low,
-        high,
-        value,
-        float(ends[0]),
-        float(ends[1]),
-        told,
-        float(advised[0]),
-        float(advised[1]),
-        max(0.0, low - value, value - high),
-        float(growth),
-        factor,
+        *(prior.target, prior.dimension, prior.unit, verdict, varied, low, high, value, *ends, told),
+        *(*needed, *advised, max(0.0, low - value, value - high), float(growth), factor),
+        share=box.share(column, *advised),
     )
+
+
+def _width(prior: Parameter, low: float, high: float) -> float:
+    """Returns the width of a range on the scale that fits step on, in units of the prior range."""
+    ends = Scaling.of(ParameterSpace((prior,))).unit(np.array([[low], [high]]))[:, 0]
+    return float(ends[1] - ends[0])
+
+
+def _open(explained: Explained, k: int, half: float) -> tuple[float, float]:
+    """Returns the best value of a free parameter less and plus a share of the bounds that were searched."""
+    unit = explained.solution.unit
+    low, high = explained.problem.rows(np.stack([unit - half, unit + half]))[:, explained.problem.free[k]]
+    return float(low), float(high)
 
 
 def _needed(explained: Explained, k: int, prior: Parameter, half: float) -> tuple[float, float]:
@@ -149,14 +145,12 @@ def _needed(explained: Explained, k: int, prior: Parameter, half: float) -> tupl
         prior: It as the project has it.
         half: Half the width that is left open, as a share of the bounds that were searched.
     """
-    problem, solution = explained.problem, explained.solution
-    column = problem.free[k]
-    value, scale = float(solution.row[column]), Scaling.of(ParameterSpace((prior,)))
-    open_ends = problem.rows(np.stack([solution.unit - half, solution.unit + half]))[:, column]
-    unit = scale.unit(np.array([value]))[0]
+    value = float(explained.solution.row[explained.problem.free[k]])
+    ends, scale = _open(explained, k, half), Scaling.of(ParameterSpace((prior,)))
+    unit = float(scale.unit(np.array([value]))[0])
     floor = [float(scale.values(np.array([unit + sign * OF_RANGE]))[0]) for sign in (-1, 1)]
-    low = min(open_ends[0], floor[0], value - OF_VALUE * abs(value))
-    high = max(open_ends[1], floor[1], value + OF_VALUE * abs(value))
+    low = min(ends[0], floor[0], value - OF_VALUE * abs(value))
+    high = max(ends[1], floor[1], value + OF_VALUE * abs(value))
     bounds = explained.problem.space.parameters[k]
     return max(low, bounds.low), min(high, bounds.high)
 

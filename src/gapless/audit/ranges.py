@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.errors import InputError
@@ -39,11 +40,18 @@ class Box:
         low: (num_parameters,) smallest value, bells without their tails; the model's value where it is not varied.
         high: (num_parameters,) largest value.
         varied: (num_parameters,) whether training draws it.
+        drawn: (num_draws, num_parameters) rows as training draws them.
     """
 
     low: Array
     high: Array
-    varied: Array
+    varied: NDArray[np.bool_]
+    drawn: Array
+
+    def share(self, column: int, low: float, high: float) -> float:
+        """Returns the share of a parameter's draws that lie between two values."""
+        values = self.drawn[:, column]
+        return float(np.mean((values >= low) & (values <= high)))
 
 
 def with_ranges(evidence: Evidence, ranges: Distribution) -> Evidence:
@@ -82,12 +90,12 @@ def _kind(target: str) -> tuple[str, str]:
 def box_of(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator) -> Box:
     """Returns what training draws of the parameters of a space."""
     low, high, varied = space.nominal, space.nominal, np.zeros(len(space), dtype=bool)
-    drawn = ranges.sample(rng, NUM_DRAWS)
+    drawn = drawn_rows(ranges, space, rng, NUM_DRAWS)
     for item in ranges.ranges:
         column = space.index(item.target)
-        low[column], high[column] = _ends(item, drawn[:, ranges.space.index(item.target)])
+        low[column], high[column] = _ends(item, drawn[:, column])
         varied[column] = True
-    return Box(low, high, varied)
+    return Box(low, high, varied, drawn)
 
 
 def drawn_rows(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator, count: int) -> Array:

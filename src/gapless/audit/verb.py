@@ -14,6 +14,7 @@ from gapless.audit.words import reasons_of
 from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
+from gapless.core.signal import Array
 from gapless.data.keep import ids_of, keep_result
 from gapless.identify.fit import make_problem
 from gapless.identify.horizon import shortest_s
@@ -26,9 +27,7 @@ from gapless.suspicion.examine import examine
 NUM_DRAWN = 64  # rows that the band of predictions is made of
 
 
-def audit(
-    directory: str | Path, ranges: str | Path, *, seed: int = 0, progress: Progress | None = None
-) -> AuditResult:
+def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress: Progress | None = None) -> AuditResult:
     """Says whether reality, as the logs show it, lies inside the ranges that a policy is trained on.
 
     The best row within the ranges is compared with the best row within prior bounds: where it predicts the logs
@@ -81,7 +80,7 @@ def audit(
         columns=_columns(explained, inside, bands),
         residual_to_noise=left,
         residual_in_ranges=problem.to_noise(inside.row),
-        volume=judged.volume,
+        share=judged.share,
         window_s=explained.window_s,
         num_windows=len(problem.windows),
     )
@@ -89,7 +88,7 @@ def audit(
     return _kept(evidence, distribution, replace(result, reasons=(*mistakes, *reasons_of(result, judged.together))))
 
 
-def _advised(judged: Judged, box: Box, evidence: Evidence, rng: np.random.Generator) -> np.ndarray:
+def _advised(judged: Judged, box: Box, evidence: Evidence, rng: np.random.Generator) -> Array:
     """Returns rows drawn evenly from the advised ranges."""
     low, high = box.low.copy(), box.high.copy()
     for entry in judged.parameters:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gapless.audit.ranges import NUM_DRAWS
 from gapless.core.results import AuditedParameter, AuditResult
 
 
@@ -31,8 +32,8 @@ def _wrong(result: AuditResult) -> str:
     most = sorted(result.columns.items(), key=lambda item: -item[1].residual_to_noise)
     where = ", ".join(f"{name} {column.residual_to_noise:.1f}" for name, column in most[:3])
     return (
-        f"no values explain the logs, within the ranges or beyond: what is left is {result.residual_to_noise:.1f} times "
-        f"what noise explains ({where}): the model lacks something; `gapless diagnose` says which cause is likely"
+        f"no values explain the logs, within the ranges or beyond: what is left is {result.residual_to_noise:.1f} "
+        f"times what noise explains ({where}): the model lacks something; `gapless diagnose` says which cause is likely"
     )
 
 
@@ -44,26 +45,28 @@ def _narrow(result: AuditResult) -> str:
 
 
 def _widen(p: AuditedParameter) -> str:
-    span = f"{p.advised_low:.3g} .. {p.advised_high:.3g}"
+    said = f"the logs say {_value(p.value, p.unit)}"
+    needed = f"{p.needed_low:.3g} .. {p.needed_high:.3g}"
     if not p.varied:
-        return f"add {p.target}, {span}: training keeps it at {p.low:.3g}, and the logs say {p.value:.3g} {p.unit}"
-    by = f"by {p.outside:.3g} {p.unit}, {100 * p.outside / max(p.high - p.low, 1e-12):.0f} % of its width"
-    if p.high == p.low:
-        by = f"by {p.outside:.3g} {p.unit}"
-    return (
-        f"widen {p.target} from {p.low:.3g} .. {p.high:.3g} to {span}: the logs say {p.value:.3g} {p.unit}, outside {by}"
-    )
+        return f"add {p.target}, {needed}: training keeps it at {p.low:.3g}, and {said}"
+    width = p.high - p.low
+    of_width = f", {100 * p.outside / width:.0f} % of its width" if width > 0 else ""
+    by = f"outside by {_value(p.outside, p.unit)}{of_width}"
+    spans = f"from {p.low:.3g} .. {p.high:.3g} to {p.advised_low:.3g} .. {p.advised_high:.3g}"
+    moved = f", or move it to {needed}" if p.told else ""
+    return f"widen {p.target} {spans}{moved}: {said}, {by}"
 
 
 def _wide(result: AuditResult) -> list[str]:
-    wide = [p for p in result.parameters if p.verdict == "too wide"]
     found = [
         f"narrow {p.target} from {p.low:.3g} .. {p.high:.3g} to {p.advised_low:.3g} .. {p.advised_high:.3g}: it is "
         f"{p.factor:.1f} times as wide as the logs call for"
-        for p in wide
+        for p in result.parameters
+        if p.verdict == "too wide"
     ]
-    found.append(
-        f"together they take up {result.volume:.3g} times the volume that the logs call for: of that many worlds drawn "
-        "for training, about one is a world that reality can be"
-    )
-    return found
+    count = f"1 in {1 / result.share:.0f}" if result.share > 0 else f"none of {NUM_DRAWS}"
+    return [*found, f"what it costs: of the worlds drawn for training, {count} lies within what the logs call for"]
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{value:.3g}" if unit == "1" else f"{value:.3g} {unit}"

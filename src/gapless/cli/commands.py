@@ -9,6 +9,7 @@ import typer
 import gapless
 from gapless import verbs
 from gapless.cli import show
+from gapless.cli.audit import show_audit
 from gapless.cli.noise import show_sensor
 from gapless.cli.output import checked, out, progress, write_json
 from gapless.core.errors import InputError
@@ -240,11 +241,24 @@ def randomize(
         list[str] | None,
         typer.Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}"),
     ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option(metavar="RANGES", help="instead: is reality, as the logs show it, inside these ranges?"),
+    ] = None,
     seed: Seed = 0,
     reality_seed: Reality = 0,
     json: Json = None,
 ) -> None:
-    """Which ranges to train on: about the fit, as wide as what is left unexplained."""
+    """Which ranges to train on: about the fit, as wide as what is left unexplained.
+
+    With --audit it judges ranges instead, whoever wrote them: too narrow, too wide, wrong, or fits.
+    """
+    if audit is not None:
+        _not_beside("--audit", {"--fit": fit, "--method": method != "evidence", "--export": export})
+        audited = _with_progress(verbs.audit, directory, audit, seed=seed)
+        show_audit(out(json), audited)
+        write_json(audited, json)
+        return
     from gapless.stacks import exported, wanted
 
     files = wanted(export or ())

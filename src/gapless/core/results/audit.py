@@ -26,13 +26,18 @@ class AuditedParameter:
         value_low: Lower end of its 95 % interval.
         value_high: Upper end of its 95 % interval.
         told: Whether the logs determine it on its own.
-        advised_low: Lower end of the range that the logs call for; that of the range as it is if it fits.
-        advised_high: Upper end.
+        needed_low: Lower end of the range that the logs call for: as wide as they leave the value open, times what is
+            left unexplained, and at least 20 % of the value and 2 % of the prior range to each side.
+        needed_high: Upper end of that range.
+        advised_low: Lower end of the range to train on: as it is where it fits or nothing can be told, `needed_low`
+            where it is too wide, widened to hold what is needed where it is too narrow.
+        advised_high: Upper end of the range to train on.
         outside: How far `value` lies beyond the nearer end of the range, in `unit`; 0 inside.
         growth: By what share the squared error would grow if this parameter had to keep to its range and all others
             were free [1]; 0 inside.
         factor: Width of the range over that of what the logs call for, on the scale that fits step on [1]; None where
             the logs cannot tell, or training does not vary it.
+        share: Share of the values that training draws that lie in the advised range [1].
     """
 
     target: str
@@ -46,11 +51,14 @@ class AuditedParameter:
     value_low: float
     value_high: float
     told: bool
+    needed_low: float
+    needed_high: float
     advised_low: float
     advised_high: float
     outside: float
     growth: float
     factor: float | None
+    share: float
 
 
 @dataclass(frozen=True)
@@ -88,8 +96,8 @@ class AuditResult:
         residual_to_noise: Error of the best row anywhere, in units of what noise explains; about 1 where it explains
             all [1]. None if nothing was predicted, as the next one.
         residual_in_ranges: The same of the best row within the ranges [1].
-        volume: How many times the volume of what the logs call for the ranges that are too wide take up together: the
-            product of their factors [1].
+        share: Share of the worlds drawn for training whose parameters that are too wide all lie in their advised
+            ranges: the product of the parameters' shares; 1 if none is too wide [1].
         window_s: Length of the prediction windows [s].
         num_windows: How many were predicted.
         seed: Seed in force.
@@ -106,7 +114,7 @@ class AuditResult:
     columns: Mapping[str, AuditedColumn]
     residual_to_noise: float | None
     residual_in_ranges: float | None
-    volume: float
+    share: float
     window_s: float
     num_windows: int
     seed: int
