@@ -43,9 +43,10 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     Raises:
         InputError: If the project, its logs or the ranges cannot be used.
     """
-    looked = examine(gather(directory))
+    gathered = gather(directory)
+    distribution = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
+    looked = examine(gathered)
     plain = looked.evidence
-    distribution = ranges_of(ranges, plain.blueprint)
     evidence = with_ranges(plain, distribution)
     rng = np.random.default_rng(seed)
     first_s = shortest_s(evidence.project)
