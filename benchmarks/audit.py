@@ -1,6 +1,6 @@
 """Are ranges that are too narrow, too wide or wrong told from those that fit? On cases whose verdict is known.
 
-    python benchmarks/audit.py [--first 0] [--planted 60] [--fits 20] [--raw FILE.jsonl] [--out FILE.md]
+    python benchmarks/audit.py [--first 0] [--planted 60] [--fits 15] [--jobs 1] [--raw FILE.jsonl] [--out FILE.md]
 
 `audit_cases.py` says what is planted. Seeds from `--first` on are the planted cases, those after them fit. Thresholds
 were tuned on seeds of 100 and up. `--raw` keeps every answer as a line of JSON.
@@ -8,10 +8,12 @@ were tuned on seeds of 100 and up. `--raw` keeps every answer as a line of JSON.
 
 import argparse
 import json
+import multiprocessing
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -107,15 +109,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--first", type=int, default=0, help="first seed; tune on 100 and up")
     parser.add_argument("--planted", type=int, default=60, help="cases that are too narrow, too wide or wrong, in turn")
-    parser.add_argument("--fits", type=int, default=20, help="cases that fit")
+    parser.add_argument("--fits", type=int, default=15, help="cases that fit")
+    parser.add_argument("--jobs", type=int, default=1, help="audits at once; more than one makes seconds longer")
     parser.add_argument("--raw", type=Path, help="also write every answer to this file, a line of JSON each")
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     options = parser.parse_args()
     every = [*cases(options.first, options.planted), *cases(options.first + options.planted, options.fits, ("fits",))]
     answers: list[Answer] = []
-    with tempfile.TemporaryDirectory() as root:
-        for case in every:
-            answers.append(run(case, Path(root)))
+    spawn = multiprocessing.get_context("spawn")
+    with tempfile.TemporaryDirectory() as root, ProcessPoolExecutor(options.jobs, spawn) as pool:
+        for answer in pool.map(run, every, [Path(root)] * len(every)):
+            answers.append(answer)
             print(asdict(answers[-1]), file=sys.stderr, flush=True)
             if options.raw:
                 options.raw.write_text("".join(json.dumps(asdict(a)) + "\n" for a in answers), encoding="utf-8")

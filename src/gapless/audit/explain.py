@@ -20,7 +20,7 @@ from gapless.sim.prediction.predict import Predictor
 
 MOST_WINDOWS = 40
 LEAST_STARTS = 2  # of those found, from which the first solve begins
-UNEXPLAINED = 2.0  # times what noise explains: beyond, terms that the model may lack are tried, if there are any
+WRONG = 2.5  # times what noise explains: the best row anywhere leaves that much of some column
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def explain(
     row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
     row = approach(whole.reweighted(row), row, LAST)
     _tell(progress, 0.4)
-    if evidence.terms and whole.to_noise(row) > UNEXPLAINED:
+    if evidence.terms and whole.columns_to_noise(row).max() > WRONG:
         whole_again = make_problem(evidence, space, episodes, window_s, rng)
         found = fit(whole_again, evidence, episodes, None, rng, progress)
         free = tuple(sorted({*found.structure.free, *whole.free}))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.audit.explain import Explained, Inside, least_within
+from gapless.audit.explain import WRONG, Explained, Inside, least_within
 from gapless.audit.ranges import Box
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import Parameter, ParameterSpace
@@ -14,7 +14,6 @@ from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
 from gapless.identify.solver.scaling import Scaling
 
-WRONG = 2.0  # times what noise explains: the best row anywhere leaves that much
 CLEARLY = 0.4  # share by which the squared error must grow within the ranges: the error by a fifth
 MORE_THAN_CHANCE = 3.0  # standard errors
 PART = 0.1  # share by which it must grow if one parameter alone keeps to its range
@@ -44,7 +43,7 @@ class Judged:
         return float(np.prod([p.share for p in self.parameters if p.verdict == "too wide"]))
 
 
-def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Parameter], to_noise: float) -> Judged:
+def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Parameter], to_noise: Array) -> Judged:
     """Returns the verdicts on ranges.
 
     Args:
@@ -52,18 +51,20 @@ def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Param
         inside: The best row within the ranges.
         box: What training draws.
         priors: The free parameters as the project has them.
-        to_noise: What the best row anywhere leaves, in units of what noise explains.
+        to_noise: (num_measurements,) what the best row anywhere leaves, in units of what noise explains.
     """
     free = list(explained.problem.free)
     narrow = inside.growth > CLEARLY and inside.score > MORE_THAN_CHANCE
-    growths = single_growths(explained, box)
+    growths, unexplained = single_growths(explained, box), max(1.0, float(np.sqrt(np.mean(to_noise**2))))
     alone = [k for k in range(len(free)) if narrow and growths[k] > PART]
     together = _released(explained, box) if narrow and not alone else []
     entries: list[AuditedParameter] = []
     for k, prior in enumerate(priors):
         if box.varied[free[k]] or k in (*alone, *together):
-            entries.append(_entry(explained, box, k, prior, max(1.0, to_noise), growths[k], k in (*alone, *together)))
-    return Judged(_all(entries, narrow, to_noise), tuple(entries), tuple(priors[k].target for k in together))
+            entries.append(_entry(explained, box, k, prior, unexplained, growths[k], k in (*alone, *together)))
+    return Judged(
+        _all(entries, narrow, float(to_noise.max())), tuple(entries), tuple(priors[k].target for k in together)
+    )
 
 
 def single_growths(explained: Explained, box: Box) -> Array:
@@ -155,9 +156,9 @@ def _needed(explained: Explained, k: int, prior: Parameter, half: float) -> tupl
     return max(low, bounds.low), min(high, bounds.high)
 
 
-def _all(entries: Sequence[AuditedParameter], narrow: bool, to_noise: float) -> tuple[AuditVerdict, ...]:
+def _all(entries: Sequence[AuditedParameter], narrow: bool, worst: float) -> tuple[AuditVerdict, ...]:
     found: list[AuditVerdict] = []
-    if to_noise > WRONG:
+    if worst > WRONG:
         found.append("wrong")
     if narrow:
         found.append("too narrow")

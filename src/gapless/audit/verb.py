@@ -67,9 +67,8 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     if progress is not None:
         progress("best values within the ranges", 1.0)
     problem, row = explained.problem, explained.solution.row
-    left = problem.to_noise(row)
     priors = [prior_of(plain, problem.predictor.space.targets[k]) for k in problem.free]
-    judged = judge(explained, inside, box, priors, left)
+    judged = judge(explained, inside, box, priors, problem.columns_to_noise(row))
     bands = [band_of(problem, rows, rng) for rows in (tries, _advised(judged, box, evidence, rng))]
     if progress is not None:
         progress("predictions of drawn worlds", 1.0)
@@ -79,7 +78,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
         verdicts=judged.verdicts,
         parameters=judged.parameters,
         columns=_columns(explained, inside, bands),
-        residual_to_noise=left,
+        residual_to_noise=problem.to_noise(row),
         residual_in_ranges=problem.to_noise(inside.row),
         share=judged.share,
         window_s=explained.window_s,

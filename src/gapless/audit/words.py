@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gapless.audit.explain import WRONG
 from gapless.audit.ranges import NUM_DRAWS
 from gapless.core.results import AuditedParameter, AuditResult
 
@@ -30,10 +31,10 @@ def reasons_of(result: AuditResult, together: Sequence[str]) -> tuple[str, ...]:
 
 def _wrong(result: AuditResult) -> str:
     most = sorted(result.columns.items(), key=lambda item: -item[1].residual_to_noise)
-    where = ", ".join(f"{name} {column.residual_to_noise:.1f}" for name, column in most[:3])
+    where = ", ".join(f"{name} {c.residual_to_noise:.1f}" for name, c in most if c.residual_to_noise > WRONG)
     return (
-        f"no values explain the logs, within the ranges or beyond: what is left is {result.residual_to_noise:.1f} "
-        f"times what noise explains ({where}): the model lacks something; `gapless diagnose` says which cause is likely"
+        "no values explain the logs, within the ranges or beyond: what is left, in units of what noise explains, is "
+        f"{where}: the model lacks something; `gapless diagnose` says which cause is likely"
     )
 
 

@@ -54,5 +54,3 @@ def test_the_least_within_bounds_moves_the_others_along() -> None:
     curvature = np.array([[1.0, 0.9], [0.9, 1.0]])
     found = least_within(curvature, np.zeros(2), np.array([1.0, -5.0]), np.array([2.0, 5.0]))
     assert found == pytest.approx([1.0, -0.9], abs=1e-6)
-
-
