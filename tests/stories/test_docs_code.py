@@ -156,8 +156,14 @@ def test_slow_pages(verb: str, project: Path) -> None:
 
 
 def test_every_verb_has_a_page() -> None:
-    others = {"sensor-noise"}  # what a verb does beside its main task
+    others = {"audit", "sensor-noise"}  # what a verb does beside its main task
     assert {path.stem for path in (DOCS / "how-to").glob("*.md")} == {*verbs.__all__, *others}
+
+
+def test_the_page_of_audit(project: Path) -> None:
+    ranges = next(block.text for block in blocks("how-to/audit.md") if "uniform" in block.text)
+    Path("ranges.txt").write_text(ranges, encoding="utf-8")
+    run_python("how-to/audit.md")
 
 
 def test_the_page_of_sensor_noise(folder: Path) -> None:
