@@ -14,11 +14,11 @@ from gapless.identify.solver.problem import PRIOR, Problem
 from gapless.identify.solver.search import search
 from gapless.identify.solver.solution import Solution, summary
 from gapless.identify.solver.solve import Progress, approach
-from gapless.identify.structure import BRIEF, compare_costs
+from gapless.identify.structure import BRIEF
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 
-MOST_WINDOWS = 40
+MOST_WINDOWS = 32
 LEAST_STARTS = 2  # of those found, from which the first solve begins
 WRONG = 2.5  # times what noise explains: the best row anywhere leaves that much of some column
 
@@ -50,12 +50,10 @@ class Inside:
     Attributes:
         row: (num_parameters,).
         growth: Share by which the squared error is larger than that of the best row anywhere [1].
-        score: The same in standard errors [1].
     """
 
     row: Array
     growth: float
-    score: float
 
 
 def explain(
@@ -120,10 +118,9 @@ def best_inside(explained: Explained, box: Box, tries: Array) -> Inside:
         starts = [nearest, best_of(some, np.clip(tries, box.low, box.high))]
         rows += [approach(inside.at(start), start, BRIEF) for start in starts]
     units = np.stack([judge.unit(row) for row in (explained.solution.row, *rows)])
-    costs = 0.5 * np.sum(judge.residuals(units) ** 2, axis=2)
-    least = 1 + int(np.argmin(costs[1:].sum(axis=1)))
-    growth = float(costs[least].sum() / max(costs[0].sum(), 1e-12)) - 1.0
-    return Inside(rows[least - 1], growth, compare_costs(costs[least], costs[0], problem.noise_cost()).score)
+    squares = np.sum(judge.residuals(units) ** 2, axis=(1, 2))
+    least = int(np.argmin(squares[1:]))
+    return Inside(rows[least], float(squares[1 + least] / max(squares[0], 1e-12)) - 1.0)
 
 
 def nearest_inside(explained: Explained, box: Box) -> Array:

@@ -14,9 +14,9 @@ from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
 from gapless.identify.solver.scaling import Scaling
 
-CLEARLY = 0.4  # share by which the squared error must grow within the ranges: the error by a fifth
-MORE_THAN_CHANCE = 3.0  # standard errors
-PART = 0.1  # share by which it must grow if one parameter alone keeps to its range
+CLEARLY = 0.1  # share by which the squared error must grow within the ranges, besides what it may by chance
+CHANCE = 3.0  # times what fitting saves on average where all errors of a window go together
+PART = 0.05  # share by which it must grow if one parameter alone keeps to its range
 OF_VALUE = 0.2  # half the width of an advised range is at least this share of the value: no fit is surer of reality
 OF_RANGE = 0.02  # and this share of the prior range, on the scale that fits step on
 FAR_WIDER = 3.0  # times what the logs call for
@@ -54,8 +54,8 @@ def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Param
         to_noise: (num_measurements,) what the best row anywhere leaves, in units of what noise explains.
     """
     free = list(explained.problem.free)
-    narrow = inside.growth > CLEARLY and inside.score > MORE_THAN_CHANCE
     growths, unexplained = single_growths(explained, box), max(1.0, float(np.sqrt(np.mean(to_noise**2))))
+    narrow = inside.growth > CLEARLY + by_chance(len(free), len(explained.problem.windows), unexplained)
     alone = [k for k in range(len(free)) if narrow and growths[k] > PART]
     together = _released(explained, box) if narrow and not alone else []
     entries: list[AuditedParameter] = []
@@ -65,6 +65,16 @@ def judge(explained: Explained, inside: Inside, box: Box, priors: Sequence[Param
     return Judged(
         _all(entries, narrow, float(to_noise.max())), tuple(entries), tuple(priors[k].target for k in together)
     )
+
+
+def by_chance(num_free: int, num_windows: int, unexplained: float) -> float:
+    """Returns by what share the squared error may be lower anywhere though the truth lies within the ranges.
+
+    A fit follows errors that it should not: of n independent ones it saves a share of p / n. Noise is thousands of
+    them, and hardly counts. What the model lacks makes errors that last, one per window at the least; with r the ratio
+    of residual to noise, it is a share of 1 - 1 / r^2 of the squared error.
+    """
+    return CHANCE * num_free / max(1, num_windows) * (1.0 - 1.0 / unexplained**2)
 
 
 def single_growths(explained: Explained, box: Box) -> Array:

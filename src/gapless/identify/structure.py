@@ -189,7 +189,7 @@ def solved_savings(
         judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     noise = problem.noise_cost()
-    return [compare_costs(costs[0], cost, noise) for cost in costs[1:]]
+    return [_saving(costs[0], cost, noise) for cost in costs[1:]]
 
 
 def _round(
@@ -224,7 +224,7 @@ def _round(
         return found
     judged = _judged(wide, unit, steps[:, few], halves)
     for k, cost in zip(few[1:], judged[1:], strict=True):
-        found[k - 1] = compare_costs(judged[0], cost, wide.noise_cost())
+        found[k - 1] = _saving(judged[0], cost, wide.noise_cost())
     return found
 
 
@@ -272,7 +272,7 @@ def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
     return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
 
 
-def compare_costs(without: Array, with_it: Array, noise: Array) -> Saving:
+def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
     """Compares costs per window: the share saved of what noise does not explain, and how sure that is.
 
     The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gapless.audit.explain import Explained, least_within
-from gapless.audit.judge import single_growths
+from gapless.audit.judge import by_chance, single_growths
 from gapless.audit.ranges import Box
 from gapless.core.signal import Array
 from gapless.identify.fit import make_problem
@@ -54,3 +54,9 @@ def test_the_least_within_bounds_moves_the_others_along() -> None:
     curvature = np.array([[1.0, 0.9], [0.9, 1.0]])
     found = least_within(curvature, np.zeros(2), np.array([1.0, -5.0]), np.array([2.0, 5.0]))
     assert found == pytest.approx([1.0, -0.9], abs=1e-6)
+
+
+def test_chance_counts_where_errors_last() -> None:
+    # 3 * 6 / 36 = 0.5 of what is unexplained: nothing at r = 1, 3/4 of it at r = 2
+    assert by_chance(6, 36, 1.0) == 0.0
+    assert by_chance(6, 36, 2.0) == pytest.approx(0.375)
