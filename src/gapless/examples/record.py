@@ -5,14 +5,16 @@ python -m gapless.examples.record push 6
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from gapless.core.episode import Episode
-from gapless.core.protocols import Start, World
+from gapless.core.protocols import Moment, Start, World
 from gapless.core.run import run_open
 from gapless.core.signal import Array
+from gapless.examples.handover.task import ASK_M, angles_of, cup_of, points
 from gapless.project.code import load_reality, load_task
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
@@ -52,7 +54,29 @@ def sway(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Arr
     return command
 
 
-MOTIONS: dict[str, tuple[Motion, float]] = {"push": (shove, 7.0), "balance": (sway, 5.0)}
+def take(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Array]:
+    """Returns a motion that asks for the parcel, sways far from the hand until it has come, and takes the parcel."""
+    home = cup_of(np.concatenate([start.positions["shoulder"], start.positions["elbow"]], axis=1))
+    rate_hz, phase = rng.uniform(0.3, 1.0, 2), rng.uniform(0, 6.3, 2)
+    asks_s, takes_s = rng.uniform(0.4, 1.0), 4.0
+    aim, has = home.copy(), np.zeros(1, bool)
+
+    def command(time_s: float, measured: Array) -> Array:
+        columns = ("q_shoulder", "q_elbow", "hand_x", "hand_y", "hand_yaw", "parcel_out")
+        now = Moment(dict(zip(columns, measured.T, strict=True)), measured, start.goal, np.array([time_s]))
+        cup, parcel = points(now)
+        if time_s < takes_s:
+            aim[:] = home + [0.03, 0.06] * np.sin(2 * np.pi * rate_hz * time_s + phase)
+        elif measured[0, 5] < 0.08:
+            has[:] |= np.linalg.norm(parcel - cup) < 0.002
+            to_parcel = np.clip(parcel - aim + np.array([0.01, 0.0]), -0.008, 0.008)
+            aim[:] += np.where(has, [-0.004, 0.0], to_parcel)
+        return np.concatenate([angles_of(aim), [[time_s >= takes_s, ASK_M * (time_s >= asks_s)]]], axis=1)
+
+    return command
+
+
+MOTIONS: dict[str, tuple[Motion, float]] = {"push": (shove, 7.0), "balance": (sway, 5.0), "handover": (take, 8.0)}
 
 
 def record(project: Project, world: World, motion: Motion, duration_s: float, seed: int) -> Episode:
@@ -70,7 +94,10 @@ def main(name: str, count: int) -> None:
     motion, duration_s = MOTIONS[name]
     world = load_reality(project, 0, 1)
     for seed in range(count):
-        print(write_log(project, record(project, world, motion, duration_s, seed)))
+        episode = record(project, world, motion, duration_s, seed)
+        if name == "handover":
+            episode = replace(episode, conditions={"person": f"{seed % 8}"})  # the eight people of a twin take turns
+        print(write_log(project, episode))
 
 
 if __name__ == "__main__":
