@@ -9,7 +9,7 @@ import pytest
 from gapless.core.contract import check_world
 from gapless.core.errors import InputError
 from gapless.core.protocols import Start, Step
-from gapless.project.code import load_reality
+from gapless.project.code import load_reality, load_task
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
@@ -68,6 +68,12 @@ def test_the_reality_of_the_push_example_is_a_world() -> None:
         return Start({"tip_x": rng.uniform(-0.1, -0.08, (num_worlds, 1))}, np.zeros((num_worlds, 2)))
 
     check_world(lambda: load_reality(project, 0, 2), begin, beyond=1e3)
+
+
+@pytest.mark.parametrize("num_worlds", [1, 3])
+def test_the_reality_of_the_handover_example_is_a_world(num_worlds: int) -> None:
+    project = load_project(PUSH.with_name("handover"))
+    check_world(lambda: load_reality(project, 0, num_worlds), load_task(project).start, size=0.3, beyond=1e3)
 
 
 class Robot:

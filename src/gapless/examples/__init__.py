@@ -1,1 +1,1 @@
-"""The bundled example projects: `balance` and `push`."""
+"""The bundled example projects: `balance`, `handover` and `push`."""

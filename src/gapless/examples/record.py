@@ -68,7 +68,7 @@ def take(rng: np.random.Generator, start: Start) -> Callable[[float, Array], Arr
         if time_s < takes_s:
             aim[:] = home + [0.03, 0.06] * np.sin(2 * np.pi * rate_hz * time_s + phase)
         elif measured[0, 5] < 0.08:
-            has[:] |= np.linalg.norm(parcel - cup) < 0.002
+            has[:] |= (parcel - cup)[0, 0] < 0.001
             to_parcel = np.clip(parcel - aim + np.array([0.01, 0.0]), -0.008, 0.008)
             aim[:] += np.where(has, [-0.004, 0.0], to_parcel)
         return np.concatenate([angles_of(aim), [[time_s >= takes_s, ASK_M * (time_s >= asks_s)]]], axis=1)

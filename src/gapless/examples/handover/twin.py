@@ -1,4 +1,4 @@
-"""The twin of the handover example: a stand-in for a robot among people, who differ, hesitate and change their grip."""
+"""The twin of the handover example: the arm is as modelled; people differ, hesitate, and change their grip."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -9,7 +9,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.project.load import load_project
 from gapless.realism.human import ADULTS, Partners, partners, reached
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -17,11 +17,10 @@ NUM_PEOPLE = 8  # in the group of one seed; they take turns
 PULLED_M = 0.003  # a parcel this far out of the hand has been pulled at: the grip changes
 LET_GO_M = 0.045  # and this far out nobody holds it any more
 ASK, ASKED_M = 3, 0.175  # the command that asks, and what counts as asked
-AHEAD_S = 0.04  # a command holds for one control interval; the hand's own lag takes the rest
 
 
 def make(seed: int = 0, num_worlds: int = 1) -> "Room":
-    """Returns the twin of one seed: one robot and one group of people. It shows measurements and outcomes only."""
+    """Returns the twin of one seed: one group of people. It shows measurements and outcomes only."""
     return Room(Path(__file__).parent, num_worlds, seed)
 
 
@@ -31,18 +30,19 @@ class Room:
     source = "twin"
 
     def __init__(self, directory: Path, num_worlds: int, seed: int) -> None:
-        """Builds the robot of this seed."""
+        """Builds the arm, and the place that people come to."""
         project = load_project(directory)
-        blueprint = compile_project(project, max_timestep_s=0.002)
+        blueprint = compile_project(project)
         self.num_worlds = num_worlds
         self.rate_hz = project.rate_hz
         self.command_names = project.command_names
         self.measurement_names = project.measurement_names
         self.__seed, self.__turn = seed, 0
         self.__people = partners(ADULTS, seed, np.arange(num_worlds), np.arange(num_worlds))
-        robot = _robot(np.random.default_rng([2027, seed]))
-        self.__world = Simulation(blueprint, num_worlds, _space(robot, blueprint), noisy=True)
-        self.__world.set_parameters(np.tile(list(robot.values()), (num_worlds, 1)))
+        lag = resolve("actuator/partner/lag", project, blueprint.model)
+        space = ParameterSpace((Parameter(lag.path, lag.dimension, lag.unit, lag.nominal, 0.0, lag.nominal),))
+        self.__world = Simulation(blueprint, num_worlds, space, noisy=True)
+        self.__world.set_parameters(np.full((num_worlds, 1), 0.02))  # hands follow `__reach`, hardly later
         self.__limits = blueprint.command_limits()
         self.__parcel = blueprint.model.joint("parcel")
         partner, hand = blueprint.model.actuator("partner"), blueprint.model.body("hand")
@@ -80,8 +80,7 @@ class Room:
         changed = to_m != self.__to_m
         self.__from_m[changed], self.__to_m[changed] = now_m[changed], to_m[changed]
         self.__since_s = np.where(changed, 0.0, self.__since_s) + 1 / self.rate_hz
-        near_s = AHEAD_S + np.array([-0.02, 0.0, 0.02])
-        before, at, after = (reached(people, self.__since_s + later_s) for later_s in near_s)
+        before, at, after = (reached(people, self.__since_s + later_s) for later_s in (-0.02, 0.0, 0.02))
         speed, change = (after - before) / 0.04, (after - 2 * at + before) / 0.02**2
         kp, kd, mass = self.__arm  # what a hand must aim at so that its arm brings it where it shall be
         return self.__from_m + (self.__to_m - self.__from_m) * (at + kd / kp * speed + mass / kp * change)
@@ -91,25 +90,3 @@ class Room:
         people, out_m = self.__people, self.__world.batch.bind("qpos")[:, self.__parcel.qposadr[0]]
         grip_n = np.where(out_m > PULLED_M, people.pulled_grip_n, people.grip_n)
         self.__world.fields.of("dof_frictionloss")[:, self.__parcel.dofadr[0]] = np.where(out_m > LET_GO_M, 0.5, grip_n)
-
-
-def _robot(rng: np.random.Generator) -> dict[str, float]:
-    """Returns what the model has wrong of the robot itself: little. Hands follow what `__reach` says, without a lag."""
-    return {
-        "actuator/partner/lag": 0.02,
-        "actuator/shoulder/delay": rng.uniform(0.01, 0.03),
-        "actuator/elbow/delay": rng.uniform(0.01, 0.03),
-        "actuator/shoulder/kp": 40 * rng.uniform(0.85, 1.0),
-        "actuator/elbow/kp": 40 * rng.uniform(0.85, 1.0),
-        "joint/shoulder/frictionloss": rng.uniform(0.02, 0.1),
-        "joint/elbow/frictionloss": rng.uniform(0.02, 0.1),
-        "body/parcel/mass": 0.3 * rng.uniform(0.8, 1.3),
-    }
-
-
-def _space(values: dict[str, float], blueprint: Blueprint) -> ParameterSpace:
-    """Returns a space that holds some values, target -> value."""
-    found = [resolve(target, blueprint.project, blueprint.model) for target in values]
-    return ParameterSpace(
-        tuple(Parameter(t.path, t.dimension, t.unit, t.nominal, -1.0, values[t.path] + 1e-6) for t in found)
-    )
