@@ -43,6 +43,8 @@ def ranges_of(population: Population, num_people: int = 4000) -> tuple[Range, ..
 
 
 if __name__ == "__main__":
-    place, whom = Path(sys.argv[1]), steady(ADULTS) if sys.argv[2:] == ["steady"] else ADULTS
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["steady"]):
+        sys.exit("name the file to write: python people.py people.json, or python people.py median.json steady")
+    place, whom = Path(sys.argv[1]), steady(ADULTS) if sys.argv[2:] else ADULTS
     found = RandomizeResult((), ranges_of(whom), str(place), 0)
     place.write_text(json.dumps(to_json(found), indent=2) + "\n", encoding="utf-8")
