@@ -366,7 +366,7 @@ def report(
 
 @app.command()
 def demo(
-    example: Annotated[str, typer.Argument(metavar="[EXAMPLE]", help="push or balance")] = "push",
+    example: Annotated[str, typer.Argument(metavar="[EXAMPLE]", help="push, balance or handover")] = "push",
     directory: Annotated[
         Path | None,
         typer.Option("--dir", metavar="DIR", help="folder to work in; default: gapless-demo/EXAMPLE"),
