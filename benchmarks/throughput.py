@@ -35,7 +35,7 @@ from gapless.core.protocols import Start
 from gapless.project.load import load_project
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 
 NUM_WORLDS = 512
 PUSH = Path(__file__).parents[1] / "src" / "gapless" / "examples" / "push"

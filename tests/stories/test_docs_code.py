@@ -19,8 +19,8 @@ from gapless.core.results import Result
 from gapless.learn.policy import NetworkPolicy
 from gapless.project.load import load_project
 from gapless.project.model import load_model
-from gapless.sim.targets import resolve
-from gapless.sim.targets.motor import MOTOR_FIELDS
+from gapless.targets import resolve
+from gapless.targets.actuators.motor import MOTOR_FIELDS
 
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)

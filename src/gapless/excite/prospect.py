@@ -24,7 +24,7 @@ from gapless.sim.evidence import gather
 from gapless.sim.prediction.restart import StateReader
 from gapless.sim.ranges import read_result
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import driven_joint, is_position_servo, resolve
+from gapless.targets import driven_joint, is_position_servo, resolve
 from gapless.tracks.track import Track
 
 A_LITTLE = 0.5  # of the way from nothing to the most considered, in the units of the solver: some 9 % of the most

@@ -9,7 +9,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.excite.prospect import Prospect
-from gapless.sim.targets import is_object
+from gapless.targets import is_object
 
 CLEARANCE_M = 0.005  # nearer than this is touching
 SOME_FRAMES = 250  # of a motion that is looked at while many are compared

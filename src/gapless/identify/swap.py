@@ -25,7 +25,7 @@ from gapless.identify.structure import (
     solved_savings,
     tried_term,
 )
-from gapless.sim.targets import driven_joint, force_per_command
+from gapless.targets import driven_joint, force_per_command
 
 LAGS = (0.5,)  # shares of the delay that are exchanged
 PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it

@@ -9,7 +9,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.efforts import joint_efforts
-from gapless.sim.targets import (
+from gapless.targets import (
     Target,
     driven_joint,
     force_per_command,
@@ -20,7 +20,7 @@ from gapless.sim.targets import (
     resolve,
     takes_force,
 )
-from gapless.sim.targets.objects import half_extent, object_paths
+from gapless.targets.objects import half_extent, object_paths
 from gapless.tracks.track import Track
 
 

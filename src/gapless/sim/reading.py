@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import MeasurementMap, Project
+from gapless.targets.body import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
@@ -56,14 +57,6 @@ def yaw_of(quaternion: Array) -> Array:
     """Returns the rotation about the vertical of wxyz quaternions (..., 4) [rad]."""
     w, x, y, z = np.moveaxis(quaternion, -1, 0)
     return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-
-
-def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
-    """Returns the free joint that carries a body, or None."""
-    joint = int(model.body_jntadr[body])
-    if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
-        return joint
-    return None
 
 
 def _stage(item: MeasurementMap, model: mujoco.MjModel) -> mujoco.mjtStage:

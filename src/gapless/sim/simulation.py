@@ -11,8 +11,8 @@ from gapless.core.signal import Array
 from gapless.realism.actuator import backlash, kept, lagged
 from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.fields import Fields
-from gapless.sim.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
+from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
+from gapless.targets.fields import Fields
 
 
 class Simulation:

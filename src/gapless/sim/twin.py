@@ -20,7 +20,7 @@ from gapless.realism.actuator import stribeck
 from gapless.realism.sensor import drifted, quantised
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 
 
 @dataclass(frozen=True)

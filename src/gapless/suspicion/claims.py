@@ -9,8 +9,8 @@ import numpy as np
 from gapless.project.records import CommandMap, MeasurementMap, Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.windows import Windows
-from gapless.sim.targets import driven_joint, is_position_servo
 from gapless.suspicion.units import DEGREE, MISTAKEN
+from gapless.targets import driven_joint, is_position_servo
 from gapless.tracks.track import Track
 
 EARLIER_S = (0.02, 0.04, 0.08, 0.12, 0.2)  # by which commands may be stamped too late

@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.targets import driven_joint
+from gapless.targets import driven_joint
 from gapless.tracks.track import Track
 
 GAINS = (0.3, 1.0, 3.0)  # factors on the strength of all actuators

@@ -7,9 +7,9 @@ import numpy as np
 
 from gapless.core.signal import Array, Indices
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.targets import driven_joint, is_position_servo
 from gapless.suspicion.findings import Mistake
 from gapless.suspicion.units import wrong_unit
+from gapless.targets import driven_joint, is_position_servo
 from gapless.tracks.track import Track
 
 EARLIEST_S, LATEST_S = -0.3, 0.6  # how much later a reading may come than its command

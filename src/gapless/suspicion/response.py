@@ -13,10 +13,10 @@ from gapless.core.signal import Array, Flags, Indices
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
-from gapless.sim.targets import driven_joint, is_position_servo
 from gapless.suspicion.doubts import Doubts
 from gapless.suspicion.findings import Stretch, runs
 from gapless.suspicion.skill import CLEAR, line_noise, lively, measure_skill
+from gapless.targets import driven_joint, is_position_servo
 from gapless.tracks.track import Track
 
 WINDOW_S = 0.1

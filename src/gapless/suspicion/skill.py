@@ -10,7 +10,7 @@ from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows
-from gapless.sim.targets import driven_joint, is_position_servo
+from gapless.targets import driven_joint, is_position_servo
 from gapless.tracks.track import difference
 
 CLEAR = 5.0  # a motion counts where it leaves the straight line by this many times its noise

@@ -17,7 +17,7 @@ from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.efforts import peak_efforts
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.states import near_pairs
-from gapless.sim.targets import driven_joint, is_object, is_position_servo
+from gapless.targets import driven_joint, is_object, is_position_servo
 
 TOUCHING_M = 0.005  # what is nearer than this in a measured state touches
 LEFT_OUT = ("/creep", "/lag", "/length")  # each is another name for what stands in the list already

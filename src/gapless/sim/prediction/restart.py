@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.reading import free_joint_of
+from gapless.targets.body import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _LINEAR = ("vx", "vy", "vz")

@@ -7,12 +7,12 @@ import numpy as np
 
 from gapless.core.errors import InputError, nearest
 from gapless.project.records import Project
-from gapless.sim.targets.actuator import actuator_target
-from gapless.sim.targets.body import body_target, site_target
-from gapless.sim.targets.geom import geom_target
-from gapless.sim.targets.joint import joint_target
-from gapless.sim.targets.surroundings import measurement_target, world_target
-from gapless.sim.targets.target import Place, Target
+from gapless.targets.actuators.actuator import actuator_target
+from gapless.targets.body import body_target, site_target
+from gapless.targets.geom import geom_target
+from gapless.targets.joint import joint_target
+from gapless.targets.surroundings import measurement_target, world_target
+from gapless.targets.target import Place, Target
 
 _KINDS: dict[str, Callable[[Place], Target]] = {
     "joint": joint_target,

@@ -14,8 +14,8 @@ from gapless.sim.corrected import corrected_xml
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import HISTORY_S, cut
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
 from gapless.sim.terms import candidate_terms
+from gapless.targets import resolve
 from unit.sim.scenes import ARM, ARM_VALUES, arm, run, run_plain, run_rows, space_of, waves, write_project
 from unit.sim.test_predict import recorded, worst
 

@@ -1,8 +1,6 @@
 """Parameter targets: what each path of the design sets, its unit, and its value in the model as written."""
 
-from gapless.sim.targets.body import is_object
-from gapless.sim.targets.contact import effective_friction
-from gapless.sim.targets.drive import (
+from gapless.targets.actuators.drive import (
     driven_joint,
     force_per_command,
     is_dc_motor,
@@ -10,10 +8,12 @@ from gapless.sim.targets.drive import (
     is_position_servo,
     takes_force,
 )
-from gapless.sim.targets.joint import has_one_axis
-from gapless.sim.targets.lag import engine_keep
-from gapless.sim.targets.resolve import resolve
-from gapless.sim.targets.target import Target
+from gapless.targets.actuators.lag import engine_keep
+from gapless.targets.body import is_object
+from gapless.targets.contact import effective_friction
+from gapless.targets.joint import has_one_axis
+from gapless.targets.resolve import resolve
+from gapless.targets.target import Target
 
 __all__ = [
     "Target",

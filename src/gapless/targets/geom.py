@@ -7,9 +7,9 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.contact import Surface, damping_ratio, restitution, surface_of
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.targets.contact import Surface, damping_ratio, restitution, surface_of
+from gapless.targets.fields import Fields
+from gapless.targets.target import Block, Place, Target, sized
 
 _FIELDS = ("friction", "stiffness", "restitution", "size/x", "size/y", "size/z")
 

@@ -4,8 +4,8 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.target import Place, Target
+from gapless.targets.fields import Fields
+from gapless.targets.target import Place, Target
 
 
 def world_target(place: Place) -> Target:

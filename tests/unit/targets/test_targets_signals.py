@@ -9,7 +9,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.protocols import Start
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 from unit.sim.scenes import arm, run, run_plain, run_rows, space_of, waves
 
 Q1, Q2 = 0, 1

@@ -6,12 +6,19 @@ from scipy.spatial.transform import Rotation
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.reading import free_joint_of
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.targets.fields import Fields
+from gapless.targets.target import Block, Place, Target, sized
 
 _SPREADS = ("spread/x", "spread/y", "spread/z")
 _FIELDS = ("mass", "length", "com/x", "com/y", "com/z", "inertia", *_SPREADS, "payload")
+
+
+def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
+    """Returns the free joint that carries a body, or None."""
+    joint = int(model.body_jntadr[body])
+    if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
+        return joint
+    return None
 
 
 def is_object(model: mujoco.MjModel, body: int) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 from unit.sim.scenes import arm, run, run_plain, run_rows, space_of, things, waves
 
 ARM_TARGETS = (

@@ -11,7 +11,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.fields import Fields
+from gapless.targets.fields import Fields
 
 Write = Callable[[Fields, Array], None]
 Block = tuple[NDArray[np.intp], ...]

@@ -5,9 +5,9 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.drive import is_dc_motor, is_filter
-from gapless.sim.targets.target import Place, Target
+from gapless.targets.actuators.drive import is_dc_motor, is_filter
+from gapless.targets.fields import Fields
+from gapless.targets.target import Place, Target
 
 
 def lag_target(place: Place) -> Target:

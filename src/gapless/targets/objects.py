@@ -5,7 +5,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.targets.body import is_object
+from gapless.targets.body import is_object
 
 FEW = 3  # colliding geoms of an object that have a friction each; more share one factor
 

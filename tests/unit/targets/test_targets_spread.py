@@ -11,9 +11,9 @@ from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
-from gapless.sim.targets.objects import half_extent
 from gapless.sim.terms import candidate_terms
+from gapless.targets import resolve
+from gapless.targets.objects import half_extent
 from unit.sim.scenes import space_of
 
 BOX = """<mujoco><worldbody><geom type="plane" size="0 0 1"/><body name="box" pos="0 0 1"><freejoint/>

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.drive import is_dc_motor, is_position_servo, turns
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.targets.actuators.drive import is_dc_motor, is_position_servo, turns
+from gapless.targets.fields import Fields
+from gapless.targets.target import Block, Place, Target, sized
 
 NO_SPEED = 1000.0  # stands for the no-load speed of a servo that has none [rad/s or m/s]
 _COLUMNS = {  # field -> model field, column in it, unit of a hinge, unit of a slide

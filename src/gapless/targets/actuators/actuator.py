@@ -6,11 +6,11 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.drive import is_dc_motor, is_position_servo, turns
-from gapless.sim.targets.lag import lag_target
-from gapless.sim.targets.motor import MOTOR_FIELDS, motor_target, speed_target
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.targets.actuators.drive import is_dc_motor, is_position_servo, turns
+from gapless.targets.actuators.lag import lag_target
+from gapless.targets.actuators.motor import MOTOR_FIELDS, motor_target, speed_target
+from gapless.targets.fields import Fields
+from gapless.targets.target import Block, Place, Target, sized
 
 _FIELDS = ("gain", "kp", "kd", "delay", "lag", "limit", "speed")
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]

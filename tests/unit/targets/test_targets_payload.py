@@ -10,8 +10,8 @@ from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
-from gapless.sim.targets.body import joined
+from gapless.targets import resolve
+from gapless.targets.body import joined
 from unit.sim.scenes import (
     ARM,
     ARM_COMMANDS,

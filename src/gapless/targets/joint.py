@@ -7,9 +7,9 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.fields import Fields
-from gapless.sim.targets.drive import driven_joint, is_position_servo
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.targets.actuators.drive import driven_joint, is_position_servo
+from gapless.targets.fields import Fields
+from gapless.targets.target import Block, Place, Target, sized
 
 _FIELDS = ("damping", "frictionloss", "armature", "stiffness", "load", "offset", "backlash", "creep")
 SOFT = 1e-4  # stiffness that a load needs, as a share of it per rad or m

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 from unit.sim.scenes import arm, run_plain, run_rows, things
 
 ARM_EDITS = [

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 
-from gapless.sim.targets.target import Place
+from gapless.targets.target import Place
 
 
 def is_position_servo(model: mujoco.MjModel, actuator: int) -> bool:

@@ -1,0 +1,1 @@
+"""What can be wrong in actuators, and what kind of drive they are."""
