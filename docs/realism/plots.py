@@ -155,9 +155,9 @@ def environment() -> list[Panel]:
     still = {"position": angle[:, None], "velocity": 0 * angle[:, None]}
     cable = line(surroundings.CABLE, 0 * angle, seen=still, stiffness=0.2, slack=0.5)
     warmth = np.linspace(-20, 30, 101)
-    nominal = np.tile([1.0, 1.0, 1.0], (101, 1))
+    nominal = np.ones((1, 3))
     causes = {"thinning_per_k": 0.02, "offset_per_k": 0.01, "weakening_per_k": 0.004}
-    moved = run(surroundings.TEMPERATURE, nominal, 1.0, {"warmth_k": warmth[:, None]}, **causes)
+    moved = np.concatenate([run(surroundings.TEMPERATURE, nominal, 1.0, warmth_k=warm, **causes) for warm in warmth])
     hours = np.arange(0, 24, 0.1)
     light = line(surroundings.LIGHT, 0 * hours + 1.0, 360.0, share=0.6, clock_s=0.0)
     return [

@@ -48,6 +48,33 @@ def test_a_simulation_is_a_world(folder: Path, num_worlds: int) -> None:
     check_world(make, start, beyond=1e3)
 
 
+LAYERS_ON = {
+    "actuator/*/jitter/jitter_s": 0.01,
+    "actuator/*/dropped-packets/share": 0.3,
+    "actuator/*/rate-limit/rate": 5.0,
+    "joint/elbow/friction/hump": 0.2,
+    "joint/*/cogging/amplitude": 0.1,
+    "joint/shoulder/pushes/rate_hz": 5.0,
+    "body/lower/wind/gust": 0.3,
+    "joint/*/spread/trial": 0.2,
+    "measurement/*/noise/noise": 1e-3,
+    "measurement/q1/slower-sensor/period_s": 0.03,
+    "measurement/x/occlusion/share": 0.4,
+}
+
+
+@pytest.mark.parametrize("num_worlds", [1, 3])
+def test_a_simulation_with_layers_on_is_a_world(folder: Path, num_worlds: int) -> None:
+    blueprint = compile_project(load_project(folder))
+
+    def make() -> Simulation:
+        world = Simulation(blueprint, num_worlds, space_of(blueprint, *LAYERS_ON), 1)
+        world.set_parameters(np.tile(list(LAYERS_ON.values()), (num_worlds, 1)))
+        return world
+
+    check_world(make, start, beyond=1e3)
+
+
 @pytest.mark.parametrize("num_worlds", [1, 3])
 def test_a_twin_is_a_world(folder: Path, num_worlds: int) -> None:
     imperfections = Imperfections(

@@ -7,7 +7,7 @@
 It plays the layer with many knobs over its stated ranges, on small and large signals, at two step lengths.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -214,6 +214,19 @@ def _check_range(case: _Case, worlds: Array) -> None:
             "a mean or a draw over worlds; draws depend on the place in the batch, not on moment.draws.worlds",
         )
     _check_restart(case, worlds, row=count - 1)
+    if case.layer.adds:
+        _check_adds(case, worlds, out)
+
+
+def _check_adds(case: _Case, worlds: Array, out: Array) -> None:
+    shift = 1.0 + float(np.abs(case.signals).max())
+    other = _run(replace(case, signals=case.signals + shift), worlds)
+    _require(
+        np.allclose(other - shift, out, rtol=0.0, atol=1e-9 * (shift + float(np.abs(out).max()))),
+        case.layer,
+        "what it adds depends on its signal",
+        "adds=True belongs to layers whose y - u is the same whatever u is",
+    )
 
 
 def _check_restart(case: _Case, worlds: Array, row: int) -> None:

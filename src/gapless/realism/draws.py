@@ -32,11 +32,13 @@ class Draws:
         seed: Another seed, other numbers.
         worlds: (num_worlds,) the identity of each row, uint64; not its place in the batch.
         step: How many steps were taken; whoever steps the worlds counts.
+        median: Whether every number is the median of what it could be, 0.5 or 0: what predictions are made with.
     """
 
     seed: int
     worlds: Bits
     step: int = 0
+    median: bool = False
 
     def __post_init__(self) -> None:
         """Refuses worlds that numpy would turn into floating-point numbers."""
@@ -63,10 +65,14 @@ class Draws:
             columns: How many per world, or a counter for each number, (num_worlds or 1, ...): equal counters, equal
                 numbers.
         """
+        if self.median:
+            return np.full(self._shape(columns), 0.5)
         return (self._bits(stream, columns) >> _BY_11).astype(np.float64) * 2.0**-53
 
     def normal(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
         """Returns standard normal numbers, within 6.7: Box and Muller 1958, 32 bits each; see `uniform`."""
+        if self.median:
+            return np.zeros(self._shape(columns))
         bits = self._bits(stream, columns)
         radius = (bits >> _BY_32).astype(np.float64)
         radius += 0.5
@@ -77,6 +83,9 @@ class Draws:
         angle = (bits & _LOW_BITS).astype(np.float64)
         angle *= 2.0 * np.pi * 2.0**-32
         return radius * np.cos(angle, out=angle)
+
+    def _shape(self, columns: int | NDArray[np.int64]) -> tuple[int, ...]:
+        return (len(self.worlds), *((columns,) if isinstance(columns, int) else columns.shape[1:]))
 
     def _bits(self, stream: str, columns: int | NDArray[np.int64]) -> Bits:
         key = np.uint64(_key(self.seed, stream))

@@ -107,6 +107,7 @@ class Layer:
         start: (signal, knobs, moment) -> state, as if the signal had always been what it is now.
         columns: What the columns of its signal must be; empty: any number of like ones.
         needs: Fields of `Moment` that it reads, besides `step_s` and `draws`.
+        adds: Whether it adds to its signal whatever that is: y - u does not depend on u.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Layer:
     start: Start = stateless
     columns: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    adds: bool = False
 
     def begin(self, signal: Array, knobs: Knobs, moment: Moment) -> State:
         """Returns the state to act from; refuses what the layer cannot work with.
@@ -166,10 +168,13 @@ def restarted(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
         fresh: State of the worlds that begin anew, from `Layer.begin` with their rows alone.
         ids: Which worlds those are.
     """
-    out = tuple(part.copy() for part in state)
-    for part, new in zip(out, fresh, strict=True):
+    out: list[Array] = []
+    for part, new in zip(state, fresh, strict=True):
+        widths = np.broadcast_shapes(part.shape[1:], new.shape[1:])  # knobs per column may have widened it
+        part = np.broadcast_to(part, (len(part), *widths)).copy()
         part[ids] = new
-    return out
+        out.append(part)
+    return tuple(out)
 
 
 def play(layer: Layer, signals: Array, knobs: Knobs, moment: Moment, **seen: Array) -> Array:

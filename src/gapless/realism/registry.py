@@ -1,10 +1,10 @@
-"""All layers, by group."""
+"""All layers, by group; those on efforts in the order in which a torque passes them."""
 
 from gapless.core.errors import InputError, nearest
 from gapless.realism.layer import Layer
 from gapless.realism.layers.contact import CONTACT_LAYERS
 from gapless.realism.layers.delay import DELAY_LAYERS
-from gapless.realism.layers.drive import DRIVE_LAYERS
+from gapless.realism.layers.drive import DRIVE_LAYERS, SERIES_ELASTICITY
 from gapless.realism.layers.friction import FRICTION_LAYERS
 from gapless.realism.layers.inertial import INERTIAL_LAYERS
 from gapless.realism.layers.objects import OBJECT_LAYERS
@@ -16,8 +16,8 @@ from gapless.realism.layers.spread import SPREAD_LAYERS
 from gapless.realism.layers.surroundings import SURROUNDINGS_LAYERS
 
 LAYERS: tuple[Layer, ...] = (
-    *(*DRIVE_LAYERS, *FRICTION_LAYERS, *POWER_LAYERS),
-    *(*DELAY_LAYERS, *PACKET_LAYERS),
+    *(*DRIVE_LAYERS, *POWER_LAYERS, SERIES_ELASTICITY, *FRICTION_LAYERS),
+    *(*PACKET_LAYERS, *DELAY_LAYERS),
     *(*READING_LAYERS, *INERTIAL_LAYERS, *RANGING_LAYERS),
     *(*CONTACT_LAYERS, *OBJECT_LAYERS, *SURROUNDINGS_LAYERS, *SPREAD_LAYERS),
 )

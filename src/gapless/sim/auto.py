@@ -20,6 +20,7 @@ from gapless.targets import (
     resolve,
     takes_force,
 )
+from gapless.targets.layers import bounds_of
 from gapless.targets.objects import half_extent, object_paths
 from gapless.tracks.track import Track
 
@@ -179,6 +180,8 @@ def is_pulled(model: mujoco.MjModel, joint: int) -> bool:
 
 def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: "_Scales") -> tuple[float, float]:
     """Returns bounds in the target's unit that hold whatever a careful builder could have got wrong."""
+    if target.knob is not None:
+        return bounds_of(target.knob.knob)
     kind, _, rest = target.path.partition("/")
     name, _, field = rest.partition("/")
     nominal = target.nominal

@@ -11,15 +11,17 @@ from gapless.core.signal import Array
 from gapless.realism.actuator import backlash, kept, lagged
 from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
 from gapless.sim.blueprint import Blueprint
+from gapless.sim.stack.stack import Stack
 from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
 from gapless.targets.fields import Fields
+from gapless.targets.use import uses_of
 
 
 class Simulation:
     """The model of a project with one row of parameters per world. A `World`.
 
-    The signal path of a command is: limits, zero offset, backlash, delay, lag, engine; that of a measurement:
-    engine, delay, scale, bias, noise.
+    The signal path of a command is: limits, zero offset, layers, backlash, delay, lag, engine; that of a measurement:
+    engine, delay, scale, bias, noise, layers.
     """
 
     source: Source = "sim"
@@ -53,6 +55,7 @@ class Simulation:
         self.fields = Fields(blueprint.model, num_worlds, len(self.measurement_names))
         self.fields.batch = self.batch
         self._targets = [resolve(p.target, project, blueprint.model) for p in space.parameters]
+        self.fields.uses = uses_of([target.knob for target in self._targets if target.knob], num_worlds)
         self._order = sorted(range(len(space)), key=lambda k: self._targets[k].builds_on_others)
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
@@ -66,6 +69,9 @@ class Simulation:
         self._may_be_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._play = False
         self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
+        self._stack = Stack(blueprint, self.batch, self.fields)
+        if self._noise is not None:
+            self._noise[self._stack.noisy_columns()] = 0.0
         self._rng = np.random.default_rng(0)
         self._engine_keeps = [(a, int(n)) for a, n in enumerate(blueprint.model.actuator_history[:, 0]) if n]
         self._engine_lags = [a for a in range(blueprint.model.nu) if is_filter(blueprint.model, a)]
@@ -79,6 +85,8 @@ class Simulation:
         self.fields.restore(which)
         for k in self._order:
             self._targets[k].write(self.fields, rows[:, k])
+        if self._stack.on:
+            self._stack.set(which)
         if self.fields.needs_constants:
             self.batch.set_const(np.sort(which))
         self.plan_delays()
@@ -95,6 +103,9 @@ class Simulation:
             address = int(model.joint(name).qposadr[0])
             qpos[which, address : address + values.shape[1]] = values
         resting = self._resting(which)
+        if self._stack.on:
+            self._stack.reset(which, rng)
+            self._stack.begin(self._resting(np.arange(self.num_worlds))[:, 0], which)
         self._held.fill(which, resting)
         self._lagging[which] = resting[:, 0]
         self._tell_engine(which, resting)
@@ -114,6 +125,9 @@ class Simulation:
         self.batch.bind("qpos")[:] = qpos
         self.batch.bind("qvel")[:] = qvel
         everyone = np.arange(self.num_worlds)
+        if self._stack.on:
+            self._stack.predict()
+            self._stack.begin(self._resting(everyone)[:, 0], None)
         past = self._past(command_history)
         recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
         self._held.fill(everyone, past[:, recent])
@@ -125,12 +139,27 @@ class Simulation:
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
         applied = self.hold(requested_command)
-        if self._plan is None and self._keep is None:
+        if self._stack.on:
+            self._stack.surround()
+        if self._stack.on_efforts:
+            self._step_with_efforts()
+        elif self._plan is None and self._keep is None:
             self._control[:] = self._held.last
             self.batch.step(nstep=self.blueprint.num_substeps)
         else:
             self.batch.rollout(self.blueprint.num_substeps, self.substep_controls(), record=())
         return Step(self.read(), applied)
+
+    def _step_with_efforts(self) -> None:
+        """Advances one control interval, physics step by physics step: layers act on efforts before each."""
+        late = self._plan is not None or self._keep is not None
+        controls = self.substep_controls() if late else None
+        self._control[:] = self._held.last
+        for k in range(self.blueprint.num_substeps):
+            if controls is not None:
+                self._control[:] = controls[:, k]
+            self._stack.push(k)
+            self.batch.step()
 
     def hold(self, requested_command: Array) -> Array:
         """Puts commands through limits, offset and play into the history; returns what was applied."""
@@ -138,6 +167,8 @@ class Simulation:
         before = self._held.last
         sent = before.copy()
         sent[:, self._actuators] = applied + self.fields.target_offset[:, self._actuators]
+        if self._stack.on:
+            sent = self._stack.command(sent)
         if self._play:
             width = self.fields.backlash
             sent = np.where(width > 0, backlash(before, sent, width), sent)
@@ -172,7 +203,8 @@ class Simulation:
         true = self.blueprint.reader.read(self.batch)
         if self._may_be_late:
             self._seen.push(true)
-        return self._show(true)
+        reading = self._show(true)
+        return self._stack.read(reading) if self._stack.on_readings else reading
 
     def _past(self, command_history: Array) -> Array:
         """Returns past commands after limits, zero offset and play, (num_worlds, num_past, nu), the newest last.
@@ -182,11 +214,14 @@ class Simulation:
         resting = self._resting(np.arange(self.num_worlds))
         if not command_history.shape[1]:
             return resting
-        if not (self._play or self._keep is not None or self._engine_keeps or self._engine_lags):
+        remembers = self._play or self._stack.on_commands or self._engine_keeps or self._engine_lags
+        if not remembers and self._keep is None:
             command_history = command_history[:, -self._length :]
         past = np.repeat(resting, command_history.shape[1], axis=1)
         applied = np.clip(command_history, self._low, self._high)
         past[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
+        if self._stack.on_commands:
+            past = self._stack.past(past)
         width = self.fields.backlash
         for k in range(1, past.shape[1] if self._play else 0):
             past[:, k] = np.where(width > 0, backlash(past[:, k - 1], past[:, k], width), past[:, k])
@@ -239,7 +274,8 @@ class Simulation:
             age_s = np.arange(self._length - 1, -1, -1)[:, None] / self.rate_hz
             slope = np.broadcast_to(rate, true.shape)[ids, None, :]
             self._seen.fill(ids, true[ids, None, :] - age_s * slope)
-        return self._show(true)
+        reading = self._show(true)
+        return self._stack.first_reading(reading, ids) if self._stack.on_readings else reading
 
     def _show(self, true: Array) -> Array:
         """Returns what the sensors say: late, scaled and biased."""

@@ -6,6 +6,7 @@ from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from gapless.core.signal import Array
+from gapless.targets.use import Use, UseKey
 
 
 class Fields:
@@ -26,6 +27,7 @@ class Fields:
         self.bias = np.zeros((num_worlds, num_measurements))
         self.scale = np.ones((num_worlds, num_measurements))
         self.reading_delay_s = np.zeros((num_worlds, num_measurements))
+        self.uses: dict[UseKey, Use] = {}
         self._touched: dict[str, Array] = {}
 
     def restore(self, ids: NDArray[np.intp]) -> None:
@@ -36,6 +38,8 @@ class Fields:
         for ideal in (self.delay_s, self.lag_s, self.backlash, self.target_offset, self.bias, self.reading_delay_s):
             ideal[ids] = 0.0
         self.scale[ids] = 1.0
+        for use in self.uses.values():
+            use.restore(ids)
 
     @property
     def expanded(self) -> tuple[str, ...]:
@@ -47,6 +51,10 @@ class Fields:
         if name.startswith("opt."):
             return np.asarray(getattr(self.model.opt, name[4:]))
         return getattr(self.model, name)
+
+    def now(self, name: str) -> Array:
+        """Returns the values of a model field, (num_worlds or 1, ...), without giving it values per world."""
+        return self._touched[name] if name in self._touched else self.nominal(name)[None]
 
     def of(self, name: str, *, constants: bool = False) -> Array:
         """Returns the live (num_worlds, ...) values of a model field.

@@ -37,7 +37,7 @@ def _size(place: Place) -> Target:
     return sized(place, "object", "m", place.model.geom_size[ids, axis].copy(), put)
 
 
-def _take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujoco.MjModel) -> None:
+def take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujoco.MjModel) -> None:
     """Lets geoms decide on their contacts alone, by priority, as these were before.
 
     Without priority MuJoCo takes the larger friction of the two geoms, so that a smaller one would not show.
@@ -71,7 +71,7 @@ def _friction(place: Place) -> Target:
     surfaces = [surface_of(model, int(g)) for g in place.ids]
 
     def put(fields: Fields, here: Block, sizes: Array) -> None:
-        _take_over(fields, here, surfaces, model)
+        take_over(fields, here, surfaces, model)
         fields.of("geom_friction")[(*here, 0)] = sizes
 
     return sized(place, "contact", "1", np.array([s.friction[0] for s in surfaces]), put)
@@ -87,10 +87,10 @@ def _stiffness(place: Place) -> Target:
     if place.shared:
         return _shared_stiffness(place)
     surfaces = [surface_of(model, int(g)) for g in place.ids]
-    base, ratio = np.array([_spring(model, s.solref) for s in surfaces]).T
+    base, ratio = np.array([springs(model, s.solref) for s in surfaces]).T
 
     def put(fields: Fields, here: Block, sizes: Array) -> None:
-        _take_over(fields, here, surfaces, model)
+        take_over(fields, here, surfaces, model)
         fields.of("geom_solref")[here] = np.stack([-sizes, -2 * ratio * np.sqrt(sizes)], axis=-1)
 
     return sized(place, "contact", "1/s²", base, put)
@@ -115,26 +115,29 @@ def _restitution(place: Place) -> Target:
     if place.shared:
         raise InputError(f"parameter {place.path}: a restitution belongs to one geom; name it")
     surfaces = [surface_of(model, int(place.ids[0]))]
-    nominal = float(restitution(_spring(model, surfaces[0].solref)[1]))
+    nominal = float(restitution(springs(model, surfaces[0].solref)[1]))
 
     def write(fields: Fields, values: Array) -> None:
         ids = fields.ids[values != nominal]
         here = np.ix_(ids, place.ids)
-        _take_over(fields, here, surfaces, model)
+        take_over(fields, here, surfaces, model)
         solref = fields.of("geom_solref")[ids, place.ids[0]]
-        stiffness = np.array([_spring(model, one)[0] for one in solref])
+        stiffness = springs(model, solref)[0]
         damping = 2 * damping_ratio(values[values != nominal]) * np.sqrt(stiffness)
         fields.of("geom_solref")[ids, place.ids[0]] = np.stack([-stiffness, -damping], axis=1)
 
     return Target(place.path, "contact", "1", nominal, write, builds_on_others=True)
 
 
-def _spring(model: mujoco.MjModel, solref: Array) -> tuple[float, float]:
-    """Returns stiffness [1/s²] and damping ratio [1] of a contact's reference."""
-    if solref[0] <= 0:
-        stiffness = max(-float(solref[0]), 1e-9)
-        return stiffness, -float(solref[1]) / (2 * stiffness**0.5)
+def springs(model: mujoco.MjModel, solref: Array) -> tuple[Array, Array]:
+    """Returns stiffness [1/s²] and damping ratio [1] of contacts' references, (..., 2)."""
+    first, second = solref[..., 0], solref[..., 1]
+    stiffness = np.maximum(-first, 1e-9)
     safe = not model.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_REFSAFE
-    time_s = max(float(solref[0]), 2 * model.opt.timestep if safe else 1e-6)
-    ratio = max(float(solref[1]), 1e-3)
-    return 1 / (time_s * ratio) ** 2, ratio
+    time_s = np.maximum(first, 2 * model.opt.timestep if safe else 1e-6)
+    ratio = np.maximum(second, 1e-3)
+    direct = first <= 0
+    return (
+        np.where(direct, stiffness, 1 / (time_s * ratio) ** 2),
+        np.where(direct, -second / (2 * np.sqrt(stiffness)), ratio),
+    )

@@ -11,6 +11,7 @@ from gapless.targets.actuators.actuator import actuator_target
 from gapless.targets.body import body_target, site_target
 from gapless.targets.geom import geom_target
 from gapless.targets.joint import joint_target
+from gapless.targets.layers import layer_target, names_layer, refuse_unknown_knob
 from gapless.targets.surroundings import measurement_target, world_target
 from gapless.targets.target import Place, Target
 
@@ -26,7 +27,7 @@ _KINDS: dict[str, Callable[[Place], Target]] = {
 
 
 def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
-    """Returns the target of a path such as `joint/elbow/damping`.
+    """Returns the target of a path such as `joint/elbow/damping` or `joint/elbow/cogging/amplitude`.
 
     Raises:
         InputError: If the path names nothing; the message lists what exists.
@@ -35,14 +36,26 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
     if kind not in _KINDS:
         raise InputError(f"parameter {path}: no kind {kind!r}; write one of {', '.join(_KINDS)}")
     if kind == "world":
-        return world_target(Place(path, rest, np.zeros(0, np.intp), False, project, model))
+        return _target(world_target, Place(path, rest, np.zeros(1, np.intp), False, project, model))
     name, _, field = rest.partition("/")
     elements = _elements(kind, project, model)
     ids = list(elements) if name == "*" else [index for index, known in elements.items() if known and known == name]
     if not ids:
         known = nearest(name, [known for known in elements.values() if known])
         raise InputError(f"parameter {path}: no {kind} {name!r}; there are: {known}")
-    return _KINDS[kind](Place(path, field, np.array(ids, np.intp), name == "*", project, model))
+    return _target(_KINDS[kind], Place(path, field, np.array(ids, np.intp), name == "*", project, model))
+
+
+def _target(of_kind: Callable[[Place], Target], place: Place) -> Target:
+    if names_layer(place.field):
+        return layer_target(place)
+    try:
+        return of_kind(place)
+    except InputError as error:
+        _, unknown, known = str(error).partition("write one of")
+        if unknown and f"{place.field.partition('/')[0]}/" not in known:
+            refuse_unknown_knob(place.path, place.field)
+        raise
 
 
 def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, str]:

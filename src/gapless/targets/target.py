@@ -12,6 +12,7 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.targets.fields import Fields
+from gapless.targets.use import KnobPlace
 
 Write = Callable[[Fields, Array], None]
 Block = tuple[NDArray[np.intp], ...]
@@ -29,6 +30,7 @@ class Target:
         nominal: Value that leaves the model as it was written.
         write: Writes one value per world of `fields.ids`, (num_ids,).
         builds_on_others: Whether it changes what other targets have set, and so is written after them.
+        knob: The knob that it sets, if it switches on a layer.
     """
 
     path: str
@@ -37,6 +39,7 @@ class Target:
     nominal: float
     write: Write
     builds_on_others: bool = False
+    knob: KnobPlace | None = None
 
 
 @dataclass(frozen=True)

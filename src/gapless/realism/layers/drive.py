@@ -108,4 +108,4 @@ SERIES_ELASTICITY = Layer(
     ),
     _spring, _spring_start, needs=("position", "velocity"),
 )  # fmt: skip
-DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH, SERIES_ELASTICITY)
+DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH)

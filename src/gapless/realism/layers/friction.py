@@ -60,7 +60,7 @@ FRICTION = Layer(
         Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
         Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb"),
     ),
-    _friction, needs=("velocity",),
+    _friction, needs=("velocity",), adds=True,
 )  # fmt: skip
 LOAD_FRICTION = Layer(
     "load-dependent friction", "actuator", "effort",
@@ -68,7 +68,7 @@ LOAD_FRICTION = Layer(
         Knob("share", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: gears of 90 % efficiency"),
         Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
     ),
-    _load_friction, needs=("velocity", "load"),
+    _load_friction, needs=("velocity", "load"), adds=True,
 )  # fmt: skip
 LUGRE = Layer(
     "LuGre friction", "actuator", "effort",
@@ -80,7 +80,7 @@ LUGRE = Layer(
         Knob("damping", "N·m·s/rad, N·s/m", 0.3, 0.0, 1e3, 0.3, "rule of thumb"),
         Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb"),
     ),
-    _lugre, _unbent, needs=("velocity",),
+    _lugre, _unbent, needs=("velocity",), adds=True,
 )  # fmt: skip
 COGGING = Layer(
     "cogging", "actuator", "effort",
@@ -89,6 +89,6 @@ COGGING = Layer(
         Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14"),
         Knob("phase", "rad", 0.0, -np.pi, np.pi, 0.0, "any: how the motor was mounted"),
     ),
-    _cogging, needs=("position",),
+    _cogging, needs=("position",), adds=True,
 )  # fmt: skip
 FRICTION_LAYERS = (FRICTION, LOAD_FRICTION, LUGRE, COGGING)

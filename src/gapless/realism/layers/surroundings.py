@@ -68,10 +68,10 @@ def _patches(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple
 def _temperature(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
     """(friction e^(-a T), offset + b T, voltage max(1 - c |T-|, 0)), T = warmth_k: one cause that moves all three.
 
-    Grease thins as it warms, offsets creep, and batteries weaken in the cold (T- is T where negative). Use the three
-    columns on the friction, bias and voltage knobs of other layers.
+    T is the temperature above that of calibration. Grease thins as it warms, offsets creep, and batteries weaken in the
+    cold (T- is T where negative). Use the three columns on the friction, bias and voltage knobs of other layers.
     """
-    warmth_k = moment.warmth_k
+    warmth_k = knobs["warmth_k"]
     friction = signal[:, :1] * np.exp(-knobs["thinning_per_k"] * warmth_k)
     offset = signal[:, 1:2] + knobs["offset_per_k"] * warmth_k
     voltage = signal[:, 2:] * np.maximum(1 + knobs["weakening_per_k"] * np.minimum(warmth_k, 0.0), 0.0)
@@ -93,7 +93,7 @@ def _light(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[S
     return (passed_s + moment.step_s,), signal * (1 - knobs["share"] * (1 - np.maximum(height, 0.0)))
 
 
-_FORCE, _THUMB = "N, N·m", "rule of thumb"
+_FORCE, _THUMB = "N·m, N", "rule of thumb"
 
 TILT = Layer(
     "tilt", "environment", "model",
@@ -110,7 +110,7 @@ WIND = Layer(
         Knob("gust", _FORCE, 0.0, 0.0, 1e3, 0.1, "rule of thumb: gusts of half the mean speed"),
         Knob("tau_s", "s", 1.0, 0.01, 100.0, 1.0, "rule of thumb: turbulence length over wind speed"),
     ),
-    _wind, _calm,
+    _wind, _calm, adds=True,
 )  # fmt: skip
 PUSHES = Layer(
     "pushes", "environment", "effort",
@@ -119,7 +119,7 @@ PUSHES = Layer(
         Knob("strength", _FORCE, 0.0, 0.0, 1e4, 30.0, "rule of thumb: a hand against a quadruped"),
         Knob("length_s", "s", 0.1, 1e-3, 10.0, 0.1, _THUMB),
     ),
-    _pushes, _unpushed,
+    _pushes, _unpushed, adds=True,
 )  # fmt: skip
 CABLE = Layer(
     "cable drag", "environment", "effort",
@@ -129,7 +129,7 @@ CABLE = Layer(
         Knob("slack", "rad, m", 0.0, 0.0, 10.0, 0.3, _THUMB),
         Knob("drag", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.02, _THUMB),
     ),
-    _cable, needs=("position", "velocity"),
+    _cable, needs=("position", "velocity"), adds=True,
 )  # fmt: skip
 PATCHES = Layer(
     "floor patches", "environment", "model",
@@ -142,11 +142,12 @@ PATCHES = Layer(
 TEMPERATURE = Layer(
     "temperature", "environment", "model",
     (
+        Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False),
         Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False),
         Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False),
         Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False),
     ),
-    _temperature, columns=("friction", "offset", "voltage"), needs=("warmth_k",),
+    _temperature, columns=("friction", "offset", "voltage"),
 )  # fmt: skip
 LIGHT = Layer(
     "light of day", "environment", "model",

@@ -51,10 +51,9 @@ def test_patches_are_constant_within_and_log_normal_between() -> None:
 
 
 def test_temperature_moves_friction_offset_and_battery_together() -> None:
-    warmth = np.array([[-10.0], [0.0], [10.0]])
-    nominal = np.tile([1.0, 0.0, 1.0], (3, 1))
+    nominal = np.array([[1.0, 0.0, 1.0]])
     knobs = {"thinning_per_k": 0.02, "offset_per_k": 0.001, "weakening_per_k": 0.004}
-    out = run(TEMPERATURE, nominal, seen={"warmth_k": warmth}, **knobs)[:, 0]
+    out = [run(TEMPERATURE, nominal, warmth_k=warmth, **knobs)[0, 0] for warmth in (-10.0, 0.0, 10.0)]
     np.testing.assert_allclose(out, [[np.exp(0.2), -0.01, 0.96], [1.0, 0.0, 1.0], [np.exp(-0.2), 0.01, 1.0]])
 
 

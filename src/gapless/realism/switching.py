@@ -1,0 +1,84 @@
+"""Layers by path, the order in which a signal passes them, and the knobs that nobody named.
+
+Whoever names one knob of a layer switches the layer on. Each knob that is not named takes its typical value if, with
+the named ones at ideal, the layer then still changes nothing; else its ideal. So a named knob at its ideal leaves the
+model as it was written, and what only shapes an effect (a Stribeck speed, a wavelength) needs no name.
+"""
+
+import itertools
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.realism.draws import Draws
+from gapless.realism.layer import Knob, Layer, Moment, Target, play
+from gapless.realism.registry import LAYERS
+
+NUM_STEPS, STEP_S = 6, 0.02
+SIZES = (1e-3, 1.0, 1e3)  # of the signals and of what moments tell: a limit of 5 is none to a signal of 1
+
+
+def path_of(layer: Layer) -> str:
+    """Returns a layer's part of a path: its name in lower case, hyphens for spaces."""
+    return layer.name.lower().replace(" ", "-")
+
+
+BY_PATH: Mapping[str, Layer] = {path_of(layer): layer for layer in LAYERS}
+
+
+def in_order(acts_on: Target) -> tuple[Layer, ...]:
+    """Returns the layers of a signal as it passes them: commands are late first, readings are late last."""
+    chosen = [layer for layer in LAYERS if layer.acts_on == acts_on]
+    late = [layer for layer in chosen if layer.dimension == "latency"]
+    others = [layer for layer in chosen if layer.dimension != "latency"]
+    return (*late[::-1], *others) if acts_on == "command" else (*others, *late)
+
+
+def as_written(knob: Knob) -> float:
+    """Returns the value that leaves the model as it was written: the ideal, or the top of the range for no limit."""
+    return knob.ideal if np.isfinite(knob.ideal) else knob.high
+
+
+@lru_cache(maxsize=1024)
+def not_named(layer: Layer, named: frozenset[str]) -> Mapping[str, float]:
+    """Returns the values of the knobs that are not named."""
+    values = {knob.name: as_written(knob) if knob.name in named else knob.ideal for knob in layer.knobs}
+    for knob in layer.knobs:
+        typical = values | {knob.name: knob.typical}
+        if knob.name not in named and typical != values and _changes_nothing(layer, typical):
+            values = typical
+    return {name: value for name, value in values.items() if name not in named}
+
+
+class _Whatever(Draws):
+    """Draws with which everything happens that may."""
+
+    def uniform(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
+        """Returns numbers below any chance but none."""
+        return np.full(self._shape(columns), 1e-9)
+
+    def normal(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
+        """Returns ones."""
+        return np.ones(self._shape(columns))
+
+
+def _changes_nothing(layer: Layer, values: Mapping[str, float]) -> bool:
+    """Tells whether small and large signals come out as they went in."""
+    width = len(layer.columns) or 2
+    knobs = {name: np.full((1, 1), value) for name, value in values.items()}
+    one = np.zeros(1, dtype=np.uint64)
+    for size, draws in itertools.product(SIZES, (_Whatever(0, one), Draws(0, one))):
+        rng = np.random.default_rng(0)
+
+        def walk(*shape: int, size: float = size, rng: np.random.Generator = rng) -> Array:
+            return size * rng.normal(size=(NUM_STEPS, 1, *shape))
+
+        shapes = {"place": (width, 2), "warmth_k": (1,)}
+        seen = {name: walk(*shapes.get(name, (width,))) for name in layer.needs}
+        signals = walk(width)
+        if not np.array_equal(play(layer, signals, knobs, Moment(STEP_S, draws), **seen), signals):
+            return False
+    return True
