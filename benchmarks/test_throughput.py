@@ -23,3 +23,5 @@ def test_gapless_is_nearly_as_fast_as_the_engine_and_twice_as_fast_as_gymnasium(
         to_bare, to_gymnasium = throughput.ratios(rows, model)
         assert to_bare >= 0.85, model
         assert to_gymnasium >= 2.0, model
+    for found in throughput.measure_layers(quick=True):
+        assert found.median >= 0.5, found.model

@@ -1,4 +1,4 @@
-"""Physics steps per second: gapless with 12 randomised parameters, a bare engine loop, and Gymnasium.
+"""Physics steps per second: gapless with 12 randomised parameters, with all layers on, a bare engine loop, Gymnasium.
 
     python benchmarks/throughput.py [--quick]
 
@@ -12,6 +12,12 @@ environment per process, as that class works). Contenders take turns and each ke
 evens out what else a machine does only among contenders on as many cores: one that uses a single core
 suffers less. So run this on a machine that is otherwise idle; the share of the processors that was free is
 printed.
+
+`all layers` is `Simulation.step` with every layer switched on that fits the model, at typical values, on all joints,
+actuators, readings and geoms that move: commands, efforts in every physics step, readings, fields of the model. It
+and the bare batch, with the same model fields, take turns of a fraction of a second; the median of the ratios of
+neighbouring turns is printed, with the range of the middle half. Layers change the motion too, so part of the
+difference is the engine's: its share is printed.
 """
 
 import argparse
@@ -30,12 +36,16 @@ import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.project.load import load_project
+from gapless.realism.registry import LAYERS
+from gapless.realism.switching import path_of
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.simulation import Simulation
 from gapless.targets import resolve
+from gapless.targets.layers import kinds_of
 
 NUM_WORLDS = 512
 PUSH = Path(__file__).parents[1] / "src" / "gapless" / "examples" / "push"
@@ -66,6 +76,7 @@ TARGETS = {
         *("geom/puck/friction", "world/tilt/x", "world/tilt/y", "measurement/puck_x/bias"),
     ),
 }
+QUADRUPED = Path(__file__).parent / "robots" / "quadruped.xml"
 TIP_M = -0.1  # where the pusher starts: beside the puck, which it will meet
 
 
@@ -96,6 +107,43 @@ def pendulum() -> Blueprint:
         (Path(folder) / "robot.xml").write_text(PENDULUM_XML)
         (Path(folder) / "gapless.yaml").write_text(PENDULUM_YAML)
         return compile_project(load_project(folder))
+
+
+def quadruped() -> Blueprint:
+    """Returns a quadruped with 12 servos on a floor, compiled."""
+    model = mujoco.MjModel.from_xml_path(str(QUADRUPED))
+    servos = [model.actuator(a).name for a in range(model.nu)]
+    commands = "".join(f"  u_{name}: {{actuator: {name}}}\n" for name in servos)
+    joints = "".join(f"  {name}: {{joint: {name}, quantity: position}}\n" for name in servos)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "robot.xml").write_text(QUADRUPED.read_text())
+        text = f"gapless: 1\nmodel: robot.xml\nrate_hz: 50\ncommands:\n{commands}measurements:\n{joints}"
+        (Path(folder) / "gapless.yaml").write_text(text + "  z: {body: trunk, quantity: z}\n")
+        return compile_project(load_project(folder))
+
+
+def all_layers(blueprint: Blueprint) -> tuple[ParameterSpace, np.ndarray]:
+    """Returns every knob of every layer that fits the model, and a row of typical values."""
+    model = blueprint.model
+    geoms = [g for g in range(model.ngeom) if model.geom_bodyid[g] and model.geom_contype[g]]
+    free = [b for b in range(1, model.nbody) if model.jnt_type[model.body_jntadr[b]] == mujoco.mjtJoint.mjJNT_FREE]
+    names = {"geom": [model.geom(g).name for g in geoms], "body": [model.body(b).name for b in free]}
+    found, values = [], []
+    for layer in LAYERS:
+        for kind in kinds_of(layer):
+            places = [f"world/{path_of(layer)}"]
+            if kind != "world":
+                places = [f"{kind}/{name}/{path_of(layer)}" for name in names.get(kind, ["*"])]
+            for place, knob in ((place, knob) for place in places for knob in layer.knobs):
+                if layer.name == "spread" and not knob.per_column and place != places[0]:
+                    continue  # which robot it is: one number for all that is named
+                try:
+                    target = resolve(f"{place}/{knob.name}", blueprint.project, model)
+                except InputError:
+                    continue  # this model has nothing to act on, or another target is the same
+                found.append(Parameter(target.path, target.dimension, target.unit, target.nominal, -1e9, 1e9))
+                values.append(knob.typical)
+    return ParameterSpace(tuple(found)), np.array(values)
 
 
 def spread(
@@ -153,7 +201,7 @@ def gapless_contender(blueprint: Blueprint, world: Simulation) -> Contender:
     """Returns the simulation itself."""
     moved = {"tip_x": np.full((NUM_WORLDS, 1), TIP_M)} if "tip_x" in world.measurement_names else {}
     start, rng = Start(moved, np.zeros((NUM_WORLDS, 0))), np.random.default_rng(0)
-    return Contender("gapless, 12 parameters", NUM_WORLDS, lambda: world.reset(start, rng), world.step)
+    return Contender(f"gapless, {len(world.space)} parameters", NUM_WORLDS, lambda: world.reset(start, rng), world.step)
 
 
 def bare_contender(blueprint: Blueprint, world: Simulation) -> Contender:
@@ -203,6 +251,59 @@ def compare(model: str, blueprint: Blueprint, num_steps: int, num_turns: int) ->
     return [Row(model, c.name, c.num_worlds, rate) for c, rate in zip(contenders, best, strict=True)]
 
 
+@dataclass(frozen=True)
+class Turns:
+    """All layers against the bare batch of one model."""
+
+    model: str
+    num_layers: int
+    num_joints: int
+    ratios: np.ndarray
+    engine_share: float
+
+    @property
+    def median(self) -> float:
+        """Steps/s with all layers on, as a share of the bare batch's [1]."""
+        return float(np.median(self.ratios))
+
+
+def compare_layers(model: str, blueprint: Blueprint, num_turns: int, seconds: float = 0.3) -> Turns:
+    """Returns how fast a simulation with all layers on is against the bare batch, which take turns."""
+    space, row = all_layers(blueprint)
+    world = Simulation(blueprint, NUM_WORLDS, space)
+    world.set_parameters(np.tile(row, (NUM_WORLDS, 1)))
+    contenders = bare_contender(blueprint, world), gapless_contender(blueprint, world)
+    commands = commands_of(blueprint.model, NUM_WORLDS, 5)
+    rate = _rate(contenders[0], commands)
+    commands = commands_of(blueprint.model, NUM_WORLDS, max(5, int(seconds * rate / NUM_WORLDS)))
+    _rate(contenders[1], commands[:5])
+    pairs = []
+    for turn in range(num_turns):
+        order = contenders if turn % 2 else contenders[::-1]
+        rates = {contender.name: _rate(contender, commands) for contender in order}
+        pairs.append(rates[contenders[1].name] / rates[contenders[0].name])
+    joints = int(np.sum(blueprint.model.jnt_type != mujoco.mjtJoint.mjJNT_FREE))
+    share = _engine_share(world, contenders[1], commands)
+    return Turns(model, len({use.layer.name for use in world.fields.uses.values()}), joints, np.array(pairs), share)
+
+
+def _engine_share(world: Simulation, contender: Contender, commands: np.ndarray) -> float:
+    """Returns the share of a turn that the engine takes [1]."""
+    spent_s, step = 0.0, world.batch.step
+
+    def timed(*args: object, **options: object) -> object:
+        nonlocal spent_s
+        begin_s = time.perf_counter()
+        result = step(*args, **options)
+        spent_s += time.perf_counter() - begin_s
+        return result
+
+    world.batch.step = timed
+    whole_s = commands.shape[0] * commands.shape[1] / _rate(contender, commands)
+    world.batch.step = step
+    return spent_s / whole_s
+
+
 def _rate(contender: Contender, commands: np.ndarray) -> float:
     """Returns control steps of all worlds per second [1/s]."""
     contender.begin()
@@ -239,12 +340,20 @@ def measure(quick: bool) -> list[Row]:
     return [row for name, blueprint in models.items() for row in compare(name, blueprint, num_steps, num_turns)]
 
 
+def measure_layers(quick: bool) -> list[Turns]:
+    """Returns all layers against the bare batch, on two models."""
+    models = {"push": compile_project(load_project(PUSH)), "quadruped": quadruped()}
+    return [compare_layers(name, blueprint, 9 if quick else 31) for name, blueprint in models.items()]
+
+
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few seconds; noisier")
-    quick, free = parser.parse_args().quick, free_share()
-    rows = measure(quick)
+    parser.add_argument("--layers", action="store_true", help="only all layers against the bare batch")
+    given, free = parser.parse_args(), free_share()
+    rows = [] if given.layers else measure(given.quick)
+    turns = measure_layers(given.quick)
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"python {' '.join(sys.argv)}   {today}   mujoco {mujoco.__version__}")
     print(f"{os.cpu_count()} cores, {100 * free:.0f} % free before the run, {100 * free_share():.0f} % after it")
@@ -253,9 +362,15 @@ def main() -> None:
         bare = next(r.steps_per_s for r in rows if r.model == row.model and r.name.startswith("bare"))
         share = row.steps_per_s / bare
         print(f"{row.model:10}{row.name:28}{row.num_worlds:7d}{row.steps_per_s:18,.0f}{share:9.2f}")
-    for model in TARGETS:
+    for model in TARGETS if rows else ():
         to_bare, to_gymnasium = ratios(rows, model)
         print(f"{model}: gapless is {to_bare:.2f} of bare and {to_gymnasium:.1f} x the faster Gymnasium env")
+    for found in turns:
+        low, high = np.quantile(found.ratios, [0.25, 0.75])
+        what = f"{found.model}, {found.num_joints} joints, {found.num_layers} layers on: {found.median:.2f} of bare"
+        print(
+            f"{what}, middle half {low:.2f} to {high:.2f} of {len(found.ratios)} turns; {found.engine_share:.0%} engine"
+        )
 
 
 if __name__ == "__main__":

@@ -47,11 +47,11 @@ class Draws:
 
     def at(self, step: int) -> "Draws":
         """Returns the draws of another step."""
-        return replace(self, step=step)
+        return type(self)(self.seed, self.worlds, step, self.median)
 
     def named(self, name: str) -> "Draws":
         """Returns draws of their own for one use of a layer that is used several times, such as `left arm`."""
-        return replace(self, seed=_key(self.seed, name))
+        return type(self)(_key(self.seed, name), self.worlds, self.step, self.median)
 
     def rows(self, ids: NDArray[np.intp]) -> "Draws":
         """Returns the draws of some worlds."""

@@ -18,6 +18,7 @@ from gapless.targets.joint import has_one_axis
 Ids = NDArray[np.intp]
 Read = Callable[[Fields, Ids, Ids], Array]
 Write = Callable[[Fields, Ids, Ids, Array], None]
+Ready = Callable[[Fields, Ids, Ids], None]
 
 
 @dataclass(frozen=True)
@@ -26,14 +27,16 @@ class Slot:
 
     Attributes:
         fields: The model fields that it writes.
-        read: (fields, worlds, elements) -> (num_worlds, num_columns), after making the fields ready.
+        read: (fields, worlds, elements) -> (num_worlds, num_columns).
         write: (fields, worlds, elements, signal): writes what came out.
+        ready: (fields, worlds, elements): makes the fields ready, once parameters are set.
         constants: Whether constants of the model follow from these fields.
     """
 
     fields: tuple[str, ...]
     read: Read
     write: Write
+    ready: Ready = lambda fields, worlds, elements: None
     constants: bool = False
 
 
@@ -64,7 +67,6 @@ def _own_surface(fields: Fields, worlds: Ids, geoms: Ids) -> None:
 
 
 def _read_friction(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    _own_surface(fields, worlds, geoms)
     return fields.of("geom_friction")[worlds[:, None], geoms, 0]
 
 
@@ -73,7 +75,6 @@ def _write_friction(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> N
 
 
 def _springs(fields: Fields, worlds: Ids, geoms: Ids) -> tuple[Array, Array]:
-    _own_surface(fields, worlds, geoms)
     return springs(fields.model, fields.of("geom_solref")[worlds[:, None], geoms])
 
 
@@ -189,12 +190,12 @@ def _temperature(project: Project) -> Slot:
     return Slot(("dof_damping", "dof_frictionloss", "actuator_gainprm", "actuator_biasprm"), read, write)
 
 
-_FRICTION = Slot(("geom_friction",), _read_friction, _write_friction)
+_FRICTION = Slot(("geom_friction",), _read_friction, _write_friction, _own_surface)
 _SLOTS = {
     "uneven friction": _FRICTION,
     "floor patches": _FRICTION,
-    "restitution": Slot(("geom_solref",), _read_restitution, _write_restitution),
-    "softness": Slot(("geom_solref",), _read_stiffness, _write_stiffness),
+    "restitution": Slot(("geom_solref",), _read_restitution, _write_restitution, _own_surface),
+    "softness": Slot(("geom_solref",), _read_stiffness, _write_stiffness, _own_surface),
     "size": Slot(("geom_size",), _read_size, _write_size, constants=True),
     "uneven mass": Slot(
         ("body_mass", "body_ipos", "body_iquat", "body_inertia"), _read_inertial, _write_inertial, constants=True
@@ -205,5 +206,5 @@ _SPREAD = {
     "actuator": Slot(("actuator_gainprm", "actuator_biasprm"), _ones, _strength),
     "joint": Slot(("dof_damping", "dof_frictionloss"), _ones, _drag),
     "body": Slot(("body_mass", "body_inertia"), _ones, _weight, constants=True),
-    "geom": Slot(("geom_friction",), _ones, _grip),
+    "geom": Slot(("geom_friction",), _ones, _grip, _own_surface),
 }

@@ -41,10 +41,11 @@ class Fieldwork:
 
     def set(self, ids: Ids, draws: Draws) -> bool:
         """Writes what lasts, and all that is known of the rest; returns whether constants have to follow."""
+        for playing, slot in self._played:
+            slot.ready(self._fields, ids, playing.use.ids)
         for playing, slot in self._lasting:
             self._apply(playing, slot, ids, draws)
-        for playing, slot in (*self._moving, *self._drawn):
-            slot.read(self._fields, ids, playing.use.ids)  # makes the fields ready
+        for _, slot in (*self._moving, *self._drawn):
             for name in slot.fields:
                 live = self._fields.of(name)
                 if name not in self._bases:

@@ -71,8 +71,7 @@ class Playing:
         self.state = restarted(self.state, fresh, ids)
 
     def _moment(self, step_s: float, draws: Draws, seen: Seen) -> Moment:
-        needs = self.use.layer.needs
-        given = {name: self._part(name, seen[name]) for name in needs}
+        given = {name: self._part(name, seen[name]) for name in self.use.layer.needs}
         return Moment(step_s, draws.named(self._name), **given)
 
     def _part(self, name: str, values: Array) -> Array:

@@ -1,7 +1,7 @@
 """All layers that are on in a simulation.
 
-Commands pass their layers once per control interval, before play, delay and lag; efforts in every physics step;
-forces on bodies, readings, and fields of the model that depend on place or time once per control interval.
+Commands pass their layers once per control interval, before play, delay and lag; efforts in every physics step; wind
+and pushes, readings, and fields of the model that depend on place or time once per control interval.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from mujoco.batch import Batch
 
 from gapless.core.signal import Array
 from gapless.realism.draws import Draws
-from gapless.realism.layer import Target
+from gapless.realism.layer import Layer, Target
 from gapless.realism.layers.surroundings import TEMPERATURE
 from gapless.realism.switching import in_order
 from gapless.sim.blueprint import Blueprint
@@ -38,14 +38,17 @@ class Stack:
         self._commands = _played(fields, "command", "actuator", np.arange(model.nu))
         self._readings = _played(fields, "reading", "measurement", np.arange(len(blueprint.project.measurements)))
         joints = _elements(fields, "joint")
-        self._efforts = _played(fields, "effort", "joint", joints)
+        on_joints = _played(fields, "effort", "joint", joints)
+        self._efforts = [one for one in on_joints if not is_weather(one.use.layer)]
+        self._weather = [one for one in on_joints if is_weather(one.use.layer)]
         self._bodies = _elements(fields, "body")
         self._forces = _played(fields, "effort", "body", np.repeat(self._bodies, 3))
         changes = [playing.use.layer.name for playing in self._efforts if _needs_drive(playing.use)]
         self._drives = Drives(fields, batch, joints, changes[0]) if changes else None
         self._address, self._dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
         self._control, self._qpos, self._qvel = (batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
-        self._applied = batch.bind("qfrc_applied") if self._efforts else None
+        self._applied = batch.bind("qfrc_applied") if on_joints else None
+        self._blown = np.zeros((num_worlds, len(joints)))
         self._pushed = batch.bind("xfrc_applied") if self._forces else None
         self._model = Fieldwork(blueprint, batch, fields)
         self._shown: Array | None = None
@@ -102,6 +105,8 @@ class Stack:
             seen = {"position": position, "velocity": velocity, "load": effort}
             for playing in self._efforts:
                 playing.begin(effort, self._step_s, self._draws, seen, ids)
+        for playing in self._weather:
+            playing.begin(np.zeros_like(self._blown), self._interval_s, self._draws, {}, ids)
         for playing in self._forces:
             calm = np.zeros((self._fields.num_worlds, 3 * len(self._bodies)))
             playing.begin(calm, self._interval_s, self._draws, {}, ids)
@@ -131,6 +136,11 @@ class Stack:
             for playing in self._forces:
                 force = playing.act(force, self._interval_s, draws, {})
             self._pushed[:, self._bodies, :3] = force.reshape(len(force), -1, 3)
+        if self._weather and self._applied is not None:
+            self._blown = np.zeros_like(self._blown)
+            for playing in self._weather:
+                self._blown = playing.act(self._blown, self._interval_s, draws, {})
+            self._applied[:, self._dofs] = self._blown
         self._model.step(draws)
 
     def push(self, substep: int) -> None:
@@ -143,7 +153,7 @@ class Stack:
         for playing in self._efforts:
             seen["load"] = effort
             effort = playing.act(effort, self._step_s, draws, seen)
-        self._applied[:, self._dofs] = effort - before
+        self._applied[:, self._dofs] = (effort - before) + self._blown
 
     def first_reading(self, reading: Array, ids: Ids) -> Array:
         """Returns what sensors say when some worlds begin; the others say what they said."""
@@ -181,6 +191,11 @@ class Stack:
                 return {"warmth_k": use.values["warmth_k"]}
         typical = next(knob.typical for knob in TEMPERATURE.knobs if knob.name == "warmth_k")
         return {"warmth_k": np.full((self._fields.num_worlds, 1), typical)}
+
+
+def is_weather(layer: Layer) -> bool:
+    """Tells whether a layer adds forces that depend on nothing that moves: wind and pushes, once per interval."""
+    return layer.adds and not layer.needs
 
 
 def _needs_drive(use: Use) -> bool:
