@@ -11,6 +11,7 @@ import numpy as np
 
 import gapless
 from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
@@ -23,6 +24,7 @@ from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.rescale import doubted
+from gapless.identify.scatter import apart, with_scatter
 from gapless.identify.solver.problem import Problem, Watch
 from gapless.identify.solver.solution import Solution, widened
 from gapless.identify.solver.solve import Progress, approach
@@ -65,15 +67,17 @@ def identify(
     """
     neural = _neural(posterior)
     looked = examine(gather(directory, logs))
-    evidence = looked.evidence
+    evidence, chance = apart(looked.evidence)
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
     first_s = window_s or shortest_s(evidence.project)
     train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
     refusal = looked.refusal or why_refuse(evidence, train, first_s)
+    if refusal and len(chance) and not looked.refusal and not len(evidence.space):
+        return _scattered(evidence, looked, chance, fitted, held, window_s=first_s, seed=seed)
     if refusal:
-        return refused(evidence, first_s, seed, looked, refusal)
+        return refused(looked.evidence, first_s, seed, looked, refusal)
     train.notice(train.unit(train.base))
     found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
     window_s, structure = found.window_s, found.structure
@@ -91,8 +95,29 @@ def identify(
     result = _judged(evidence, train, judged, names, solution, window_s=window_s, seed=seed)
     result = _doubted(replace(result, tried=structure.tried), looked)
     result = since_then(result, earlier, train, solution.row)
+    result = with_scatter(result, evidence, chance, fitted, solution.row)
     result, files = _sampled(result, weighted, solution, neural, progress)
     return _kept(evidence, result, solution.row, files)
+
+
+def _scattered(
+    evidence: Evidence,
+    looked: Examination,
+    chance: ParameterSpace,
+    fitted: Sequence[int],
+    held: Sequence[int],
+    *,
+    window_s: float,
+    seed: int,
+) -> IdentifyResult:
+    """Returns the result of a project that lists nothing but knobs that show in how runs scatter."""
+    names = _names(evidence, fitted), _names(evidence, held)
+    train, held_out = (FitErrors(tuple(some), {}, None, None, None) for some in names)
+    bare = IdentifyResult(evidence.ids, (), (), train, held_out, "refused", (), None, window_s, seed)
+    found = with_scatter(bare, evidence, chance, fitted, evidence.whole.nominal)
+    recorded = recorded_span(evidence.episodes)
+    found = replace(found, recorded_from=recorded[0], recorded_to=recorded[1])
+    return _kept(evidence, _doubted(found, looked), evidence.whole.nominal, {})
 
 
 def _solved(problem: Problem, found: Found, progress: Progress | None) -> tuple[Problem, Solution]:

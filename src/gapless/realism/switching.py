@@ -5,7 +5,6 @@ the named ones at ideal, the layer then still changes nothing; else its ideal. S
 model as it was written, and what only shapes an effect (a Stribeck speed, a wavelength) needs no name.
 """
 
-import itertools
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -17,7 +16,7 @@ from gapless.realism.draws import Draws
 from gapless.realism.layer import Knob, Layer, Moment, Target, play
 from gapless.realism.registry import LAYERS
 
-NUM_STEPS, STEP_S = 6, 0.02
+NUM_STEPS, MANY_STEPS, STEP_S = 6, 150, 0.02
 SIZES = (1e-3, 1.0, 1e3)  # of the signals and of what moments tell: a limit of 5 is none to a signal of 1
 
 
@@ -53,6 +52,22 @@ def not_named(layer: Layer, named: frozenset[str]) -> Mapping[str, float]:
     return {name: value for name, value in values.items() if name not in named}
 
 
+@lru_cache(maxsize=1024)
+def is_chance(layer: Layer, name: str) -> bool:
+    """Tells whether a knob shows only in how runs scatter: not in the median run, or in what is drawn once per run.
+
+    A prediction then says nothing of it: it is told from statistics of what predictions leave, see `gapless.chance`.
+    """
+    knob = next(knob for knob in layer.knobs if knob.name == name)
+    typical = {knob.name: knob.typical for knob in layer.knobs}
+    other = typical | {name: knob.low if knob.typical != knob.low else knob.high}
+    expected = (Draws(0, _ONE, median=True),)
+    drawn = [_played(layer, values, _ANY, MANY_STEPS) for values in (typical, other)]
+    if all(map(np.array_equal, _played(layer, typical, expected), _played(layer, other, expected))):
+        return not all(map(np.array_equal, *drawn))
+    return "place" in layer.needs  # a pattern on the floor, drawn once per run
+
+
 class _Whatever(Draws):
     """Draws with which everything happens that may."""
 
@@ -65,20 +80,31 @@ class _Whatever(Draws):
         return np.ones(self._shape(columns))
 
 
+_ONE = np.zeros(1, dtype=np.uint64)
+_ANY = (_Whatever(0, _ONE), Draws(0, _ONE))
+
+
 def _changes_nothing(layer: Layer, values: Mapping[str, float]) -> bool:
     """Tells whether small and large signals come out as they went in."""
+    return all(map(np.array_equal, _played(layer, values, _ANY), _signals(layer, len(_ANY))))
+
+
+def _signals(layer: Layer, times: int, num_steps: int = NUM_STEPS) -> list[Array]:
+    """Returns small and large signals, (num_steps, 1, num_columns) each, each so many times."""
+    shape = (num_steps, 1, len(layer.columns) or 2)
+    return [size * np.random.default_rng(0).normal(size=shape) for size in SIZES for _ in range(times)]
+
+
+def _played(
+    layer: Layer, values: Mapping[str, float], any_draws: tuple[Draws, ...], num_steps: int = NUM_STEPS
+) -> list[Array]:
+    """Returns what becomes of small and large signals."""
     width = len(layer.columns) or 2
     knobs = {name: np.full((1, 1), value) for name, value in values.items()}
-    one = np.zeros(1, dtype=np.uint64)
-    for size, draws in itertools.product(SIZES, (_Whatever(0, one), Draws(0, one))):
-        rng = np.random.default_rng(0)
-
-        def walk(*shape: int, size: float = size, rng: np.random.Generator = rng) -> Array:
-            return size * rng.normal(size=(NUM_STEPS, 1, *shape))
-
-        shapes = {"place": (width, 2), "warmth_k": (1,)}
-        seen = {name: walk(*shapes.get(name, (width,))) for name in layer.needs}
-        signals = walk(width)
-        if not np.array_equal(play(layer, signals, knobs, Moment(STEP_S, draws), **seen), signals):
-            return False
-    return True
+    shapes = {"place": (width, 2), "warmth_k": (1,)}
+    out: list[Array] = []
+    for k, signals in enumerate(_signals(layer, len(any_draws), num_steps)):
+        size, draws, rng = SIZES[k // len(any_draws)], any_draws[k % len(any_draws)], np.random.default_rng(1)
+        seen = {name: size * rng.normal(size=(num_steps, 1, *shapes.get(name, (width,)))) for name in layer.needs}
+        out.append(play(layer, signals, knobs, Moment(STEP_S, draws), **seen))
+    return out

@@ -9,12 +9,15 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.realism.actuator import backlash, kept, lagged
+from gapless.realism.draws import Bits
 from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.stack.stack import Stack
 from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
 from gapless.targets.fields import Fields
 from gapless.targets.use import uses_of
+
+FEW_WORLDS = 64
 
 
 class Simulation:
@@ -51,10 +54,13 @@ class Simulation:
         self.rate_hz = project.rate_hz
         self.command_names = project.command_names
         self.measurement_names = project.measurement_names
+        self._targets = [resolve(p.target, project, blueprint.model) for p in space.parameters]
+        in_substeps = any(target.knob and target.knob.layer.acts_on == "effort" for target in self._targets)
+        if in_substeps and num_worlds <= FEW_WORLDS:
+            num_threads = 1  # waking others takes longer than a physics step
         self.batch = Batch(blueprint.model, num_worlds, num_threads)
         self.fields = Fields(blueprint.model, num_worlds, len(self.measurement_names))
         self.fields.batch = self.batch
-        self._targets = [resolve(p.target, project, blueprint.model) for p in space.parameters]
         self.fields.uses = uses_of([target.knob for target in self._targets if target.knob], num_worlds)
         self._order = sorted(range(len(space)), key=lambda k: self._targets[k].builds_on_others)
         self._low, self._high = blueprint.command_limits()
@@ -72,7 +78,7 @@ class Simulation:
         self._stack = Stack(blueprint, self.batch, self.fields)
         if self._noise is not None:
             self._noise[self._stack.noisy_columns()] = 0.0
-        self._rng = np.random.default_rng(0)
+        self._rng, self._drawn = np.random.default_rng(0), False
         self._engine_keeps = [(a, int(n)) for a, n in enumerate(blueprint.model.actuator_history[:, 0]) if n]
         self._engine_lags = [a for a in range(blueprint.model.nu) if is_filter(blueprint.model, a)]
         self._control = self.batch.bind("ctrl")
@@ -94,7 +100,7 @@ class Simulation:
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`, at rest; see `World.reset`."""
-        self._rng = rng
+        self._rng, self._drawn = rng, False
         which = np.arange(self.num_worlds) if ids is None else ids
         model = self.blueprint.model
         self.batch.reset(np.sort(which), stage=0)
@@ -111,7 +117,14 @@ class Simulation:
         self._tell_engine(which, resting)
         return self._begin_reading(which, 0.0)
 
-    def restart(self, qpos: Array, qvel: Array, command_history: Array, rate: Array | float = 0.0) -> Array:
+    def restart(
+        self,
+        qpos: Array,
+        qvel: Array,
+        command_history: Array,
+        rate: Array | float = 0.0,
+        identity: Bits | None = None,
+    ) -> Array:
         """Puts every world in a state, with the commands that came before, and returns measurements.
 
         Args:
@@ -120,13 +133,15 @@ class Simulation:
             command_history: (num_worlds, num_past, num_commands) the last commands, in model units.
             rate: (num_worlds, num_measurements) how fast the true values were changing [unit/s]: what late
                 readings show first.
+            identity: (num_worlds,) whose random numbers each world has, where layers are on; None for their medians.
         """
+        self._drawn = identity is not None
         self.batch.reset(stage=0)
         self.batch.bind("qpos")[:] = qpos
         self.batch.bind("qvel")[:] = qvel
         everyone = np.arange(self.num_worlds)
         if self._stack.on:
-            self._stack.predict()
+            self._stack.predict(identity)
             self._stack.begin(self._resting(everyone)[:, 0], None)
         past = self._past(command_history)
         recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
@@ -290,5 +305,6 @@ class Simulation:
             true = newer + share * (rows[worlds, index, columns] - newer)
         reading = self.fields.scale * true + self.fields.bias
         if self._noise is not None:
-            reading += self._noise * self._rng.standard_normal(reading.shape)
+            drawn = self._stack.noise(reading.shape[1]) if self._drawn else self._rng.standard_normal(reading.shape)
+            reading += self._noise * drawn
         return reading

@@ -78,11 +78,11 @@ def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
     return [path for path in paths if not patterns or any(path in matches for matches in found.values())]
 
 
-def read_log(project: Project, path: Path) -> Log:
+def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
     """Reads one log: the mapped columns in model units (scale * column + offset), and its sidecar.
 
     Rows with a repeated or no time stamp are left out, and samples that cannot be readings become NaN, with a note
-    each; other missing values stay NaN.
+    each, unless `as_recorded`; other missing values stay NaN.
 
     Raises:
         LogError: One line, if it has no such columns, no numbers, or time that runs backwards.
@@ -94,7 +94,7 @@ def read_log(project: Project, path: Path) -> Log:
     episode = Episode(
         name=path.stem,
         commands=_series(project.commands, columns, times_s, keep, path, notes),
-        measurements=_series(project.measurements, columns, times_s, keep, path, notes),
+        measurements=_series(project.measurements, columns, times_s, keep, path, notes, as_recorded=as_recorded),
         **about,
     )
     return Log(path, episode, tuple(notes))
@@ -137,6 +137,8 @@ def _series(
     keep: Array,
     path: Path,
     notes: list[Note],
+    *,
+    as_recorded: bool = False,
 ) -> TimeSeries:
     values = np.empty((len(times_s), len(maps)))
     for place, item in enumerate(maps):
@@ -149,7 +151,7 @@ def _series(
             notes.append(Note("warning", where, text))
         if missing := int(np.isnan(raw).sum()):
             notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
-        if isinstance(item, MeasurementMap):
+        if isinstance(item, MeasurementMap) and not as_recorded:
             _drop_corrupt(values[:, place], times_s, item, where, notes)
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
 

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
+from gapless.realism.draws import Bits
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.restart import StateReader
 from gapless.sim.prediction.windows import Windows
@@ -67,20 +68,32 @@ class Predictor:
     def _run(self, windows: Windows, rows: Array) -> Array:
         world = self._world(len(windows))
         world.set_parameters(rows)
-        fields = world.fields
-        value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
-        rate = windows.slope / fields.scale
-        qpos, qvel = self._states.state(value, rate)
-        shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
-        shown[:, 0] = world.restart(qpos, qvel, windows.history, rate)
-        for k in range(windows.num_steps):
-            shown[:, k + 1] = world.step(windows.commands[:, k]).measured
-        return shown
+        return play_windows(world, self._states, windows)
 
     def _world(self, num_worlds: int) -> Simulation:
         if num_worlds not in self._worlds:
             self._worlds[num_worlds] = Simulation(self.blueprint, num_worlds, self.space)
         return self._worlds[num_worlds]
+
+
+def play_windows(world: Simulation, states: StateReader, windows: Windows, identity: Bits | None = None) -> Array:
+    """Returns what a simulation says of windows, one per world, (num_windows, num_steps + 1, num_measurements).
+
+    Args:
+        world: The simulation, its parameters set.
+        states: Of its project.
+        windows: Where to start and what was commanded.
+        identity: Whose random numbers each world has; None for their medians. See `Simulation.restart`.
+    """
+    fields = world.fields
+    value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
+    rate = windows.slope / fields.scale
+    qpos, qvel = states.state(value, rate)
+    shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
+    shown[:, 0] = world.restart(qpos, qvel, windows.history, rate, identity)
+    for k in range(windows.num_steps):
+        shown[:, k + 1] = world.step(windows.commands[:, k]).measured
+    return shown
 
 
 def _even_share(count: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from mujoco.batch import Batch
 
 from gapless.core.signal import Array
-from gapless.realism.draws import Draws
+from gapless.realism.draws import Bits, Draws
 from gapless.realism.layer import Layer, Target
 from gapless.realism.layers.surroundings import TEMPERATURE
 from gapless.realism.switching import in_order
@@ -86,10 +86,20 @@ class Stack:
         self._draws = Draws(SEED, worlds)
         self._model.begin(ids, self._draws)
 
-    def predict(self) -> None:
-        """Makes all random numbers their medians: predictions are of what is to be expected, and repeat."""
-        self._draws, self._count = Draws(SEED, self._draws.worlds, median=True), 0
+    def predict(self, identity: Bits | None) -> None:
+        """Begins predictions of all worlds.
+
+        Args:
+            identity: (num_worlds,) whose random numbers each world has; None makes them all their medians: predictions
+                are then of what is to be expected.
+        """
+        worlds = self._draws.worlds if identity is None else identity
+        self._draws, self._count = Draws(SEED, worlds, median=identity is None), 0
         self._model.begin(None, self._draws)
+
+    def noise(self, num_columns: int) -> Array:
+        """Returns standard normal numbers of this control interval, (num_worlds, num_columns)."""
+        return self._draws.at(self._count).normal("stated noise", num_columns)
 
     def begin(self, resting: Array, ids: Ids | None) -> None:
         """Begins layers on commands and efforts in some worlds.

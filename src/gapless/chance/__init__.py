@@ -1,0 +1,1 @@
+"""Knobs of chance: told from how far runs scatter, not from where they go."""

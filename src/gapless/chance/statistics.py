@@ -1,0 +1,53 @@
+"""How what a prediction leaves looks: its size, its jumps, its tails, its gaps, and how it differs from log to log."""
+
+import numpy as np
+
+from gapless.core.signal import Array
+
+FAR = 6.0  # times the median size: what only outliers reach
+NUM_STATISTICS = 7  # per column
+
+
+def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
+    """Returns statistics of runs, (num_runs, num_measurements * NUM_STATISTICS).
+
+    Sizes enter by their logarithm and shares by the arcsine of their root, so that each scatters about evenly.
+
+    Args:
+        left: (num_runs, num_logs, num_steps, num_measurements) reading less prediction; NaN where unknown.
+        reading: What was read, of the same shape.
+        tiny: (num_measurements,) sizes that are none: readings that differ by less are one reading, repeated.
+    """
+    with np.errstate(invalid="ignore"):
+        step, moved = np.diff(left, axis=2), np.diff(reading, axis=2)
+        size, jump = np.abs(left), np.abs(step)
+        typical = np.nanmedian(size, axis=(1, 2), keepdims=True)
+        per_log = _root(np.nanmean(left**2, axis=2))
+        parts = [
+            _log(_root(np.nanmean(left**2, axis=(1, 2))), tiny),
+            _log(_root(np.nanmean(step**2, axis=(1, 2))), tiny),
+            _log(np.nanquantile(jump, 0.99, axis=(1, 2)), tiny),
+            _log(_root(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
+            _share(_mean_where(size > FAR * typical + tiny, left)),
+            _share(_mean_where(np.abs(moved) < tiny, moved)),
+            np.std(_log(per_log, tiny), axis=1),
+        ]
+    return np.concatenate(parts, axis=1)
+
+
+def _root(values: Array) -> Array:
+    return np.sqrt(values)
+
+
+def _log(values: Array, tiny: Array) -> Array:
+    return np.log(values + tiny)
+
+
+def _share(values: Array) -> Array:
+    return np.arcsin(np.sqrt(values))
+
+
+def _mean_where(true: Array, known: Array) -> Array:
+    """Returns the share of known samples where something is true, (num_runs, num_measurements)."""
+    count = np.isfinite(known).sum(axis=(1, 2))
+    return true.sum(axis=(1, 2)) / np.maximum(count, 1)

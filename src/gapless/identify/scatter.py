@@ -1,0 +1,78 @@
+"""Knobs that show only in how runs scatter, beside those that a fit finds."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gapless.chance.estimate import Estimate, estimate
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import IdentifyResult
+from gapless.core.signal import Array
+from gapless.project.log.read import log_paths, read_log
+from gapless.realism.switching import is_chance
+from gapless.sim.evidence import Evidence
+from gapless.targets import resolve
+from gapless.tracks.track import Track, make_track
+
+STEPPED = {("slower sensor", "period_s")}  # no slope leads there, though nothing is drawn
+
+
+def apart(evidence: Evidence) -> tuple[Evidence, ParameterSpace]:
+    """Returns the evidence without knobs that only statistics tell, and these."""
+    chance = [p for p in evidence.space.parameters if _is_told_by_scatter(p.target, evidence)]
+    left = tuple(p for p in evidence.space.parameters if p not in chance)
+    return replace(evidence, space=ParameterSpace(left)), ParameterSpace(tuple(chance))
+
+
+def _is_told_by_scatter(target: str, evidence: Evidence) -> bool:
+    place = resolve(target, evidence.project, evidence.blueprint.model).knob
+    if place is None:
+        return False
+    return (place.layer.name, place.knob.name) in STEPPED or is_chance(place.layer, place.knob.name)
+
+
+def with_scatter(
+    result: IdentifyResult, evidence: Evidence, chance: ParameterSpace, episodes: Sequence[int], row: Array
+) -> IdentifyResult:
+    """Returns a result with the knobs that only statistics tell.
+
+    Args:
+        result: Of the other parameters; without any, nothing yet.
+        evidence: The logs, and the other parameters.
+        chance: The knobs.
+        episodes: Which logs to use.
+        row: (num_parameters,) values of the other parameters.
+    """
+    if not len(chance):
+        return result
+    tracks = tuple(_as_recorded(evidence, k) for k in episodes)
+    found = estimate(evidence.blueprint, tracks, evidence.whole, row, chance, result.seed)
+    parameters = (*result.parameters, *(one.parameter for one in found))
+    told = [one for one in found if one.parameter.identifiable]
+    word, reasons = result.verdict, (*result.reasons, *_reasons(found))
+    if word == "refused" and told and not len(evidence.space):
+        word, reasons = "good", _reasons(found)
+    if word == "good" and not all(one.explains for one in told):
+        word = "poor"
+    return replace(result, parameters=parameters, verdict=word, reasons=reasons)
+
+
+def _as_recorded(evidence: Evidence, episode: int) -> Track:
+    """Returns a track with its readings as they were recorded: outliers and repeats are what is looked for."""
+    track, project = evidence.tracks[episode], evidence.project
+    path = next(path for path in log_paths(project) if path.stem == track.name)
+    recorded = make_track(project, read_log(project, path, as_recorded=True).episode).measured
+    return replace(track, measured=recorded, usable=np.ones(len(recorded), dtype=np.bool_))
+
+
+def _reasons(found: Sequence[Estimate]) -> tuple[str, ...]:
+    loose = [one.parameter.target for one in found if not one.parameter.identifiable]
+    strange = [one.parameter.target for one in found if one.parameter.identifiable and not one.explains]
+    bound = [one.parameter.target for one in found if one.parameter.identifiable and one.parameter.at_bound]
+    told = [one.parameter.target for one in found if one.parameter.identifiable]
+    reasons = [f"told from how runs scatter: {', '.join(told)}"] if told else []
+    reasons += [f"cannot be told from how these logs scatter: {', '.join(loose)}"] if loose else []
+    reasons += [f"runs simulated with it do not look like the logs: {', '.join(strange)}"] if strange else []
+    reasons += [f"at a bound: {', '.join(bound)}: widen its range"] if bound else []
+    return tuple(reasons)
