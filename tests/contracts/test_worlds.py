@@ -88,6 +88,18 @@ def test_a_twin_is_a_world(folder: Path, num_worlds: int) -> None:
     check_world(lambda: Twin(folder, imperfections, num_worlds, seed=3), start, beyond=1e3)
 
 
+def test_the_twin_of_a_seed_is_one_robot_of_its_fleet(folder: Path) -> None:
+    imperfections = Imperfections({"actuator/*/spread/fleet": 0.3})
+
+    def last(seed: int) -> np.ndarray:
+        twin = Twin(folder, imperfections, 1, seed)
+        twin.reset(start(np.random.default_rng(0), 1), np.random.default_rng(seed))
+        return np.stack([twin.step(np.full((1, 2), 0.5)).measured for _ in range(10)])[-1]
+
+    assert np.array_equal(last(3), last(3))
+    assert np.abs(last(3) - last(4)).max() > 1e-6
+
+
 def test_the_reality_of_the_push_example_is_a_world() -> None:
     project = load_project(PUSH)
 

@@ -7,10 +7,9 @@ normal distribution (synthetic likelihood, Wood 2010), whose highest point is th
 the interval.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from gapless.chance.statistics import statistics_of
@@ -20,13 +19,13 @@ from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.prediction.predict import Predictor, play_windows
 from gapless.sim.prediction.restart import StateReader
-from gapless.sim.prediction.windows import Windows, cut
+from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
 from gapless.tracks.track import Track, difference
 
 LEVEL = 0.95
 NUM_VALUES = 9  # of a knob, in each of two rounds
-NUM_RUNS = 40  # draws of each log per value
+NUM_RUNS = 32  # draws of each log per value
 RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
 DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
@@ -67,6 +66,8 @@ def estimate(
     """
     space = ParameterSpace((*known.parameters, *chance.parameters))
     values = np.concatenate([row, chance.nominal])
+    if not len(chance):
+        return ()
     matcher = _Matcher(blueprint, tracks, space, seed)
     found: dict[int, Estimate] = {}
     for _ in range(1 if len(chance) == 1 else 2):
@@ -135,16 +136,13 @@ class _Matcher:
         identity = np.random.default_rng([self._seed, 7]).integers(1 << 63, size=count, dtype=np.uint64)
         world = self._worlds.setdefault(len(log), self._made(len(log)))
         world.set_parameters(np.repeat(rows, count, axis=0))
-        shown = play_windows(world, self._states, self._picked(log), np.tile(identity, num_values))
+        shown = play_windows(world, self._states, self._windows.pick(log), np.tile(identity, num_values))
         shape = (num_values * NUM_RUNS, num_logs, *expected.shape[1:])
         shown = np.where(np.isfinite(self._windows.measured), shown.reshape(shape), np.nan)
         return self._statistics(shown, expected).reshape(num_values, NUM_RUNS, -1)
 
     def _made(self, num_worlds: int) -> Simulation:
         return Simulation(self._blueprint, num_worlds, self._space, noisy=True)
-
-    def _picked(self, log: NDArray[np.intp]) -> Windows:
-        return replace(self._windows.pick(log))
 
     def _statistics(self, reading: Array, expected: Array) -> Array:
         left = difference(self._blueprint.project, reading, expected[None])

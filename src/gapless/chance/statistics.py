@@ -5,7 +5,8 @@ import numpy as np
 from gapless.core.signal import Array
 
 FAR = 6.0  # times the median size: what only outliers reach
-NUM_STATISTICS = 7  # per column
+NUM_STATISTICS = 8  # per column
+LATER = 10  # steps
 
 
 def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
@@ -20,12 +21,14 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
     """
     with np.errstate(invalid="ignore"):
         step, moved = np.diff(left, axis=2), np.diff(reading, axis=2)
+        later = left[:, :, LATER:] - left[:, :, :-LATER] if left.shape[2] > LATER else left
         size, jump = np.abs(left), np.abs(step)
         typical = np.nanmedian(size, axis=(1, 2), keepdims=True)
         per_log = _root(np.nanmean(left**2, axis=2))
         parts = [
             _log(_root(np.nanmean(left**2, axis=(1, 2))), tiny),
             _log(_root(np.nanmean(step**2, axis=(1, 2))), tiny),
+            _log(_root(np.nanmean(later**2, axis=(1, 2))), tiny),
             _log(np.nanquantile(jump, 0.99, axis=(1, 2)), tiny),
             _log(_root(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
             _share(_mean_where(size > FAR * typical + tiny, left)),

@@ -5,17 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from gapless.chance.estimate import Estimate, estimate
-from gapless.core.parameters import ParameterSpace
-from gapless.core.results import IdentifyResult
+from gapless.chance.estimate import LEVEL, Estimate, estimate
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.signal import Array
 from gapless.project.log.read import log_paths, read_log
 from gapless.realism.switching import is_chance
 from gapless.sim.evidence import Evidence
 from gapless.targets import resolve
+from gapless.tracks.smoother import find_quantum
 from gapless.tracks.track import Track, make_track
 
-STEPPED = {("slower sensor", "period_s")}  # no slope leads there, though nothing is drawn
+QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # no slope leads there
 
 
 def apart(evidence: Evidence) -> tuple[Evidence, ParameterSpace]:
@@ -29,7 +30,7 @@ def _is_told_by_scatter(target: str, evidence: Evidence) -> bool:
     place = resolve(target, evidence.project, evidence.blueprint.model).knob
     if place is None:
         return False
-    return (place.layer.name, place.knob.name) in STEPPED or is_chance(place.layer, place.knob.name)
+    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_chance(place.layer, place.knob.name)
 
 
 def with_scatter(
@@ -47,7 +48,13 @@ def with_scatter(
     if not len(chance):
         return result
     tracks = tuple(_as_recorded(evidence, k) for k in episodes)
-    found = estimate(evidence.blueprint, tracks, evidence.whole, row, chance, result.seed)
+    rounded = {k: one for k, p in enumerate(chance.parameters) if (one := _quantum(evidence, p, tracks))}
+    quanta = [one.parameter for one in rounded.values()]
+    known = (*evidence.whole.parameters, *(p for k, p in enumerate(chance.parameters) if k in rounded))
+    values = np.concatenate([row, [one.value for one in quanta]])
+    drawn = ParameterSpace(tuple(p for k, p in enumerate(chance.parameters) if k not in rounded))
+    others = estimate(evidence.blueprint, tracks, ParameterSpace(known), values, drawn, result.seed)
+    found = (*rounded.values(), *others)
     parameters = (*result.parameters, *(one.parameter for one in found))
     told = [one for one in found if one.parameter.identifiable]
     word, reasons = result.verdict, (*result.reasons, *_reasons(found))
@@ -56,6 +63,26 @@ def with_scatter(
     if word == "good" and not all(one.explains for one in told):
         word = "poor"
     return replace(result, parameters=parameters, verdict=word, reasons=reasons)
+
+
+def _quantum(evidence: Evidence, parameter: Parameter, tracks: Sequence[Track]) -> Estimate | None:
+    """Returns the step of a column's readings, which they tell by themselves; None for another knob."""
+    place = resolve(parameter.target, evidence.project, evidence.blueprint.model).knob
+    if place is None or (place.layer.name, place.knob.name) != QUANTUM:
+        return None
+    steps = {find_quantum(track.measured[:, column]) for track in tracks for column in place.elements}
+    value, alike = float(np.median(list(steps))), max(steps) - min(steps) < 1e-3 * max(steps)
+    return Estimate(
+        FittedParameter(
+            *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal),
+            *(value, min(steps) * (1 - 1e-6), max(steps) * (1 + 1e-6), LEVEL),
+            identifiable=bool(alike),
+            at_bound=False,
+            prior_low=parameter.low,
+            prior_high=parameter.high,
+        ),
+        explains=True,
+    )
 
 
 def _as_recorded(evidence: Evidence, episode: int) -> Track:

@@ -75,7 +75,7 @@ def identify(
     train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
     refusal = looked.refusal or why_refuse(evidence, train, first_s)
     if refusal and len(chance) and not looked.refusal and not len(evidence.space):
-        return _scattered(evidence, looked, chance, fitted, held, window_s=first_s, seed=seed)
+        return _scattered(evidence, looked, chance, (fitted, held), first_s, seed)
     if refusal:
         return refused(looked.evidence, first_s, seed, looked, refusal)
     train.notice(train.unit(train.base))
@@ -91,8 +91,7 @@ def identify(
         if held
         else train.on(train.windows.pick(np.zeros(0, np.intp)))
     )
-    names = _names(evidence, fitted), _names(evidence, held)
-    result = _judged(evidence, train, judged, names, solution, window_s=window_s, seed=seed)
+    result = _judged(evidence, train, judged, (fitted, held), solution, window_s=window_s, seed=seed)
     result = _doubted(replace(result, tried=structure.tried), looked)
     result = since_then(result, earlier, train, solution.row)
     result = with_scatter(result, evidence, chance, fitted, solution.row)
@@ -104,17 +103,14 @@ def _scattered(
     evidence: Evidence,
     looked: Examination,
     chance: ParameterSpace,
-    fitted: Sequence[int],
-    held: Sequence[int],
-    *,
+    split: tuple[list[int], list[int]],
     window_s: float,
     seed: int,
 ) -> IdentifyResult:
     """Returns the result of a project that lists nothing but knobs that show in how runs scatter."""
-    names = _names(evidence, fitted), _names(evidence, held)
-    train, held_out = (FitErrors(tuple(some), {}, None, None, None) for some in names)
+    train, held_out = (FitErrors(tuple(_names(evidence, some)), {}, None, None, None) for some in split)
     bare = IdentifyResult(evidence.ids, (), (), train, held_out, "refused", (), None, window_s, seed)
-    found = with_scatter(bare, evidence, chance, fitted, evidence.whole.nominal)
+    found = with_scatter(bare, evidence, chance, split[0], evidence.whole.nominal)
     recorded = recorded_span(evidence.episodes)
     found = replace(found, recorded_from=recorded[0], recorded_to=recorded[1])
     return _kept(evidence, _doubted(found, looked), evidence.whole.nominal, {})
@@ -168,7 +164,7 @@ def _judged(
     evidence: Evidence,
     train: Problem,
     judged: Problem,
-    names: tuple[list[str], list[str]],
+    split: tuple[list[int], list[int]],
     solution: Solution,
     *,
     window_s: float,
@@ -176,8 +172,8 @@ def _judged(
 ) -> IdentifyResult:
     """Returns a solution as a result: parameters, errors on fitted and held-out windows, verdict."""
     parameters = fitted_parameters(train.space, solution)
-    train_errors = fit_errors(train, names[0], solution.row)
-    held_errors = fit_errors(judged, names[1], solution.row)
+    train_errors = fit_errors(train, _names(evidence, split[0]), solution.row)
+    held_errors = fit_errors(judged, _names(evidence, split[1]), solution.row)
     determined = combinations(train.space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
     anchor = anchor_reason(evidence.blueprint, parameters)

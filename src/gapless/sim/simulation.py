@@ -37,6 +37,7 @@ class Simulation:
         num_threads: int = 0,
         *,
         noisy: bool = False,
+        place: int | None = None,
     ) -> None:
         """Makes worlds that are as the model was written until `set_parameters`.
 
@@ -46,6 +47,8 @@ class Simulation:
             space: The parameters that rows will hold.
             num_threads: Threads to step on; 0 for one per processor.
             noisy: Whether readings carry the noise that the project states; for policies, not for predictions.
+            place: Number of the place where all worlds and runs are, whose floor has one pattern; None for a place of
+                its own for each.
         """
         project = blueprint.project
         self.blueprint = blueprint
@@ -75,7 +78,7 @@ class Simulation:
         self._may_be_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._play = False
         self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
-        self._stack = Stack(blueprint, self.batch, self.fields)
+        self._stack = Stack(blueprint, self.batch, self.fields, place)
         if self._noise is not None:
             self._noise[self._stack.noisy_columns()] = 0.0
         self._rng, self._drawn = np.random.default_rng(0), False

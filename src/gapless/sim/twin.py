@@ -16,11 +16,12 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.realism.actuator import stribeck
-from gapless.realism.sensor import drifted, quantised
-from gapless.sim.blueprint import compile_project
+from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.simulation import Simulation
 from gapless.targets import resolve
+
+# The layer's jitter is |n| times its knob, so it only ever adds: mean and standard deviation of |n|, n standard normal.
+_MEAN, _DEVIATION = np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi)
 
 
 @dataclass(frozen=True)
@@ -28,13 +29,16 @@ class Imperfections:
     """What sets a twin apart from the model.
 
     Attributes:
-        parameters: Target -> true value, for what the model has but has wrong.
-        stribeck: Joint -> (height [N·m, N], speed [rad/s, m/s]) of extra friction near standstill.
-        jitter_s: Standard deviation of the delay from one control interval to the next [s].
-        uneven_friction: Geom -> (relative amplitude [1], wavelength [m]) of friction over the floor.
-        noise: Column -> standard deviation of its readings.
-        drift: Column -> standard deviation of its bias after one second [unit/sqrt(s)].
-        quantum: Column -> step of its readings.
+        parameters: Target -> true value, for what the model has but has wrong, and for knobs of layers that it lacks,
+            such as `joint/elbow/cogging/amplitude`. The robot number of layer `spread` is the twin's seed.
+        stribeck: Joint -> (height [N·m, N], speed [rad/s, m/s]) of extra friction near standstill: layer `friction`.
+        jitter_s: Standard deviation of the delay from one control interval to the next [s], the mean delay being that
+            of `parameters`: layer `jitter`.
+        uneven_friction: Geom -> (relative amplitude [1], wavelength [m]) of friction over the floor, the same in all
+            trials: layer `uneven friction`.
+        noise: Column -> standard deviation of its readings: layer `noise`.
+        drift: Column -> standard deviation of its bias after one second [unit/sqrt(s)]: layer `scale and bias`.
+        quantum: Column -> step of its readings: layer `quantisation`.
         timestep_s: The twin's physics step [s].
     """
 
@@ -47,9 +51,27 @@ class Imperfections:
     quantum: Mapping[str, float] = field(default_factory=dict[str, float])
     timestep_s: float = 0.001
 
+    def targets(self, seed: int) -> dict[str, float]:
+        """Returns everything as targets with their values; `seed` says which robot of its fleet the twin is."""
+        found = dict(self.parameters)
+        for joint, (height, speed) in self.stribeck.items():
+            found |= {f"joint/{joint}/friction/hump": height, f"joint/{joint}/friction/speed": speed}
+        if self.jitter_s:
+            knob_s = self.jitter_s / _DEVIATION
+            found["actuator/*/jitter/jitter_s"] = knob_s
+            found["actuator/*/delay"] = max(0.0, found.get("actuator/*/delay", 0.0) - _MEAN * knob_s)
+        for geom, (amplitude, wavelength_m) in self.uneven_friction.items():
+            path = f"geom/{geom}/uneven-friction"
+            found |= {f"{path}/amplitude": amplitude, f"{path}/wavelength_m": wavelength_m}
+        for knob, columns in (("scale-and-bias/drift", self.drift), ("noise/noise", self.noise)):
+            found |= {f"measurement/{column}/{knob}": value for column, value in columns.items()}
+        found |= {f"measurement/{column}/quantisation/step": value for column, value in self.quantum.items()}
+        spreads = {path.rpartition("/")[0] for path in found if "/spread/fleet" in path}
+        return found | {f"{path}/robot": float(seed) for path in spreads if f"{path}/robot" not in found}
+
 
 class Twin:
-    """A world that plays reality. Every world of it is one more trial of the same robot."""
+    """A world that plays reality. Every world of it is one more trial of the same robot in the same place."""
 
     source: Source = "twin"
 
@@ -57,75 +79,27 @@ class Twin:
         """Builds the twin of the project in a folder."""
         project = load_project(directory)
         blueprint = compile_project(project, max_timestep_s=imperfections.timestep_s)
-        space, row = _space_of(imperfections, blueprint)
+        space, row = _space_of(imperfections.targets(seed), blueprint)
         self.num_worlds = num_worlds
         self.rate_hz = project.rate_hz
         self.command_names = project.command_names
         self.measurement_names = project.measurement_names
-        self.__hidden = imperfections
-        self.__world = Simulation(blueprint, num_worlds, space)
+        self.__world = Simulation(blueprint, num_worlds, space, place=seed)
         self.__world.set_parameters(np.tile(row, (num_worlds, 1)))
-        self.__delay_s = self.__world.fields.delay_s.copy()
-        self.__rng = np.random.default_rng(seed)
-        self.__drift = np.zeros((num_worlds, len(self.measurement_names)))
-        self.__phase = np.random.default_rng(seed).uniform(0, 2 * np.pi, 2)
-        self.__friction = {
-            geom: float(self.__world.fields.of("geom_friction")[0, blueprint.model.geom(geom).id, 0])
-            for geom in imperfections.uneven_friction
-        }
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`; see `World.reset`."""
-        self.__rng = rng
-        self.__drift[slice(None) if ids is None else ids] = 0.0
-        return self.__show(self.__world.reset(start, rng, ids))
+        return self.__world.reset(start, rng, ids)
 
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
-        world, hidden = self.__world, self.__hidden
-        applied = world.hold(requested_command)
-        if hidden.jitter_s:
-            jitter_s = hidden.jitter_s * self.__rng.standard_normal((self.num_worlds, 1))
-            world.fields.delay_s[:] = np.clip(self.__delay_s + jitter_s, 0.0, None)
-            world.plan_delays()
-        rate = np.array([hidden.drift.get(name, 0.0) for name in self.measurement_names])
-        self.__drift = drifted(self.__drift, rate, 1 / self.rate_hz, self.__rng)
-        self.__roughen()
-        controls = world.substep_controls()
-        joints = [world.blueprint.model.joint(name) for name in hidden.stribeck]
-        dofs = [int(joint.dofadr[0]) for joint in joints]
-        shape = np.array(list(hidden.stribeck.values())).reshape(-1, 2)
-        velocity, force = world.batch.bind("qvel"), world.batch.bind("qfrc_applied")
-        for k in range(world.blueprint.num_substeps):
-            world.batch.bind("ctrl")[:] = controls[:, k]
-            force[:, dofs] = stribeck(velocity[:, dofs], shape[:, 0], shape[:, 1])
-            world.batch.step()
-        return Step(self.__show(world.read()), applied)
-
-    def __roughen(self) -> None:
-        """Sets the friction of each uneven contact from where its body is now."""
-        world = self.__world
-        for geom, (amplitude, wavelength_m) in self.__hidden.uneven_friction.items():
-            index = world.blueprint.model.geom(geom).id
-            joint = int(world.blueprint.model.body_jntadr[world.blueprint.model.geom_bodyid[index]])
-            address = int(world.blueprint.model.jnt_qposadr[joint])
-            place = world.batch.bind("qpos")[:, address : address + 2] * 2 * np.pi / wavelength_m + self.__phase
-            wave = np.sin(place[:, 0]) * np.sin(place[:, 1])
-            world.fields.of("geom_friction")[:, index, 0] = self.__friction[geom] * (1 + amplitude * wave)
-
-    def __show(self, reading: Array) -> Array:
-        hidden, names = self.__hidden, self.measurement_names
-        noise = np.array([hidden.noise.get(name, 0.0) for name in names])
-        quantum = np.array([hidden.quantum.get(name, 0.0) for name in names])
-        noisy = reading + self.__drift + noise * self.__rng.standard_normal(reading.shape)
-        return quantised(noisy, quantum)
+        return self.__world.step(requested_command)
 
 
-def _space_of(imperfections: Imperfections, blueprint: object) -> tuple[ParameterSpace, Array]:
-    project, model = blueprint.project, blueprint.model  # type: ignore[attr-defined]
+def _space_of(targets: Mapping[str, float], blueprint: Blueprint) -> tuple[ParameterSpace, Array]:
     found: list[Parameter] = []
-    for path, value in imperfections.parameters.items():
-        target = resolve(path, project, model)
-        room = 1.0 if not path.endswith("/delay") else 6 * imperfections.jitter_s + 1e-6
+    for path, value in targets.items():
+        target = resolve(path, blueprint.project, blueprint.model)
+        room = 1e-6 if path.endswith("/delay") else 1.0
         found.append(Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room))
-    return ParameterSpace(tuple(found)), np.array([value for value in imperfections.parameters.values()])
+    return ParameterSpace(tuple(found)), np.array(list(targets.values()))

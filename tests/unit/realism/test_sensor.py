@@ -1,6 +1,6 @@
 import numpy as np
 
-from gapless.realism.sensor import drifted, quantised
+from gapless.realism.sensor import quantised
 
 
 def test_quantised_in_closed_form() -> None:
@@ -18,13 +18,3 @@ def test_quantised_errs_by_half_a_step_at_most() -> None:
     rng = np.random.default_rng(1)
     value, step = rng.normal(size=(500, 2)), np.array([0.03, 0.7])
     assert np.all(np.abs(quantised(value, step) - value) <= step / 2 + 1e-12)
-
-
-def test_drift_reaches_its_rate_after_a_second() -> None:
-    # 100 steps of sqrt(0.01) * rate * z: variance rate^2. 4,000 walks: std errs by 1 / sqrt(8000).
-    rng, rate = np.random.default_rng(2), np.array([0.5, 0.0])
-    drift = np.zeros((4000, 2))
-    for _ in range(100):
-        drift = drifted(drift, rate, 0.01, rng)
-    assert abs(drift[:, 0].std() / 0.5 - 1) < 0.05
-    assert not drift[:, 1].any()

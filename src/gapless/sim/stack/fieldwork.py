@@ -1,5 +1,7 @@
 """Layers on the model: those that are written once, and those that place or time change as a run goes on."""
 
+from dataclasses import replace
+
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
@@ -21,8 +23,8 @@ MOVING = ("light of day",)  # changes with time, though it needs nothing of the 
 class Fieldwork:
     """Layers on fields of the model."""
 
-    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields) -> None:
-        """Finds the layers and what they act on."""
+    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields, place: int | None) -> None:
+        """Finds the layers and what they act on; see `Simulation` for `place`."""
         order = {layer.name: k for k, layer in enumerate(in_order("model"))}
         uses = [use for use in fields.uses.values() if use.layer.acts_on == "model"]
         uses.sort(key=lambda use: order[use.layer.name])
@@ -37,6 +39,7 @@ class Fieldwork:
         self._bases: dict[str, Array] = {}
         self._constants = any(slot.constants for _, slot in self._drawn)
         geoms = sorted({int(g) for playing, _ in self._moving if playing.use.kind == "geom" for g in playing.use.ids})
+        self._place = None if place is None else np.full(fields.num_worlds, place, dtype=np.uint64)
         self._sights = {geom: _Sight(blueprint.model, batch, geom) for geom in geoms}
 
     def set(self, ids: Ids, draws: Draws) -> bool:
@@ -65,7 +68,7 @@ class Fieldwork:
         self._restore(which)
         for playing, slot in self._once():
             signal = self._whole(playing, slot)
-            playing.begin(signal, self._interval_s, draws, self._seen(playing), which)
+            playing.begin(signal, self._interval_s, self._of(playing, draws), self._seen(playing), which)
             self._apply(playing, slot, which, draws, keep=True)
         if self._constants:
             self._batch.set_const(np.sort(which))
@@ -95,10 +98,17 @@ class Fieldwork:
     def _apply(self, playing: Playing, slot: Slot, ids: Ids, draws: Draws, *, keep: bool = False) -> None:
         """Writes what a layer makes of its fields in some worlds."""
         before = playing.state
-        out = playing.act(self._whole(playing, slot), self._interval_s, draws, self._seen(playing))
+        drawn = self._of(playing, draws)
+        out = playing.act(self._whole(playing, slot), self._interval_s, drawn, self._seen(playing))
         if keep:
             playing.state = before
         slot.write(self._fields, ids, playing.use.ids, out[ids])
+
+    def _of(self, playing: Playing, draws: Draws) -> Draws:
+        """Returns the draws of a layer: those of the place for a pattern on its floor."""
+        if self._place is None or "place" not in playing.use.layer.needs:
+            return draws
+        return replace(draws, worlds=self._place)
 
     def _seen(self, playing: Playing) -> dict[str, Array]:
         needs, geoms = (

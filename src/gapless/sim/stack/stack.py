@@ -27,8 +27,8 @@ SEED = 0  # of all draws: worlds differ by their identity, and robot 7 of a flee
 class Stack:
     """The layers that are on, in the order in which signals pass them."""
 
-    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields) -> None:
-        """Puts the layers of `fields.uses` in order."""
+    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields, place: int | None) -> None:
+        """Puts the layers of `fields.uses` in order; see `Simulation` for `place`."""
         model, num_worlds = blueprint.model, fields.num_worlds
         self._step_s, self._interval_s = float(model.opt.timestep), blueprint.interval_s
         self._num_substeps, self._fields = blueprint.num_substeps, fields
@@ -50,7 +50,7 @@ class Stack:
         self._applied = batch.bind("qfrc_applied") if on_joints else None
         self._blown = np.zeros((num_worlds, len(joints)))
         self._pushed = batch.bind("xfrc_applied") if self._forces else None
-        self._model = Fieldwork(blueprint, batch, fields)
+        self._model = Fieldwork(blueprint, batch, fields, place)
         self._shown: Array | None = None
 
     @property
