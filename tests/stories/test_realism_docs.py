@@ -9,9 +9,13 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import pytest
+import yaml
 
-from architecture.tree import ROOT
+from architecture.tree import EXAMPLES, ROOT
+from gapless.project.load import load_project
 from gapless.realism.registry import LAYERS
+from gapless.sim.blueprint import compile_project
+from gapless.targets import resolve
 
 PAGES = ROOT / "docs" / "realism"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
@@ -53,6 +57,14 @@ def test_every_picture_is_there_and_shown(scripts: dict[str, ModuleType]) -> Non
 def test_pictures_can_be_drawn(name: str, scripts: dict[str, ModuleType]) -> None:
     make, _ = scripts["plots"].PICTURES[name]
     assert all(panel.curves for panel in make())
+
+
+def test_the_parameters_of_the_page_are_those_of_the_example() -> None:
+    fences = FENCE.findall((PAGES / "index.md").read_text(encoding="utf-8"))
+    listed = next(yaml.safe_load(text)["parameters"] for language, text in fences if language == "yaml")
+    blueprint = compile_project(load_project(EXAMPLES / "push"))
+    targets = [resolve(entry["target"], blueprint.project, blueprint.model) for entry in listed]
+    assert [target.knob is not None for target in targets] == [False, True, True, True]
 
 
 @pytest.mark.parametrize("page", ["index", "human"])

@@ -40,6 +40,7 @@ SAME = {
 }
 _KIND_OF = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
 _OF_SPREAD: dict[str, Dimension] = {"actuator": "actuator", "joint": "actuator", "body": "object", "geom": "contact"}
+_WIDTHS = {"size": 3, "clutter": 2}  # axes of an element
 _SENSORS = {
     "inertial sensor": ((mujoco.mjtSensor.mjSENS_GYRO,), (mujoco.mjtSensor.mjSENS_ACCELEROMETER,)),
     "force-torque sensor": ((mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE),),

@@ -47,6 +47,7 @@ KINDS_OF_MODEL_LAYERS = {
     "softness": ("geom",),
     "size": ("geom",),
     "uneven mass": ("body",),
+    "clutter": ("geom",),
     "temperature": ("world",),
     "light of day": ("world",),
     "spread": ("actuator", "joint", "body", "geom"),
@@ -115,6 +116,14 @@ def _write_size(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
     size = fields.of("geom_size", constants=True)
     here = (worlds[:, None], geoms)
     size[here] = np.where(size[here] > 0, np.maximum(signal.reshape(len(worlds), -1, 3), 1e-6), size[here])
+
+
+def _read_place(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
+    return fields.of("geom_pos")[worlds[:, None], geoms, :2].reshape(len(worlds), -1)
+
+
+def _write_place(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
+    fields.of("geom_pos")[worlds[:, None], geoms, :2] = signal.reshape(len(worlds), -1, 2)
 
 
 def _read_inertial(fields: Fields, worlds: Ids, bodies: Ids) -> Array:
@@ -200,6 +209,7 @@ _SLOTS = {
     "uneven mass": Slot(
         ("body_mass", "body_ipos", "body_iquat", "body_inertia"), _read_inertial, _write_inertial, constants=True
     ),
+    "clutter": Slot(("geom_pos",), _read_place, _write_place),
     "light of day": Slot(("light_diffuse",), _lights, _brightness),
 }
 _SPREAD = {

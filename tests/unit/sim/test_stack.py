@@ -91,7 +91,13 @@ def test_a_knob_at_nominal_changes_nothing(bench: Blueprint, path: str) -> None:
 
 
 ALONE = {  # knobs that change the readings of a run of 0.4 s though no other knob is named
-    *("torque-speed-curve/stall", "heating/loss", "battery-sag/resistance_ohm", "series-elasticity/rotor_inertia"),
+    *(
+        "torque-speed-curve/stall",
+        "learned-actuator/share",
+        "heating/loss",
+        "battery-sag/resistance_ohm",
+        "series-elasticity/rotor_inertia",
+    ),
     *("friction/hump", "load-dependent-friction/share", "lugre-friction/coulomb", "cogging/amplitude", "wind/steady"),
     *("wind/gust", "rate-limit/rate", "jitter/jitter_s", "shared-bus/cycle_s", "inference-time/inference_s"),
     *("slower-sensor/period_s", "encoder-backlash/width", "scale-and-bias/drift", "noise/noise", "quantisation/step"),
@@ -186,7 +192,7 @@ REFUSED = {
     "joint/hinge/cogging/ampl": "no knob 'ampl'; write one of amplitude",
     "world/wind/steady": "acts on a joint or a body, no world",
     "measurement/q/inertial-sensor/walk": "x, y, z of one sensor",
-    "body/puck/wind/steady/q": "write x, y or z",
+    "body/puck/wind/steady/q": "write one of x, y, z",
 }
 
 

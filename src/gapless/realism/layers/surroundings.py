@@ -1,4 +1,4 @@
-"""The world around the robot: tilt, wind, pushes, cables, floors, temperature, light."""
+"""The world around the robot: tilt, wind, pushes, cables, floors, clutter, temperature, light."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ DAY_S = 86400.0
 
 
 def _tilt(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
-    """Returns y = Ry(y) Rx(x) g: gravity as seen from a base that is tilted, first about x, then about y."""
+    """Returns y = Ry(-y) Rx(-x) g: gravity as seen from a base that is turned by x about x, and by y about y."""
     gx, gy, gz = signal.T[..., None]
-    sin_x, cos_x = np.sin(knobs["x_rad"]), np.cos(knobs["x_rad"])
-    sin_y, cos_y = np.sin(knobs["y_rad"]), np.cos(knobs["y_rad"])
+    sin_x, cos_x = np.sin(-knobs["x_rad"]), np.cos(knobs["x_rad"])
+    sin_y, cos_y = np.sin(-knobs["y_rad"]), np.cos(knobs["y_rad"])
     gy, gz = cos_x * gy - sin_x * gz, sin_x * gy + cos_x * gz
     return state, np.concatenate([cos_y * gx + sin_y * gz, gy, cos_y * gz - sin_y * gx], axis=1)
 
@@ -63,6 +63,15 @@ def _patches(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple
     cell = np.floor(np.clip(moment.place / knobs["size_m"][..., None], -1e6, 1e6)).astype(np.int64)
     noise = moment.draws.at(0).normal("patches", cell[..., 0] * 4_000_037 + cell[..., 1])
     return state, signal * np.exp(knobs["spread"] * noise)
+
+
+def _places(signal: Array, knobs: Knobs, moment: Moment) -> State:
+    return (moment.draws.normal("clutter", signal.shape[1]),)
+
+
+def _clutter(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+    """Returns y = u + spread n: things that stand elsewhere in every run, n standard normal per world and axis."""
+    return state, signal + knobs["spread_m"] * state[0]
 
 
 def _temperature(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
@@ -139,6 +148,10 @@ PATCHES = Layer(
     ),
     _patches, needs=("place",),
 )  # fmt: skip
+CLUTTER = Layer(
+    "clutter", "environment", "model",
+    (Knob("spread_m", "m", 0.0, 0.0, 10.0, 0.05, "rule of thumb: things put back by hand"),), _clutter, _places,
+)  # fmt: skip
 TEMPERATURE = Layer(
     "temperature", "environment", "model",
     (
@@ -159,4 +172,4 @@ LIGHT = Layer(
     ),
     _light, _clock,
 )  # fmt: skip
-SURROUNDINGS_LAYERS = (TILT, WIND, PUSHES, CABLE, PATCHES, TEMPERATURE, LIGHT)
+SURROUNDINGS_LAYERS = (TILT, WIND, PUSHES, CABLE, PATCHES, CLUTTER, TEMPERATURE, LIGHT)
