@@ -14,7 +14,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.model import load_model
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.targets import driven_joint, is_object, is_position_servo, resolve
+from gapless.targets import driven_joint, is_object, is_position_servo, resolve
 
 __all__ = ["Entry", "Job", "driven_joint", "is_position_servo", "job_of", "nominal_of", "owner_of"]
 

@@ -21,7 +21,7 @@ from gapless.realism.human import ADULTS, Partners, partners, reached, steady
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 from gapless.verbs import EXAMPLES, copy_example
 
 FOLDER = EXAMPLES / "handover"

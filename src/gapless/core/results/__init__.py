@@ -1,7 +1,7 @@
 """The result records of the verbs. `to_json` writes any of them in the form of the design; `from_json` reads it."""
 
-from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
 from gapless.core.results.audit import AuditedColumn, AuditedParameter, AuditResult, AuditVerdict
+from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
 from gapless.core.results.decode import from_json
 from gapless.core.results.drift import Drift, Since
 from gapless.core.results.encode import FORMAT, Result, plain, to_json

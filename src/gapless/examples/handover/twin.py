@@ -11,7 +11,7 @@ from gapless.project.load import load_project
 from gapless.realism.human import ADULTS, Partners, partners, reached
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets import resolve
+from gapless.targets import resolve
 
 NUM_PEOPLE = 8  # in the group of one seed; they take turns
 PULLED_M = 0.003  # a parcel this far out of the hand has been pulled at: the grip changes
