@@ -1,5 +1,6 @@
 """Training ranges beside the parameters of a project: one space that has both."""
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,27 +10,50 @@ from numpy.typing import NDArray
 from gapless.core.distribution import Distribution, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.evidence import Evidence
-from gapless.sim.ranges import read_ranges
+from gapless.sim.ranges import distribution_of, read_ranges
+from gapless.stacks.foreign.read import SUFFIXES, read_foreign
 
 NUM_DRAWS = 4000  # that quantiles of bells are read from
 TAIL = 0.005  # of bells, on each side, that counts as outside
 _BOXES = ("fixed", "uniform", "log-uniform")
 
 
-def ranges_of(path: str | Path, blueprint: Blueprint) -> Distribution:
-    """Returns the ranges of a file, whoever wrote it: the one place where readers of other formats are plugged in.
+def ranges_of(path: str | Path, blueprint: Blueprint) -> tuple[Distribution, tuple[Note, ...]]:
+    """Returns the ranges of a file, whoever wrote it, and what could not be read of it.
+
+    It may be a result of `randomize`, ranges as text, or an event configuration of Isaac Lab or mjlab.
 
     Raises:
         InputError: If it cannot be read, holds no ranges, or ranges of another robot.
     """
-    found = read_ranges(path, blueprint)
+    notes: tuple[Note, ...] = ()
+    if _is_foreign(Path(path)):
+        foreign = read_foreign(path, blueprint.project, blueprint.model)
+        found = distribution_of(foreign.ranges, foreign.correlations, blueprint, path)
+        notes = tuple(Note("info", Path(path).name, text) for text in foreign.notes)
+        if not found.ranges:
+            raise InputError(f"none of its event terms is a parameter of this model ({foreign.notes[0]}): {path}")
+    else:
+        found = read_ranges(path, blueprint)
     if not found.ranges:
         raise InputError(f"there are no ranges in it: write a line per parameter, such as uniform 0.1 .. 0.5: {path}")
-    return found
+    return found, notes
+
+
+def _is_foreign(path: Path) -> bool:
+    """Tells whether a file is of another stack; JSON of ours names its verb."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return path.suffix.lower() in SUFFIXES and path.suffix.lower() != ".json"
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError):
+        return False
+    return isinstance(found, dict) and "verb" not in found
 
 
 @dataclass(frozen=True)

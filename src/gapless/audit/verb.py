@@ -36,7 +36,8 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
 
     Args:
         directory: The project folder.
-        ranges: The ranges: JSON that `randomize` wrote, or text (`*.txt`).
+        ranges: The ranges: JSON that `randomize` wrote, text (`*.txt`), or an event configuration of Isaac Lab or mjlab
+            (`*.py`, or the YAML or JSON that a run wrote).
         seed: Seed of the windows and starts that are tried, and of the rows that are drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -44,7 +45,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
         InputError: If the project, its logs or the ranges cannot be used.
     """
     gathered = gather(directory)
-    distribution = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
+    distribution, unread = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
     looked = examine(gathered)
     plain = looked.evidence
     evidence = with_ranges(plain, distribution)
@@ -56,7 +57,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     empty = AuditResult(
         *((*evidence.ids, *ids_of(ranges)), str(ranges), "cannot tell", ("cannot tell",), (), (), {}, None, None),
         *(1.0, first_s, 0, seed),
-        notes=looked.every_note,
+        notes=(*looked.every_note, *unread),
     )
     if refusal:
         return _kept(evidence, distribution, replace(empty, reasons=(refusal,)))

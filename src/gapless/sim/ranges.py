@@ -53,6 +53,17 @@ def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
         InputError: If the file cannot be read as what its name says.
     """
     ranges, correlations = _text_ranges(Path(path)) if Path(path).suffix == ".txt" else _json_ranges(path)
+    return distribution_of(ranges, correlations, blueprint, path)
+
+
+def distribution_of(
+    ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], blueprint: Blueprint, path: str | Path
+) -> Distribution:
+    """Returns ranges of a file as a distribution over a project's parameters.
+
+    Raises:
+        InputError: If a number is not finite, or a target is not of this model.
+    """
     numbers = [value for r in ranges for value in (r.low, r.high, r.mean, r.std)]
     if not np.isfinite(numbers).all():
         raise InputError(f"a range holds a number that is not finite: {path}")
