@@ -15,8 +15,7 @@ STRAIGHT = 1e-9  # share of the change up to which an effect counts as straight
 NUM_CHECKS = 64  # rows drawn together, to see how parameters that meet in one number go together
 NUM_WORLDS = 256  # written at once
 OFF = 0.01  # share of a number's whole change by which rows drawn together may differ from it untold
-SIGNALS = ("delay_s", "lag_s", "backlash", "target_offset", "bias", "scale", "reading_delay_s")
-IDLE = "it changes nothing: it is fixed at the model's value, or another range sets the same"
+IDLE = "it moves no number of the model: fixed at the model's value, set by another range too, or acting elsewhere"
 Place = tuple[int, ...]
 
 
@@ -137,13 +136,13 @@ def _written(job: Job, rows: Array) -> tuple[dict[str, tuple[Array, Array]], boo
     found: dict[str, tuple[Array, Array]] = {}
     world = Simulation(job.blueprint, min(len(rows), NUM_WORLDS), job.distribution.space, num_threads=1)
     fields = world.fields
+    per_world = {name: value for name, value in vars(fields).items() if isinstance(value, np.ndarray)}
+    ideal = {name: value[0].copy() for name, value in per_world.items() if value.dtype == np.float64}
     for begin in range(0, len(rows), NUM_WORLDS):
         part = rows[begin : begin + NUM_WORLDS]
         world.set_parameters(part, np.arange(len(part)))
         live = {name: (fields.nominal(name), fields.of(name)) for name in fields.expanded}
-        for name in SIGNALS:
-            values = getattr(fields, name)
-            live[f"signal.{name}"] = (np.full(values.shape[1:], 1.0 if name == "scale" else 0.0), values)
+        live |= {f"signal.{name}": (nominal, getattr(fields, name)) for name, nominal in ideal.items()}
         for name, (nominal, values) in live.items():
             if name not in found:
                 found[name] = (nominal.copy(), np.repeat(nominal[None].astype(np.float64), len(rows), axis=0))

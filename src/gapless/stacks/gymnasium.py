@@ -32,7 +32,8 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
     notes = [*effects.notes, *(left_out(target, SIMPLE) for target in stuck)]
     for entry in job.entries:
         fields = effects.touched.get(entry.target, frozenset())
-        notes += [left_out(entry.target, WHY[field]) for field in sorted(fields) if field in WHY]
+        others = sorted(field for field in fields if field.startswith("signal.") and field not in CARRIED)
+        notes += [left_out(entry.target, WHY.get(field, f"no wrapper of actions has it ({field})")) for field in others]
         if entry.kind == "measurement" and fields & set(CARRIED):
             text = "acts where the wrapper is told which element of the observation it is: observation={...}"
             notes.append(changed(entry.target, text))
