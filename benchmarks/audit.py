@@ -3,7 +3,8 @@
     python benchmarks/audit.py [--first 0] [--planted 60] [--fits 15] [--jobs 1] [--raw FILE.jsonl] [--out FILE.md]
 
 `audit_cases.py` says what is planted. Seeds from `--first` on are the planted cases, those after them fit. Thresholds
-were tuned on seeds of 100 and up. `--raw` keeps every answer as a line of JSON.
+were tuned on seeds of 100 and up. `--raw` keeps every answer as a line of JSON, and a run that was stopped goes on from
+there.
 """
 
 import argparse
@@ -104,6 +105,12 @@ def _parameters(planted: Sequence[Answer]) -> Table:
     return Table("Ranges that were planted, and those that were named", ["", "planted", "named", "named besides"], rows)
 
 
+def _read(path: Path) -> list[Answer]:
+    """Returns the answers that were kept."""
+    kept = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [Answer(**entry | {name: tuple(entry[name]) for name in ("planted", "flagged")}) for entry in kept]
+
+
 def main() -> None:
     """Reads the command line, runs, prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -115,7 +122,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="also write the tables to this file")
     options = parser.parse_args()
     every = [*cases(options.first, options.planted), *cases(options.first + options.planted, options.fits, ("fits",))]
-    answers: list[Answer] = []
+    answers = _read(options.raw) if options.raw and options.raw.exists() else []
+    known = {answer.name for answer in answers}
+    every = [case for case in every if case.name not in known]
     spawn = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as root, ProcessPoolExecutor(options.jobs, spawn) as pool:
         for answer in pool.map(run, every, [Path(root)] * len(every)):
