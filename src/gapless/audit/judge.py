@@ -126,6 +126,7 @@ def _entry(
         verdict, advised = "too narrow", (min(low, needed[0]), max(high, needed[1])) if varied else needed
     elif factor is not None and factor > FAR_WIDER:
         verdict, advised = "too wide", (max(low, needed[0]), min(high, needed[1]))
+        advised = advised if advised[0] < advised[1] else needed  # others make up for what lies outside
     ends = _open(explained, k, half)
     return AuditedParameter(
         *(prior.target, prior.dimension, prior.unit, verdict, varied, low, high, value, *ends, told),
