@@ -4,7 +4,7 @@ Each log is simulated as a whole, from its first state and with its commands, un
 of the knob; the draws are the same for all values. What a prediction with median draws leaves of them has statistics
 that scatter from draw to draw. With mean m(v) and covariance C(v), the logs' own statistics s have the likelihood of a
 normal distribution (synthetic likelihood, Wood 2010), whose highest point is the value, and whose drop by 1.92 ends
-the interval.
+the interval. The robot knows no time step: what its logs leave is told by a prediction with a finer one.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from gapless.chance.statistics import statistics_of
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.signal import Array
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import Blueprint, finer
 from gapless.sim.prediction.predict import Predictor, play_windows
 from gapless.sim.prediction.restart import StateReader
 from gapless.sim.prediction.windows import cut
@@ -30,6 +30,7 @@ RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
 DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
 UNLIKELY = 1e-3  # that the right value explains the logs worse than this: then something else is there too
+FINER = 8  # how much finer a time step predicts the logs
 MOST_WORLDS = 2048  # simulated at once
 
 
@@ -85,6 +86,7 @@ class _Matcher:
         self._windows = cut(blueprint.project, tracks, 0.0)
         self._states = StateReader.of(blueprint.project, blueprint.model)
         self._predictor = Predictor(blueprint, space)
+        self._finer = Predictor(finer(blueprint, FINER), space)
         self._tiny = 1e-6 * np.maximum(np.nanstd(self._windows.measured, axis=(0, 1)), 1e-9)
         self._worlds: dict[int, Simulation] = {}
 
@@ -94,7 +96,7 @@ class _Matcher:
         quiet = values.copy()
         quiet[column] = parameter.nominal
         expected = self._predictor.predict(self._windows, quiet[None])[0]
-        seen = self._statistics(self._windows.measured[None], expected)[0]
+        seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
         unit = np.linspace(0.0, 1.0, NUM_VALUES)
         statistics = self._simulated(values, column, unit, expected)
         fine, height, _ = _likelihood(unit, statistics, seen)
