@@ -13,6 +13,7 @@ from gapless.core.signal import Array
 OF_VALUE = 0.1  # least standard deviation as a share of the fitted value: no fit is surer of reality than that
 OF_RANGE = 0.01  # and as a share of the prior range, for values that may be 0
 UNKNOWN = 0.15  # half width about the model's value where the logs could not tell, as a share of the prior range
+MOST_WIDENED = 5.0  # times; beyond it, wider bells do not hold what the model lacks either
 COMBINED = 0.7  # correlation from which two parameters are told together
 CUT = 2.0  # ranges end this many standard deviations from the fit
 
@@ -56,9 +57,9 @@ class Fitted:
         """The least standard deviation to train with."""
         return OF_VALUE if self.by_factor else max(OF_VALUE * abs(self.value), OF_RANGE * (self.top - self.bottom))
 
-    def bell(self, std: float, unexplained: float) -> Range:
+    def bell(self, std: float, widened: float) -> Range:
         """Returns a bell about the fitted value."""
-        reason = f"fitted, widened {unexplained:.1f} times for what is unexplained"
+        reason = f"fitted, widened {widened:.1f} times for what is unexplained"
         if std <= self.floor * (1 + 1e-9):
             of_value = self.by_factor or OF_VALUE * abs(self.value) >= OF_RANGE * (self.top - self.bottom)
             share, whole = (OF_VALUE, "value") if of_value else (OF_RANGE, "prior range")
@@ -92,7 +93,7 @@ def evidence_ranges(
     """Returns the ranges of fitted parameters, and which of them go together.
 
     What the logs determine becomes a bell about its fitted value: the covariance of the fit, times the square of what
-    is unexplained, with at least `OF_VALUE` of the value or `OF_RANGE` of the prior range to each, independently. So
+    is unexplained (at most `MOST_WIDENED`), with at least `OF_VALUE` of the value or `OF_RANGE` of the prior range to each, independently. So
     two parameters of which only the ratio is known vary together, as they do in the fit.
 
     Args:
@@ -100,18 +101,19 @@ def evidence_ranges(
         unexplained: Ratio of residual to noise that the fit left, at least 1.
         samples: (num_samples, num_entries) of the fit's posterior, for correlations; None for none.
     """
+    widened = min(unexplained, MOST_WIDENED)
     fitted = [Fitted.of(entry) for entry in entries]
     told = np.array([bool(entry["identifiable"]) for entry in entries], dtype=bool)
     moved = _correlations(fitted, samples)
     bells = [k for k in range(len(fitted)) if told[k] or _combined(moved[k])]
     std = np.array([fitted[k].std if told[k] else min(fitted[k].std, _reach(fitted[k])) for k in bells])
-    covariance = unexplained**2 * moved[np.ix_(bells, bells)] * np.outer(std, std)
+    covariance = widened**2 * moved[np.ix_(bells, bells)] * np.outer(std, std)
     floors = np.array([fitted[k].floor for k in bells])
     covariance += np.diag(np.maximum(0.0, floors**2 - np.diag(covariance)))
     total = np.sqrt(np.diag(covariance))
     ranges = [fitted[k].open() for k in range(len(fitted))]
     for place, k in enumerate(bells):
-        ranges[k] = fitted[k].bell(float(total[place]), unexplained)
+        ranges[k] = fitted[k].bell(float(total[place]), widened)
     names = [fitted[k].target for k in bells]
     return tuple(ranges), correlations_of(names, covariance / np.outer(total, total))
 

@@ -33,6 +33,12 @@ def test_a_determined_parameter_becomes_normal_about_its_fit() -> None:
     assert "2.0 times" in found.reason
 
 
+def test_widening_ends_where_it_would_no_longer_help() -> None:
+    (found,), _ = evidence_ranges([entry(low=1.0 - 0.05 * Z, high=1.0 + 0.05 * Z)], 30.0)
+    assert found.std == pytest.approx(5 * 0.05)
+    assert "5.0 times" in found.reason
+
+
 def test_no_fit_is_surer_than_a_tenth_of_its_value() -> None:
     (found,), _ = evidence_ranges([entry(value=5.0, low=5.0, high=5.0)], 1.0)
     assert found.std == pytest.approx(0.5)
