@@ -93,8 +93,8 @@ def evidence_ranges(
     """Returns the ranges of fitted parameters, and which of them go together.
 
     What the logs determine becomes a bell about its fitted value: the covariance of the fit, times the square of what
-    is unexplained (at most `MOST_WIDENED`), with at least `OF_VALUE` of the value or `OF_RANGE` of the prior range to each, independently. So
-    two parameters of which only the ratio is known vary together, as they do in the fit.
+    is unexplained (at most `MOST_WIDENED`), with at least `OF_VALUE` of the value or `OF_RANGE` of the prior range to
+    each, independently. So two parameters of which only the ratio is known vary together, as they do in the fit.
 
     Args:
         entries: The parameters of a fit, as its JSON has them.
