@@ -59,7 +59,7 @@ class Inside:
 def explain(
     evidence: Evidence, space: ParameterSpace, tries: Array, rng: np.random.Generator, progress: Progress | None
 ) -> Explained:
-    """Returns the best row within prior bounds, on short windows; on longer ones and with terms if that is not enough.
+    """Returns the best row within prior bounds: quickly, or as `identify` finds it where that leaves too much.
 
     Args:
         evidence: The logs; its space holds the ranges.
@@ -78,7 +78,7 @@ def explain(
     row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
     row = approach(whole.reweighted(row), row, LAST)
     _tell(progress, 0.4)
-    if evidence.terms and whole.columns_to_noise(row).max() > WRONG:
+    if whole.columns_to_noise(row).max() > WRONG:  # nothing is called wrong before it was fitted with care
         whole_again = make_problem(evidence, space, episodes, window_s, rng)
         found = fit(whole_again, evidence, episodes, None, rng, progress)
         free = tuple(sorted({*found.structure.free, *whole.free}))
