@@ -30,6 +30,7 @@ RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
 DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
 UNLIKELY = 1e-3  # that the right value explains the logs worse than this: then something else is there too
+START_S = 0.5  # at the start of a log the error of the state that predictions start from is left out, too [s]
 FINER = 8  # how much finer a time step predicts the logs
 MOST_WORLDS = 2048  # simulated at once
 
@@ -148,7 +149,8 @@ class _Matcher:
 
     def _statistics(self, reading: Array, expected: Array) -> Array:
         left = difference(self._blueprint.project, reading, expected[None])
-        return statistics_of(left[:, :, 1:], reading[:, :, 1:], self._tiny)
+        begin = min(round(START_S * self._blueprint.project.rate_hz), left.shape[2] // 4) + 1
+        return statistics_of(left[:, :, begin:], reading[:, :, begin:], self._tiny)
 
 
 def _value(parameter: Parameter, unit: float) -> float:

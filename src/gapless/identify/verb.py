@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 import gapless
+from gapless.chance.scatter import apart, with_scatter
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
@@ -24,7 +25,6 @@ from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.rescale import doubted
-from gapless.identify.scatter import apart, with_scatter
 from gapless.identify.solver.problem import Problem, Watch
 from gapless.identify.solver.solution import Solution, widened
 from gapless.identify.solver.solve import Progress, approach
@@ -74,10 +74,8 @@ def identify(
     first_s = window_s or shortest_s(evidence.project)
     train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
     refusal = looked.refusal or why_refuse(evidence, train, first_s)
-    if refusal and len(chance) and not looked.refusal and not len(evidence.space):
-        return _scattered(evidence, looked, chance, (fitted, held), first_s, seed)
     if refusal:
-        return refused(looked.evidence, first_s, seed, looked, refusal)
+        return _unfitted(evidence, looked, chance, (fitted, held), first_s, seed, refusal)
     train.notice(train.unit(train.base))
     found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
     window_s, structure = found.window_s, found.structure
@@ -99,15 +97,18 @@ def identify(
     return _kept(evidence, result, solution.row, files)
 
 
-def _scattered(
+def _unfitted(
     evidence: Evidence,
     looked: Examination,
     chance: ParameterSpace,
     split: tuple[list[int], list[int]],
     window_s: float,
     seed: int,
+    refusal: str,
 ) -> IdentifyResult:
-    """Returns the result of a project that lists nothing but knobs that show in how runs scatter."""
+    """Returns a refusal, or the knobs that show in how runs scatter where a project lists nothing else."""
+    if looked.refusal or len(evidence.space) or not len(chance):
+        return refused(looked.evidence, window_s, seed, looked, refusal)
     train, held_out = (FitErrors(tuple(_names(evidence, some)), {}, None, None, None) for some in split)
     bare = IdentifyResult(evidence.ids, (), (), train, held_out, "refused", (), None, window_s, seed)
     found = with_scatter(bare, evidence, chance, split[0], evidence.whole.nominal)
