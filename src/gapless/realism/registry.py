@@ -7,7 +7,6 @@ from gapless.realism.layers.delay import DELAY_LAYERS
 from gapless.realism.layers.drive import DRIVE_LAYERS, SERIES_ELASTICITY
 from gapless.realism.layers.friction import FRICTION_LAYERS
 from gapless.realism.layers.inertial import INERTIAL_LAYERS
-from gapless.realism.layers.learned import LEARNED_LAYERS
 from gapless.realism.layers.objects import OBJECT_LAYERS
 from gapless.realism.layers.packets import PACKET_LAYERS
 from gapless.realism.layers.power import POWER_LAYERS
@@ -17,7 +16,7 @@ from gapless.realism.layers.spread import SPREAD_LAYERS
 from gapless.realism.layers.surroundings import SURROUNDINGS_LAYERS
 
 LAYERS: tuple[Layer, ...] = (
-    *(*DRIVE_LAYERS, *LEARNED_LAYERS, *POWER_LAYERS, SERIES_ELASTICITY, *FRICTION_LAYERS),
+    *(*DRIVE_LAYERS, *POWER_LAYERS, SERIES_ELASTICITY, *FRICTION_LAYERS),
     *(*PACKET_LAYERS, *DELAY_LAYERS),
     *(*READING_LAYERS, *INERTIAL_LAYERS, *RANGING_LAYERS),
     *(*CONTACT_LAYERS, *OBJECT_LAYERS, *SURROUNDINGS_LAYERS, *SPREAD_LAYERS),

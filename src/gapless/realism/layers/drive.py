@@ -1,10 +1,15 @@
-"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear."""
+"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear, and what a network learned."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
+from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.realism.actuator import backlash, kept
 from gapless.realism.layer import Knob, Knobs, Layer, Moment, State
+
+RECENT = 3  # samples of effort and of velocity that the network sees, the newest first
 
 
 def _gain(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
@@ -69,6 +74,75 @@ def _spring(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[
     return (angle, speed), np.where(inertia > 0, force, signal)
 
 
+@dataclass(frozen=True)
+class Network:
+    """A network of one hidden layer: y = out tanh(hidden x + bias), the same for every joint.
+
+    x are the last `RECENT` efforts, as shares of the knob `scale`, and the last `RECENT` velocities, as shares of
+    `speed`; y is the effort as a share of `scale`. Samples are `spacing_s` apart.
+
+    Attributes:
+        hidden: (num_hidden, 2 * RECENT) weights.
+        bias: (num_hidden,).
+        out: (num_hidden,).
+        spacing_s: Time between samples [s].
+    """
+
+    hidden: Array
+    bias: Array
+    out: Array
+    spacing_s: float = 0.01
+
+    def __post_init__(self) -> None:
+        """Refuses weights of other shapes."""
+        count = len(self.bias)
+        if self.hidden.shape != (count, 2 * RECENT) or self.out.shape != (count,):
+            wanted = f"hidden ({count}, {2 * RECENT}) and out ({count},)"
+            raise InputError(f"the weights are {self.hidden.shape} and {self.out.shape}; give {wanted}")
+
+    def __call__(self, efforts: Array, velocities: Array) -> Array:
+        """Returns shares of the scale, (num_worlds, num_joints), of histories (num_worlds, RECENT, num_joints)."""
+        seen = np.concatenate([efforts, velocities], axis=1)
+        return np.einsum(
+            "h,nhj->nj", self.out, np.tanh(np.einsum("hk,nkj->nhj", self.hidden, seen) + self.bias[:, None])
+        )
+
+
+def _next(past: Array, now: Array, due: Array) -> Array:
+    """Returns a history with a newer sample: one more where it is due, in place of the newest elsewhere."""
+    older = np.where(due, past[:, :-1], past[:, 1:])
+    return np.concatenate([now[:, None], older], axis=1)
+
+
+def learned_actuator(network: Network, name: str = "learned actuator") -> Layer:
+    """Returns the layer of a network: y = u + share (scale net(u, v) - u)."""
+
+    def start(signal: Array, knobs: Knobs, moment: Moment) -> State:
+        velocity = np.broadcast_to(moment.velocity, signal.shape)
+        shape = (len(signal), RECENT, signal.shape[1])
+        return (
+            np.broadcast_to(signal[:, None], shape).copy(),
+            np.broadcast_to(velocity[:, None], shape).copy(),
+            np.zeros((len(signal), 1)),
+        )
+
+    def act(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+        efforts, velocities, age_s = state
+        due = (age_s >= network.spacing_s * (1 - 1e-9))[:, :, None]
+        efforts, velocities = _next(efforts, signal, due), _next(velocities, moment.velocity, due)
+        age_s = np.where(due[:, 0], 0.0, age_s) + moment.step_s
+        scale, speed = knobs["scale"], knobs["speed"]
+        said = scale * network(efforts / scale[:, None], velocities / speed[:, None])
+        return (efforts, velocities, age_s), signal + knobs["share"] * (said - signal)
+
+    knobs = (
+        Knob("share", "1", 0.0, 0.0, 1.0, 0.5, "1 where the network is all there is to say of the drive"),
+        Knob("scale", "N·m, N", 1.0, 0.01, 1e4, 1.0, "what the network was trained on: the largest effort"),
+        Knob("speed", "rad/s, m/s", 10.0, 0.01, 1e4, 10.0, "what the network was trained on: the largest speed"),
+    )
+    return Layer(name, "actuator", "effort", knobs, act, start, needs=("velocity",))
+
+
 GAIN = Layer(
     "gain",
     "actuator",
@@ -108,4 +182,11 @@ SERIES_ELASTICITY = Layer(
     ),
     _spring, _spring_start, needs=("position", "velocity"),
 )  # fmt: skip
-DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH)
+# A drive that saturates softly, answers late and is slowed by its own speed; written by hand, to begin with.
+EXAMPLE = Network(
+    hidden=np.array([[0.5, 0.3, 0.2, -0.2, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]),
+    bias=np.zeros(2),
+    out=np.array([0.8, 0.1]),
+)
+LEARNED_ACTUATOR = learned_actuator(EXAMPLE)
+DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH, LEARNED_ACTUATOR)
