@@ -10,9 +10,9 @@ from gapless.audit.ranges import Box
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import AuditedParameter, AuditVerdict
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
-from gapless.identify.solver.scaling import Scaling
 
 CLEARLY = 0.1  # share by which the squared error must grow within the ranges, besides what it may by chance
 CHANCE = 3.0  # times what fitting saves on average where all errors of a window go together
