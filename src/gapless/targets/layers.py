@@ -133,9 +133,9 @@ def _signal_unit(place: Place, kind: str, element: int) -> str:
 def _where(place: Place, kind: str, layer: Layer, knob: Knob, axis: str) -> KnobPlace:
     """Returns which elements a knob belongs to, and which others are columns of the same signal."""
     model, elements = place.model, tuple(int(e) for e in place.ids)
-    width = 3 if (kind == "body" and layer.acts_on == "effort") or layer.name == "size" else 1
-    if axis and (width == 1 or axis not in ("x", "y", "z")):
-        text = "write x, y or z, or nothing" if width > 1 else "it has no axes"
+    width = _WIDTHS.get(layer.name, 3 if kind == "body" and layer.acts_on == "effort" else 1)
+    if axis and (width == 1 or axis not in tuple("xyz"[:width])):
+        text = f"write one of {', '.join('xyz'[:width])}, or nothing" if width > 1 else "it has no axes"
         raise InputError(f"parameter {place.path}: nothing called {axis!r} there: {text}")
     if kind == "world":
         return KnobPlace(place.path, kind, layer, knob, (0,), (0,), _world_width(place, layer))
