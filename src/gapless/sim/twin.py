@@ -84,6 +84,7 @@ class Twin:
         self.rate_hz = project.rate_hz
         self.command_names = project.command_names
         self.measurement_names = project.measurement_names
+        self.__hidden = imperfections
         self.__world = Simulation(blueprint, num_worlds, space, place=seed)
         self.__world.set_parameters(np.tile(row, (num_worlds, 1)))
 
