@@ -132,7 +132,7 @@ RANGES = (
     Range("actuator/*/delay", "uniform", 0.02, 0.06, 0.04, 0.0, "measured on three robots", "robot"),
     Range(B, "normal", 0.1, 1.0, 0.25, 0.03),
     Range(C, "log-normal", 0.1, 1.0, 0.25, 0.2, per="step"),
-    Range(A, "fixed", 1 / 3, 1 / 3, 1 / 3),
+    Range(A, "fixed", 0.3, 0.3, 0.3),
     Range("world/tilt/x", "mixture", -0.02, 0.02, 0.0, parts=(Part(0.7, -0.01, 0.002), Part(0.3, 0.01, 0.002))),
     Range("world/tilt/y", "beta", -1e-5, 0.02, 0.01, 0.003),
     Range("world/gravity", "log-uniform", 9.0, 10.0, 9.5),
@@ -141,15 +141,20 @@ RANGES = (
 
 def test_text_comes_back_unchanged() -> None:
     pairs = (Correlation(B, "joint/a/damping", -0.8),)
-    ranges = (*RANGES, Range("joint/a/damping", "normal", 0.0, 1.0, 0.123456789012345, 0.1))
+    ranges = (*RANGES, Range("joint/a/damping", "normal", 0.0, 1.0, 0.123456, 0.1))
     assert ranges_from_text(ranges_to_text(ranges, pairs)) == (ranges, pairs)
 
 
 def test_text_is_one_readable_line_per_parameter() -> None:
     lines = ranges_to_text(RANGES).splitlines()
     assert lines[0] == "actuator/*/delay     uniform 0.02 .. 0.06 per robot    # measured on three robots"
-    assert lines[2] == "body/box/mass        log-normal 0.25 +- 20 % within 0.1 .. 1.0 per step"
+    assert lines[2] == "body/box/mass        log-normal 0.25 +- 20 % within 0.1 .. 1 per step"
     assert lines[4] == "world/tilt/x         mixture 0.7: -0.01 +- 0.002, 0.3: 0.01 +- 0.002 within -0.02 .. 0.02"
+
+
+def test_text_has_six_digits() -> None:
+    (found,), _ = ranges_from_text(ranges_to_text([Range(A, "normal", 0.0, 1.0, 1 / 3, 1 / 7)]))
+    assert (found.mean, found.std) == (0.333333, 0.142857)
 
 
 def test_text_holds_plain_numbers_whatever_they_were_made_with() -> None:

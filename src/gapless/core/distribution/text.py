@@ -8,7 +8,8 @@
     correlation geom/puck/friction body/puck/mass -0.8
 
 Values are in the units of the project's parameters; `beta` is written as `normal` is. `20 %` is the standard
-deviation of the logarithm, 0.2. Numbers are written with as many digits as they need to come back unchanged.
+deviation of the logarithm, 0.2. Numbers are written with six digits: more than any range is known to, and still easy
+to compare.
 """
 
 import re
@@ -92,19 +93,12 @@ def _body(item: Range) -> str:
             ", ".join(f"{_number(p.weight)}: {_number(p.mean)} +- {_number(p.std)}" for p in item.parts)
             + f" within {within}"
         )
-    deviation = _percent(item.std) if item.kind == "log-normal" else _number(item.std)
+    deviation = f"{_number(100 * item.std)} %" if item.kind == "log-normal" else _number(item.std)
     return f"{_number(item.mean)} +- {deviation} within {within}"
 
 
 def _number(value: float) -> str:
-    """Returns the shortest text that comes back unchanged."""
-    return repr(float(value))
-
-
-def _percent(share: float) -> str:
-    """Returns a share as per cent if that comes back unchanged, otherwise as it is."""
-    text = f"{100 * share:.12g}"
-    return f"{text} %" if float(text) / 100 == share else _number(share)
+    return f"{float(value):.6g}"
 
 
 def _range(words: list[str], reason: str) -> Range:
