@@ -17,11 +17,11 @@ from typing import Literal
 
 import mujoco
 import numpy as np
-from gap_cases import write_log
-from gap_causes import Edit, Scene
+from gap_cases import scene_of, write_logs
+from gap_causes import Edit
 from gap_robots import ROBOTS, Robot
 from gap_unmodelled import UNMODELLED
-from gap_world import Log, Reality, play, readings, visibility
+from gap_world import Log, Reality, play, visibility
 
 from gapless.core.distribution import Range, ranges_to_text
 
@@ -123,7 +123,7 @@ def write(case: Case, root: Path) -> Planted:
     listed = "".join(f"  - {{target: {target}}}\n" for target in truth)
     text = robot.yaml().replace("parameters: auto\n", f"parameters:\n{listed}")
     (folder / "gapless.yaml").write_text(text, encoding="utf-8")
-    _write_logs(case, robot, folder, _played(robot, reality, case.seed))
+    write_logs(robot, folder, _played(robot, reality, case.seed), np.random.default_rng([case.seed, 9]))
     ranges, planted = plant(case.kind, truth, rng)
     path = root / f"{case.name}.txt"
     path.write_text(ranges_to_text(ranges), encoding="utf-8")
@@ -194,7 +194,7 @@ def _with_effect(case: Case, robot: Robot, reality: Reality) -> tuple[Reality, s
         RuntimeError: If no draw of `TRIES` shows.
     """
     plain = _played(robot, reality, case.seed)
-    scene, names = _scene(robot, plain), list(UNMODELLED)
+    scene, names = scene_of(robot, plain), list(UNMODELLED)
     written = mujoco.MjModel.from_xml_string(quick(robot.text()))
     for attempt in range(TRIES):
         rng = np.random.default_rng([case.seed, 8, attempt])
@@ -207,24 +207,5 @@ def _with_effect(case: Case, robot: Robot, reality: Reality) -> tuple[Reality, s
     raise RuntimeError(f"{case.name}: no effect shows")
 
 
-def _scene(robot: Robot, logs: list[Log]) -> Scene:
-    """Returns the efforts and speeds of some logs."""
-    model = mujoco.MjModel.from_xml_string(robot.text())
-    efforts = np.max([log.efforts for log in logs], axis=0)
-    speeds = np.sqrt(np.mean(np.concatenate([log.states for log in logs])[:, model.nq :] ** 2, axis=0))
-    return Scene(
-        {model.actuator(k).name: float(efforts[k]) for k in range(model.nu)},
-        {joint: float(speeds[model.joint(joint).dofadr[0]]) for joint in robot.drives},
-    )
-
-
 def _played(robot: Robot, reality: Reality, seed: int) -> list[Log]:
     return play(robot, reality, "test", seed, np.full(NUM_LOGS, SECONDS))
-
-
-def _write_logs(case: Case, robot: Robot, folder: Path, logs: list[Log]) -> None:
-    model, rng = mujoco.MjModel.from_xml_string(robot.text()), np.random.default_rng([case.seed, 9])
-    noise = np.array([column.noise for column in robot.columns])
-    for k, log in enumerate(logs):
-        seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
-        write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)

@@ -5,7 +5,7 @@ Tuning and test differ in seeds, and so in motions, severities and noise; test a
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +19,6 @@ from gap_unmodelled import UNMODELLED
 from gap_world import NUM_EPISODES, Log, Reality, play, readings, visibility
 
 from gapless.core.dimensions import Dimension
-from gapless.core.signal import Array
 
 Split = Literal["tuning", "test"]
 Source = Literal["signals", "outcomes", "policy"]
@@ -145,7 +144,7 @@ def draw(case: Case) -> Drawn:
     robot = ROBOTS[case.robot]
     duration_s = np.random.default_rng([case.seed, 5]).uniform(4.0, 6.0, NUM_EPISODES)
     plain = play(robot, Reality(), case.split, case.seed, duration_s)
-    scene, coarse = _scene(robot, plain), robot.coarse[case.split] if "numerics" in case.causes else None
+    scene, coarse = scene_of(robot, plain), robot.coarse[case.split] if "numerics" in case.causes else None
     changes = [_change(name) for name in case.detail.split(" + ") if name != "nothing"]
     shown: tuple[float, ...] = ()
     for attempt in range(TRIES):
@@ -176,8 +175,8 @@ def _shown(robot: Robot, reality: Reality, coarse: tuple[float, str] | None, log
     return max(visibility(robot, model, logs).values())
 
 
-def _scene(robot: Robot, logs: list[Log]) -> Scene:
-    """Returns the efforts and speeds of the model as written under these motions."""
+def scene_of(robot: Robot, logs: list[Log]) -> Scene:
+    """Returns the efforts and speeds of some logs."""
     model = mujoco.MjModel.from_xml_string(robot.text())
     efforts = np.max([log.efforts for log in logs], axis=0)
     speeds = np.sqrt(np.mean(np.concatenate([log.states for log in logs])[:, model.nq :] ** 2, axis=0))
@@ -193,11 +192,7 @@ def write(case: Case, folder: Path) -> Path:
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     (folder / "robot.xml").write_text(drawn.model, encoding="utf-8")
     (folder / "gapless.yaml").write_text(robot.yaml(), encoding="utf-8")
-    model, rng = mujoco.MjModel.from_xml_string(robot.text()), np.random.default_rng([case.seed, 3])
-    noise = np.array([column.noise for column in robot.columns])
-    for k, log in enumerate(drawn.logs):
-        seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
-        write_log(robot, folder / "logs" / f"run{k}.csv", log.commands, seen)
+    write_logs(robot, folder, drawn.logs, np.random.default_rng([case.seed, 3]))
     write_truth(case, folder, severity=drawn.text, shown=[round(ratio, 2) for ratio in drawn.shown])
     return folder
 
@@ -218,9 +213,14 @@ def planted(
     return Case(robot, "single", frozenset({dimension}), f"{dimension}/{cause}", seed, split, source)
 
 
-def write_log(robot: Robot, path: Path, commands: Array, seen: Array) -> None:
-    """Writes one log, with its sidecar."""
+def write_logs(robot: Robot, folder: Path, logs: Sequence[Log], rng: np.random.Generator) -> None:
+    """Writes logs as run0.csv and so on, each with its sidecar, with the noise of the robot's sensors."""
+    model = mujoco.MjModel.from_xml_string(robot.text())
+    noise = np.array([column.noise for column in robot.columns])
     names = ["time_s", *robot.commands, *(column.name for column in robot.columns)]
-    rows = np.column_stack([np.arange(len(seen)) / robot.rate_hz, commands, seen])
-    np.savetxt(path, rows, fmt="%.8g", delimiter=",", header=",".join(names), comments="")
-    path.with_suffix(".json").write_text(json.dumps({"source": "real"}) + "\n", encoding="utf-8")
+    for k, log in enumerate(logs):
+        seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
+        rows = np.column_stack([np.arange(len(seen)) / robot.rate_hz, log.commands, seen])
+        path = folder / "logs" / f"run{k}.csv"
+        np.savetxt(path, rows, fmt="%.8g", delimiter=",", header=",".join(names), comments="")
+        path.with_suffix(".json").write_text(json.dumps({"source": "real"}) + "\n", encoding="utf-8")

@@ -137,15 +137,17 @@ class _Matcher:
         log = np.tile(np.arange(num_logs), num_values * NUM_RUNS)
         count = NUM_RUNS * num_logs
         identity = np.random.default_rng([self._seed, 7]).integers(1 << 63, size=count, dtype=np.uint64)
-        world = self._worlds.setdefault(len(log), self._made(len(log)))
+        world = self._world(len(log))
         world.set_parameters(np.repeat(rows, count, axis=0))
         shown = play_windows(world, self._states, self._windows.pick(log), np.tile(identity, num_values))
         shape = (num_values * NUM_RUNS, num_logs, *expected.shape[1:])
         shown = np.where(np.isfinite(self._windows.measured), shown.reshape(shape), np.nan)
         return self._statistics(shown, expected).reshape(num_values, NUM_RUNS, -1)
 
-    def _made(self, num_worlds: int) -> Simulation:
-        return Simulation(self._blueprint, num_worlds, self._space, noisy=True)
+    def _world(self, num_worlds: int) -> Simulation:
+        if num_worlds not in self._worlds:
+            self._worlds[num_worlds] = Simulation(self._blueprint, num_worlds, self._space, noisy=True)
+        return self._worlds[num_worlds]
 
     def _statistics(self, reading: Array, expected: Array) -> Array:
         left = difference(self._blueprint.project, reading, expected[None])

@@ -24,22 +24,18 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
         later = left[:, :, LATER:] - left[:, :, :-LATER] if left.shape[2] > LATER else left
         size, jump = np.abs(left), np.abs(step)
         typical = np.nanmedian(size, axis=(1, 2), keepdims=True)
-        per_log = _root(np.nanmean(left**2, axis=2))
+        per_log = np.sqrt(np.nanmean(left**2, axis=2))
         parts = [
-            _log(_root(np.nanmean(left**2, axis=(1, 2))), tiny),
-            _log(_root(np.nanmean(step**2, axis=(1, 2))), tiny),
-            _log(_root(np.nanmean(later**2, axis=(1, 2))), tiny),
+            _log(np.sqrt(np.nanmean(left**2, axis=(1, 2))), tiny),
+            _log(np.sqrt(np.nanmean(step**2, axis=(1, 2))), tiny),
+            _log(np.sqrt(np.nanmean(later**2, axis=(1, 2))), tiny),
             _log(np.nanquantile(jump, 0.99, axis=(1, 2)), tiny),
-            _log(_root(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
+            _log(np.sqrt(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
             _share(_mean_where(size > FAR * typical + tiny, left)),
             _share(_mean_where(np.abs(moved) < tiny, moved)),
             np.std(_log(per_log, tiny), axis=1),
         ]
     return np.concatenate(parts, axis=1)
-
-
-def _root(values: Array) -> Array:
-    return np.sqrt(values)
 
 
 def _log(values: Array, tiny: Array) -> Array:

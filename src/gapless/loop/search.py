@@ -75,7 +75,7 @@ def search_ranges(
     tried, success = [move.still], list[float]()
     for k in range(config.num_tries):
         if k:
-            tried.append(suggest(np.stack(tried), np.array(success), config.num_trials, move.size, rng))
+            tried.append(suggest(np.stack(tried), np.array(success), config.num_trials, rng))
         _tell(progress, f"try {k + 1} of {config.num_tries}", k / config.num_tries)
         path = _keep(project, move, tried[k], begun, seed)
         policy = train(directory, path, config=config.train, seed=seed).policy

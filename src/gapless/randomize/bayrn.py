@@ -40,19 +40,14 @@ class Move:
         return cls(ranges, tuple(dict.fromkeys(ranges.space.parameters[k].dimension for k in columns)))
 
     @property
-    def size(self) -> int:
-        """How many numbers."""
-        return len(self.dimensions) + 1
-
-    @property
     def still(self) -> Array:
-        """The numbers that leave the ranges as they are, (size,)."""
+        """The numbers that leave the ranges as they are, (num_dimensions + 1,)."""
         return np.append(
             np.full(len(self.dimensions), 1 / FURTHEST), np.log(1 / NARROWEST) / np.log(WIDEST / NARROWEST)
         )
 
     def at(self, numbers: Array) -> Distribution:
-        """Returns the ranges at some numbers in [0, 1], (size,)."""
+        """Returns the ranges at some numbers in [0, 1], (num_dimensions + 1,)."""
         factor = NARROWEST * (WIDEST / NARROWEST) ** float(numbers[-1])
         way = dict(zip(self.dimensions, FURTHEST * numbers[:-1], strict=True))
         space = self.ranges.space
@@ -75,17 +70,16 @@ def _moved(item: Range, parameter: Parameter, way: dict[Dimension, float], facto
     return replace(item, low=low, high=high, mean=mean, std=factor * item.std)
 
 
-def suggest(tried: Array, success: Array, num_trials: int, size: int, rng: np.random.Generator) -> Array:
-    """Returns the numbers to try next, (size,): those of greatest expected improvement.
+def suggest(tried: Array, success: Array, num_trials: int, rng: np.random.Generator) -> Array:
+    """Returns the numbers to try next, (num_numbers,): those of greatest expected improvement.
 
     Args:
-        tried: (num_tried, size) what was tried.
+        tried: (num_tried, num_numbers) what was tried.
         success: (num_tried,) share of real trials that succeeded.
         num_trials: Trials behind each share.
-        size: How many numbers.
         rng: Source of the candidates.
     """
-    candidates = rng.random((NUM_CANDIDATES, size))
+    candidates = rng.random((NUM_CANDIDATES, tried.shape[1]))
     mean, std = _predicted(tried, success, num_trials, candidates)
     best = float(_predicted(tried, success, num_trials, tried)[0].max())
     gain = (mean - best) / std

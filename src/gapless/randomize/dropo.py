@@ -44,7 +44,7 @@ def dropo_ranges(evidence: Evidence, seed: int, progress: Progress | None = None
         if progress is not None:
             progress("randomize", min(1.0, search.countiter / NUM_ROUNDS))
     centre, width = _bells(replay, np.asarray(search.result.xfavorite)[None])
-    return tuple(_range(replay, k, float(centre[0, k]), float(width[0, k])) for k in range(len(replay.space)))
+    return replay.bells(centre[0], width[0], "most likely, given the logs")
 
 
 def _bells(replay: Replay, candidates: Array) -> tuple[Array, Array]:
@@ -72,17 +72,3 @@ def _likelihoods(replay: Replay, candidates: Array, draws: Array) -> Array:
     weighted = np.linalg.solve(covariance, mean[..., None])[..., 0]
     log_likelihood = -0.5 * (np.sum(mean * weighted, axis=-1) + np.linalg.slogdet(covariance)[1])
     return log_likelihood.sum(axis=-1)
-
-
-def _range(replay: Replay, k: int, centre: float, width: float) -> Range:
-    """Returns the bell of one parameter in its unit; its width is carried over by the slope of the scale."""
-    parameter = replay.space.parameters[k]
-    units = np.tile(replay.scaling.unit(replay.space.nominal), (3, 1))
-    units[:, k] = np.clip([centre - 2 * width, centre, centre + 2 * width], 0.0, 1.0)
-    low, mean, high = replay.scaling.values(units)[:, k].tolist()
-    slope = float(replay.scaling.slope(units[1])[k])
-    reason = "most likely, given the logs"
-    ends = (max(low, parameter.low), min(high, parameter.high))
-    if parameter.low > 0:
-        return Range(parameter.target, "log-normal", *ends, mean, width * slope / mean, reason)
-    return Range(parameter.target, "normal", *ends, mean, width * slope, reason)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gapless.core.distribution import Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
@@ -69,3 +70,23 @@ class Replay:
         error = difference(project, predicted, self.windows.measured[None])[:, :, 1:] / self.sigma
         known = np.isfinite(self.windows.measured[:, 1:])
         return np.where(known, np.clip(np.nan_to_num(error, nan=MOST), -MOST, MOST), np.nan)
+
+    def bells(self, centre: Array, width: Array, reason: str) -> tuple[Range, ...]:
+        """Returns a bell per parameter, cut at two widths and at the parameter's bounds.
+
+        Widths are carried over by the slope of the scale; what is never 0 varies by factors.
+
+        Args:
+            centre: (num_parameters,) in [0, 1].
+            width: (num_parameters,) standard deviations, as shares of the scaled ranges.
+            reason: Why these, for the reader.
+        """
+        unit = np.clip(np.stack([centre - 2 * width, centre, centre + 2 * width]), 0.0, 1.0)
+        low, mean, high = np.clip(self.scaling.values(unit), self.space.low, self.space.high).tolist()
+        std = (width * self.scaling.slope(unit[1])).tolist()
+        return tuple(
+            Range(p.target, "log-normal", low[k], high[k], mean[k], std[k] / mean[k], reason)
+            if p.low > 0
+            else Range(p.target, "normal", low[k], high[k], mean[k], std[k], reason)
+            for k, p in enumerate(self.space.parameters)
+        )

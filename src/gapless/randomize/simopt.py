@@ -47,7 +47,9 @@ def simopt_ranges(
         covariance = (weights[:, None] * spread).T @ spread + LEAST**2 * np.eye(len(mean))
         if progress is not None:
             progress("randomize", (k + 1) / NUM_ROUNDS)
-    return _ranges(replay, mean, covariance)
+    std = np.sqrt(np.diag(covariance))
+    ranges = replay.bells(mean, std, "does what the logs show")
+    return ranges, correlations_of(replay.space.targets, covariance / np.outer(std, std))
 
 
 def distances(replay: Replay, unit: Array) -> Array:
@@ -72,18 +74,3 @@ def reps_weights(cost: Array, most_kl: float) -> Array:
     eta = scale * np.exp(minimize_scalar(dual, bounds=(-12.0, 12.0), method="bounded").x)
     weights = np.exp(-shifted / eta)
     return weights / weights.sum()
-
-
-def _ranges(replay: Replay, mean: Array, covariance: Array) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
-    std = np.sqrt(np.diag(covariance))
-    space = replay.space
-    low, value, high = replay.scaling.values(np.clip(np.stack([mean - 2 * std, mean, mean + 2 * std]), 0.0, 1.0))
-    slope = replay.scaling.slope(np.clip(mean, 0.0, 1.0))
-    ranges: list[Range] = []
-    for k, parameter in enumerate(space.parameters):
-        factor = parameter.low > 0
-        width = float(std[k] * slope[k] / (value[k] if factor else 1.0))
-        ends = float(min(low[k], value[k])), float(max(high[k], value[k]))
-        kind = "log-normal" if factor else "normal"
-        ranges.append(Range(parameter.target, kind, *ends, float(value[k]), width, "does what the logs show"))
-    return tuple(ranges), correlations_of(space.targets, covariance / np.outer(std, std))

@@ -29,7 +29,7 @@ MOVE = Move.of(RANGES)
 
 def test_the_search_begins_at_the_ranges_themselves() -> None:
     assert MOVE.dimensions == ("actuator", "latency")
-    assert MOVE.size == 3
+    assert len(MOVE.still) == 3
     for one, other in zip(MOVE.at(MOVE.still).ranges, RANGES.ranges, strict=True):
         assert (one.low, one.high, one.mean, one.std) == pytest.approx((other.low, other.high, other.mean, other.std))
 
@@ -61,7 +61,7 @@ def test_it_finds_the_best_of_a_noisy_hill_in_few_tries() -> None:
         tried, success = [np.array([0.9, 0.2])], []
         for k in range(14):
             if k:
-                tried.append(suggest(np.stack(tried), np.array(success), 50, 2, rng))
+                tried.append(suggest(np.stack(tried), np.array(success), 50, rng))
             success.append(rng.binomial(50, height(tried[k])) / 50)
         reached.append(height(tried[best_of(np.stack(tried), np.array(success), 50)]))
     assert np.median(reached) > 0.85

@@ -8,8 +8,6 @@ Differences: performance is the share of runs that succeed; walls move by a shar
 that parameters of all sizes grow alike.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from gapless.core.distribution import Distribution, Range
@@ -28,7 +26,6 @@ class Adr:
     def __init__(self, limits: Distribution) -> None:
         """Begins as a point."""
         self._limits = Limits.of(limits)
-        self._fixed = replace(limits, ranges=tuple(r for r in limits.ranges if r.high <= r.low), correlations=())
         start = self._limits.start
         self._walls = np.stack([start, start])  # (2, num_ranges): lower, upper
         self._seen: list[list[list[bool]]] = [[[] for _ in start] for _ in range(2)]
@@ -43,7 +40,7 @@ class Adr:
             )
             for item, a, b in zip(self._limits.ranges, low, high, strict=True)
         ]
-        return replace(self._fixed, ranges=(*self._fixed.ranges, *ranges))
+        return self._limits.grown(ranges)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns rows inside the box; in some of them one parameter is at a wall."""
@@ -54,7 +51,7 @@ class Adr:
         side = rng.integers(0, 2, len(at_wall))
         if len(lower):
             unit[at_wall, which] = self._walls[side, which]
-        return self._limits.rows(unit, self._fixed)
+        return self._limits.rows(unit)
 
     def told(self, rows: Array, success: Flags) -> None:
         """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""

@@ -1,11 +1,11 @@
 """Where ranges may grow to, and where they begin: all in [0, 1] of what each parameter may span."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gapless.core.distribution import Distribution, Range
-from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 
 
@@ -14,20 +14,20 @@ class Limits:
     """Ranges as boxes.
 
     Attributes:
-        space: The parameters of rows.
         columns: (num_ranges,) their columns.
         low: (num_ranges,) least values.
         high: (num_ranges,) greatest values.
         start: (num_ranges,) where each begins, in [0, 1].
-        ranges: The ranges.
+        ranges: The ranges that may grow.
+        fixed: The others, which are one value each.
     """
 
-    space: ParameterSpace
     columns: tuple[int, ...]
     low: Array
     high: Array
     start: Array
     ranges: tuple[Range, ...]
+    fixed: Distribution
 
     @classmethod
     def of(cls, limits: Distribution) -> "Limits":
@@ -39,11 +39,16 @@ class Limits:
         centre = np.array([item.mean for item in moving])
         even = np.array([item.kind in ("uniform", "log-uniform") for item in moving], dtype=bool)
         begin = np.clip(np.where(even, nominal, centre), low, high)
-        return cls(limits.space, columns, low, high, (begin - low) / (high - low), moving)
+        fixed = replace(limits, ranges=tuple(r for r in limits.ranges if r not in moving), correlations=())
+        return cls(columns, low, high, (begin - low) / (high - low), moving, fixed)
 
-    def rows(self, unit: Array, fixed: Distribution) -> Array:
-        """Returns whole rows for numbers in [0, 1], (num_rows, num_ranges); the others as `fixed` has them."""
-        rows = fixed.sample(np.random.default_rng(0), len(unit))
+    def grown(self, ranges: Sequence[Range]) -> Distribution:
+        """Returns what is trained on when the ranges that may grow have become these."""
+        return replace(self.fixed, ranges=(*self.fixed.ranges, *ranges))
+
+    def rows(self, unit: Array) -> Array:
+        """Returns whole rows for numbers in [0, 1], (num_rows, num_ranges)."""
+        rows = self.fixed.sample(np.random.default_rng(0), len(unit))  # nothing is drawn: each is one value
         rows[:, list(self.columns)] = self.low + (self.high - self.low) * unit
         return rows
 

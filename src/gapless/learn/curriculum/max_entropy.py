@@ -11,7 +11,6 @@ moves; shapes are stepped in by factors.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -36,7 +35,6 @@ class MaxEntropy:
     def __init__(self, limits: Distribution) -> None:
         """Begins narrow."""
         self._limits = Limits.of(limits)
-        self._fixed = replace(limits, ranges=tuple(r for r in limits.ranges if r.high <= r.low), correlations=())
         mean = np.clip(self._limits.start, 1.2 / NARROW, 1 - 1.2 / NARROW)
         self.shape = NARROW * np.stack([mean, 1 - mean], axis=1)
         self._points: list[Array] = []
@@ -54,11 +52,11 @@ class MaxEntropy:
             Range(r.target, "beta", r.low, r.high, float(r.low + w * m), float(w * s), reason)
             for r, m, s, w in zip(self._limits.ranges, mean, std, span, strict=True)
         ]
-        return replace(self._fixed, ranges=(*self._fixed.ranges, *ranges))
+        return self._limits.grown(ranges)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns rows of the present distributions."""
-        return self._limits.rows(rng.beta(*self.shape.T, (count, len(self.shape))), self._fixed)
+        return self._limits.rows(rng.beta(*self.shape.T, (count, len(self.shape))))
 
     def told(self, rows: Array, success: Flags) -> None:
         """Takes note of runs."""
