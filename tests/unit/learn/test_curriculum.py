@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, Range
+from gapless.core.distribution import Correlation, Distribution, Range
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.learn.curriculum import beta, make_curriculum
 from gapless.learn.curriculum.max_entropy import ENOUGH, KL, TARGET, success_rate, widened
@@ -158,6 +158,29 @@ def test_it_goes_on_where_it_was(name: str) -> None:
     again.restore(first.distribution)
     for one, other in zip(first.distribution.ranges, again.distribution.ranges, strict=True):
         assert (one.low, one.high, one.mean, one.std) == pytest.approx((other.low, other.high, other.mean, other.std))
+
+
+@pytest.mark.parametrize("name", ["adr", "max-entropy"])
+def test_what_hangs_together_stays_as_evidence_has_it(name: str) -> None:
+    bells = (Range("a/a/a", "normal", 0.0, 4.0, 2.0, 0.5), Range("b/b/b", "normal", 0.0, 2.0, 1.0, 0.25))
+    limits = Distribution(
+        SPACE, (*bells, Range("c/c/c", "uniform", 5.0, 9.0, 7.0)), (Correlation("a/a/a", "b/b/b", 0.9),)
+    )
+    curriculum = make_curriculum(name, limits)
+    assert curriculum is not None
+    rng = np.random.default_rng(0)
+    first = curriculum.draw(rng, 4000)
+    for _ in range(100):
+        rows = curriculum.draw(rng, 100)
+        curriculum.told(rows, rows[:, 0] > 2.0)  # easy where a is large
+        curriculum.advance()
+    last = curriculum.draw(rng, 4000)
+    for rows in (first, last):
+        np.testing.assert_allclose(rows[:, :2].mean(axis=0), [2.0, 1.0], atol=0.03)
+        np.testing.assert_allclose(rows[:, :2].std(axis=0), [0.5, 0.25], rtol=0.05)
+        assert np.corrcoef(rows[:, :2].T)[0, 1] == pytest.approx(0.9, abs=0.02)
+    assert first[:, 2].std() < 0.5
+    assert curriculum.distribution.correlations == limits.correlations
 
 
 def test_none_is_no_curriculum() -> None:

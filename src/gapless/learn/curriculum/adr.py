@@ -51,7 +51,7 @@ class Adr:
         side = rng.integers(0, 2, len(at_wall))
         if len(lower):
             unit[at_wall, which] = self._walls[side, which]
-        return self._limits.rows(unit)
+        return self._limits.rows(unit, rng)
 
     def told(self, rows: Array, success: Flags) -> None:
         """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""

@@ -56,7 +56,7 @@ class MaxEntropy:
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns rows of the present distributions."""
-        return self._limits.rows(rng.beta(*self.shape.T, (count, len(self.shape))))
+        return self._limits.rows(rng.beta(*self.shape.T, (count, len(self.shape))), rng)
 
     def told(self, rows: Array, success: Flags) -> None:
         """Takes note of runs."""
