@@ -51,6 +51,8 @@ def show_identify(console: Console, result: IdentifyResult) -> None:
     rows = table("parameter", ">model", ">fitted", ">95 % interval", "unit", "")
     for p in result.parameters:
         remark = "cannot be told" if not p.identifiable else "at its bound" if p.at_bound else ""
+        if p.identifiable and p.by_run:
+            remark = f"{number(p.spread)} between {len(p.by_run)} runs"
         interval = f"{number(p.low)} .. {number(p.high)}"
         rows.add_row(p.target, number(p.nominal), number(p.value), interval, p.unit, remark)
     console.print(rows)

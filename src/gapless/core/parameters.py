@@ -1,12 +1,17 @@
 """Parameters: the numbers that a model may have wrong. One row of them is one possible world."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
+
+Sharing = Literal["robot", "episode"]
+SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,8 @@ class Parameter:
         nominal: Value that leaves the model as it was written.
         low: Smallest value considered.
         high: Largest value considered.
+        per: Whether all runs of a `robot` share one value, or each `episode` has its own, as people have.
+        run: The one run whose own value this is; None for a value that runs share.
     """
 
     target: str
@@ -28,6 +35,8 @@ class Parameter:
     nominal: float
     low: float
     high: float
+    per: Sharing = "robot"
+    run: int | None = None
 
     def __post_init__(self) -> None:
         """Refuses bounds that leave no room."""
@@ -37,17 +46,20 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ParameterSpace:
-    """Parameters in a fixed order: the columns of every row of parameters."""
+    """Parameters in a fixed order: the columns of every row of parameters.
+
+    A target stands once, or, after `for_runs`, once for each run that has its own value of it.
+    """
 
     parameters: tuple[Parameter, ...]
 
     def __post_init__(self) -> None:
         """Refuses a target that stands twice."""
-        seen: set[str] = set()
+        seen: set[tuple[str, int | None]] = set()
         for parameter in self.parameters:
-            if parameter.target in seen:
+            if (parameter.target, parameter.run) in seen:
                 raise InputError(f"parameter {parameter.target} is listed twice: keep one")
-            seen.add(parameter.target)
+            seen.add((parameter.target, parameter.run))
 
     def __len__(self) -> int:
         return len(self.parameters)
@@ -87,6 +99,21 @@ class ParameterSpace:
             return self.targets.index(target)
         except ValueError:
             raise InputError(f"no parameter {target}; there are: {nearest(target, self.targets)}") from None
+
+    def for_runs(self, runs: Sequence[int]) -> "ParameterSpace":
+        """Returns the space in which every run has its own column of what each episode has its own of."""
+        return ParameterSpace(
+            tuple(
+                one
+                for p in self.parameters
+                for one in ([replace(p, run=run) for run in runs] if p.per == "episode" else [p])
+            )
+        )
+
+    @property
+    def shared(self) -> "ParameterSpace":
+        """The space with each target once: what a world has a column of."""
+        return ParameterSpace(tuple({p.target: replace(p, run=None) for p in self.parameters}.values()))
 
     def of(self, *dimensions: Dimension) -> "ParameterSpace":
         """Returns the part of the space that belongs to these dimensions."""

@@ -72,6 +72,7 @@ def diagnose(
     evidence = found.evidence
     fitted = None if fit is None else _values(fit, evidence.blueprint)
     outcomes = weigh_outcomes(evidence.runs)
+    own = evidence.for_runs
     severities = Severities.of(evidence) if evidence.tracks else None
     refusal = found.refusal or (_why_not(evidence, severities.space) if severities else NO_SIGNALS)
     if outcomes is None and severities and not len(severities.space):
@@ -80,7 +81,7 @@ def diagnose(
         few = "" if severities else f"; outcomes tell something from {MIN_RUNS} runs and one failure on"
         return _kept(evidence, _undecided(evidence, refusal + few, seed), policy, fit)
     silent = refusal is not None or severities is None
-    traces = None if silent else read_traces(evidence, severities, seed, progress, fitted)
+    traces = None if silent else read_traces(own, Severities.of(own), seed, progress, fitted)
     tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
     heard = [note.text for note in found.notes] + ([refusal] if refusal else [])
     return _kept(evidence, _result(evidence, heard, outcomes, traces, tried, seed), policy, fit)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gapless.core.dimensions import Dimension
+from gapless.core.parameters import Parameter
 from gapless.core.results import Advice
 from gapless.diagnose.traces.read import TraceEvidence
 from gapless.diagnose.traces.trials import Trial
@@ -45,8 +46,9 @@ def trace_sentences(traces: TraceEvidence) -> tuple[str, ...]:
         f"{names[worst]} is the worst)"
     ]
     if traces.best.subset:
+        halved = "windows" if any(p.run is not None for p in frame.space.parameters) else "logs"
         found.append(
-            f"with {' and '.join(traces.best.subset)} fitted on the other half of the logs "
+            f"with {' and '.join(traces.best.subset)} fitted on the other half of the {halved} "
             f"{_list(names, after)} times remain"
         )
     for dimension in traces.best.subset:
@@ -80,20 +82,21 @@ def _values(traces: TraceEvidence, dimension: Dimension) -> str:
     """Returns the parameters of a cause that moved, with their values and what the model has."""
     if dimension == "numerics":
         return "a finer time step of the engine"
-    row, parameters = traces.row, traces.frame.space.parameters
-    parts = [
-        f"{p.target} {row[k]:.3g}{'' if p.unit == '1' else ' ' + p.unit} (model {p.nominal:.3g})"
-        for k, p in ((k, parameters[k]) for k in _most_moved(traces, [dimension]))
-    ]
+    values, parts = traces.values, list[str]()
+    for p in _most_moved(traces, [dimension]):
+        least, most = float(values[p.target].min()), float(values[p.target].max())
+        unit = "" if p.unit == "1" else " " + p.unit
+        shown = f"{least:.3g}{unit}" if p.run is None else f"{least:.3g} to {most:.3g}{unit} from run to run"
+        parts.append(f"{p.target} {shown} (model {p.nominal:.3g})")
     return ", ".join(parts)
 
 
-def _most_moved(traces: TraceEvidence, dimensions: Sequence[Dimension]) -> list[int]:
-    """Returns the parameters of some dimensions that moved, by their indices: at most `NAMED`, the furthest first."""
+def _most_moved(traces: TraceEvidence, dimensions: Sequence[Dimension]) -> list[Parameter]:
+    """Returns the parameters of some dimensions that moved: at most `NAMED`, the furthest first, each target once."""
     size = np.abs(traces.best.point[:-1]) / traces.frame.severities.typical
     parameters = traces.frame.space.parameters
-    order = [int(k) for k in np.argsort(-size, kind="stable") if size[k] > MOVED]
-    return [k for k in order if parameters[k].dimension in dimensions][:NAMED]
+    order = [parameters[k] for k in np.argsort(-size, kind="stable") if size[k] > MOVED]
+    return list({p.target: p for p in order if p.dimension in dimensions}.values())[:NAMED]
 
 
 def advice(verdict: Verdict, traces: TraceEvidence | None) -> tuple[Advice, ...]:
@@ -104,9 +107,10 @@ def advice(verdict: Verdict, traces: TraceEvidence | None) -> tuple[Advice, ...]
     likely = verdict.likely
     if "numerics" in likely:
         found.append(Advice("check", "the model's time step is too coarse: halve it until `check` calls it converged"))
-    fitted = [d for d in likely if d not in ("numerics", "visual", "human")]
+    listed = traces.frame.dimensions if traces is not None else ()
+    fitted = [d for d in likely if d in listed and d not in ("numerics", "visual")]
     if fitted and traces is not None:
-        targets = [traces.frame.space.targets[k] for k in _most_moved(traces, fitted)]
+        targets = [parameter.target for parameter in _most_moved(traces, fitted)]
         which = f" ({', '.join(targets)})" if targets else ""
         found.append(Advice("identify", f"fit {' and '.join(fitted)}{which}, on more logs than these"))
         found.append(

@@ -30,7 +30,7 @@ def predicted(
     prospect, rng = setting.prospect, np.random.default_rng(0)
     track = Rehearsal(prospect, setting.space).record(run, 0, setting.noise, rng)
     space = prospect.space((*prospect.tracks, track))
-    windows = limited(cut(prospect.project, [track], setting.window_s), rng, num_windows(setting.window_s))
+    windows = limited(cut(prospect.project, [track], setting.window_s), rng, num_windows(setting.window_s, space))
     row = np.clip(setting.row, space.low, space.high)
     solution = Judge(Predictor(prospect.blueprint, space), row, setting.sigma).solution(windows)
     fits = fitted_parameters(space, solution)

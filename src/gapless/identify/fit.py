@@ -70,7 +70,7 @@ def make_problem(
     rng: np.random.Generator,
 ) -> Problem:
     """Returns the problem of fitting all parameters of a space to some episodes, weighted by noise alone."""
-    windows = limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s))
+    windows = limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s, space))
     predictor = Predictor(lean(evidence.blueprint, evidence.tracks), space)
     return Problem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
 
@@ -112,7 +112,7 @@ def fit(
         rng: Draws windows and starts.
         progress: Called with what is being done and how far it is, in [0, 1].
     """
-    always, groups = _columns(evidence)
+    always, groups = _columns(evidence, episodes)
     tiers = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
     starts = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng, num_found=STARTS)
@@ -127,7 +127,7 @@ def fit(
         window_s = choose_length_s(evidence, problem.predictor, list(episodes), row, rng)
     problem = replace(problem, free=found.free)
     if window_s > shortest_s(evidence.project):
-        problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s)))
+        problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s, evidence.space)))
         row = approach(problem.reweighted(row), row, FIRST)
     tell(progress, 0.5)
     measured, fine = problem, finer_in_time(problem.predictor)
@@ -184,8 +184,8 @@ def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
     return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
 
 
-def _columns(evidence: Evidence) -> tuple[Columns, list[Columns]]:
-    """Returns the columns of what is always fitted, and of each term that is tried.
+def _columns(evidence: Evidence, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+    """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
     How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything.
     """
@@ -193,7 +193,9 @@ def _columns(evidence: Evidence) -> tuple[Columns, list[Columns]]:
     groups = [tuple(space.index(target) for target in term.targets) for term in evidence.terms]
     tried = {column for group in groups for column in group}
     around = tuple(k for k, p in enumerate(evidence.space.parameters) if groups and p.dimension == "environment")
-    always = tuple(k for k in range(len(evidence.space)) if k not in around and k not in tried)
+    runs = (None, *episodes)
+    here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
+    always = tuple(k for k in here if k not in around and k not in tried)
     return always, ([around] if around else []) + groups
 
 

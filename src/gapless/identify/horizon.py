@@ -8,6 +8,7 @@ start's uncertainty is below the noise of the readings.
 
 import numpy as np
 
+from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.solver.starts import start_effects
 from gapless.project.records import Project
@@ -21,6 +22,7 @@ LEAST_ROWS = 12  # of a window
 NUM_WINDOWS = 12
 FAINT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
 SIMULATED_S = 48.0  # windows of all lengths come to about this much
+OF_RUN_S = 8.0  # and where runs have values of their own, to this much of each
 
 
 def shortest_s(project: Project) -> float:
@@ -34,9 +36,10 @@ def shortest_s(project: Project) -> float:
     return max(LENGTHS_S[0], LEAST_ROWS / project.rate_hz)
 
 
-def num_windows(window_s: float) -> int:
+def num_windows(window_s: float, space: ParameterSpace) -> int:
     """Returns how many windows of a length are fitted at most."""
-    return max(24, round(SIMULATED_S / window_s)) if window_s > 0 else 24
+    num_runs = len({p.run for p in space.parameters if p.run is not None})
+    return max(24, round(max(SIMULATED_S, OF_RUN_S * num_runs) / window_s)) if window_s > 0 else 24
 
 
 def choose_length_s(

@@ -18,6 +18,7 @@ from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Tra
 from gapless.core.signal import Array
 from gapless.data.keep import keep_result
 from gapless.identify.anchor import anchor_reason
+from gapless.identify.between import Between, between_runs, with_own
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem, tell
@@ -67,7 +68,10 @@ def identify(
     """
     neural = _neural(posterior)
     looked = examine(gather(directory, logs))
-    evidence, chance = apart(looked.evidence)
+    if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
+        raise InputError("--posterior sbi fits values that all runs share: leave it out, or `per: episode`")
+    told, chance = apart(looked.evidence)
+    evidence = told.for_runs
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
@@ -75,7 +79,7 @@ def identify(
     train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
     refusal = looked.refusal or why_refuse(evidence, train, first_s)
     if refusal:
-        return _unfitted(evidence, looked, chance, (fitted, held), first_s, seed, refusal)
+        return _unfitted(told, looked, chance, (fitted, held), first_s, seed, refusal)
     train.notice(train.unit(train.base))
     found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
     window_s, structure = found.window_s, found.structure
@@ -89,12 +93,14 @@ def identify(
         if held
         else train.on(train.windows.pick(np.zeros(0, np.intp)))
     )
-    result = _judged(evidence, train, judged, (fitted, held), solution, window_s=window_s, seed=seed)
+    between = between_runs(train, solution)
+    row = with_own(judged, solution.row, between, LAST)
+    result = _judged(evidence, train, judged, (fitted, held), between, row, window_s=window_s, seed=seed)
     result = _doubted(replace(result, tried=structure.tried), looked)
     result = since_then(result, earlier, train, solution.row)
-    result = with_scatter(result, evidence, chance, fitted, solution.row)
-    result, files = _sampled(result, weighted, solution, neural, progress)
-    return _kept(evidence, result, solution.row, files)
+    result = with_scatter(result, told, chance, fitted, between.solution.row)
+    result, files = _sampled(result, weighted, between, neural, progress)
+    return _kept(told, result, between.solution.row, files)
 
 
 def _unfitted(
@@ -128,16 +134,17 @@ def _solved(problem: Problem, found: Found, progress: Progress | None) -> tuple[
 
 
 def _sampled(
-    result: IdentifyResult, problem: Problem, solution: Solution, neural: ModuleType | None, progress: Progress | None
+    result: IdentifyResult, problem: Problem, between: Between, neural: ModuleType | None, progress: Progress | None
 ) -> tuple[IdentifyResult, dict[str, bytes]]:
     """Returns a result, and its samples as files; with what `sbi` has to say where that was asked for."""
-    draws = gaussian_samples(problem.space, solution, np.random.default_rng([result.seed, 1]))
-    files = {GAUSSIAN: parquet_bytes(problem.space, draws, [("method", "gaussian")])}
+    space, solution = between.space, between.solution
+    draws = gaussian_samples(space, solution, np.random.default_rng([result.seed, 1]))
+    files = {GAUSSIAN: parquet_bytes(space, draws, [("method", "gaussian")])}
     if neural is None:
         return result, files
     rng = np.random.default_rng([result.seed, 2])
     draws, said = neural.sample_posterior(problem.at(solution.row), solution, rng, progress)
-    files[NEURAL] = parquet_bytes(problem.space, draws, [("method", "sbi"), ("calibrated", str(said.calibrated))])
+    files[NEURAL] = parquet_bytes(space, draws, [("method", "sbi"), ("calibrated", str(said.calibrated))])
     return replace(result, neural=said, reasons=(*result.reasons, *neural.reasons(said))), files
 
 
@@ -166,17 +173,20 @@ def _judged(
     train: Problem,
     judged: Problem,
     split: tuple[list[int], list[int]],
-    solution: Solution,
+    between: Between,
+    row: Array,
     *,
     window_s: float,
     seed: int,
 ) -> IdentifyResult:
-    """Returns a solution as a result: parameters, errors on fitted and held-out windows, verdict."""
-    parameters = fitted_parameters(train.space, solution)
-    train_errors = fit_errors(train, _names(evidence, split[0]), solution.row)
-    held_errors = fit_errors(judged, _names(evidence, split[1]), solution.row)
-    determined = combinations(train.space, solution)
+    """Returns a solution, and its whole row with every run's own, as a result: parameters, errors, verdict."""
+    space, solution = between.space, between.solution
+    parameters = between.told(fitted_parameters(space, solution), [episode.name for episode in evidence.episodes])
+    train_errors = fit_errors(train, _names(evidence, split[0]), row)
+    held_errors = fit_errors(judged, _names(evidence, split[1]), row)
+    determined = combinations(space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
+    reasons += ["held-out runs have values of their own too: fitted there"] if between.own and split[1] else []
     anchor = anchor_reason(evidence.blueprint, parameters)
     reasons += [anchor] if anchor else []
     shown = judged if len(judged.windows) else train
@@ -192,7 +202,7 @@ def _judged(
         model=None,
         window_s=window_s,
         seed=seed,
-        traces=_traces(evidence, shown, solution.row),
+        traces=_traces(evidence, shown, row),
         recorded_from=recorded[0],
         recorded_to=recorded[1],
     )

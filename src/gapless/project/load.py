@@ -46,5 +46,5 @@ def _parameters(document: Document, keys: ProjectKeys) -> Literal["auto"] | tupl
     for place, item in enumerate(keys.parameters):
         if item.target in found:
             raise document.error(("parameters", place), f"parameter {item.target} is listed twice: keep one")
-        found[item.target] = ParameterEntry(item.target, item.low, item.high, item.dimension)
+        found[item.target] = ParameterEntry(item.target, item.low, item.high, item.dimension, item.per)
     return tuple(found.values())

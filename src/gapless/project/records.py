@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from gapless.core.dimensions import Dimension
+from gapless.core.parameters import Sharing
 
 Element = Literal["joint", "body", "actuator", "sensor"]
 
@@ -67,12 +68,14 @@ class ParameterEntry:
         low: Smallest value considered; None leaves it to gapless.
         high: Largest value considered; None leaves it to gapless.
         dimension: Dimension of the gap it belongs to; None leaves it to gapless.
+        per: Whether all runs share one value, or each has its own; see `Parameter`.
     """
 
     target: str
     low: float | None
     high: float | None
     dimension: Dimension | None
+    per: Sharing = "robot"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from gapless.core.errors import nearest
 from gapless.project.document import Document
-from gapless.project.values import Code, DimensionName, Noise, Number, Rate, Scale, Target, Text, Whole, shown
+from gapless.project.values import (
+    Code,
+    DimensionName,
+    Noise,
+    Number,
+    Rate,
+    Scale,
+    SharingName,
+    Target,
+    Text,
+    Whole,
+    shown,
+)
 
 VERSION = "1"
 _EXAMPLES = {
@@ -72,6 +84,7 @@ class ParameterKeys(_Strict):
     low: Number | None = None
     high: Number | None = None
     dimension: DimensionName | None = None
+    per: SharingName = "robot"
 
     @model_validator(mode="after")
     def _ordered(self) -> "ParameterKeys":

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator
 
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.errors import nearest
+from gapless.core.parameters import SHARINGS, Sharing
 
 TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
 _CODE = re.compile(r"[^:]+\.py:[A-Za-z_]\w*")
@@ -74,6 +75,12 @@ def _dimension(value: Any) -> Any:
     return value
 
 
+def _sharing(value: Any) -> Any:
+    if value not in SHARINGS:
+        raise ValueError(f"per {shown(value)}: write robot if all runs share the value, episode if each has its own")
+    return value
+
+
 def _target(value: Any) -> str:
     form = "write kind/NAME/field, such as joint/elbow/damping"
     parts = _text(value).split("/")
@@ -93,4 +100,5 @@ Noise = Annotated[float, BeforeValidator(_noise)]
 Rate = Annotated[float, BeforeValidator(_rate)]
 Code = Annotated[str, BeforeValidator(_code)]
 Target = Annotated[str, BeforeValidator(_target)]
+SharingName = Annotated[Sharing, BeforeValidator(_sharing)]
 DimensionName = Annotated[Dimension, BeforeValidator(_dimension)]

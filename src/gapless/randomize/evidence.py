@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.interval import normal_quantile
@@ -29,6 +30,7 @@ class Fitted:
         std: Standard deviation of the fit.
         bottom: Lower end of the prior range.
         top: Upper end of the prior range.
+        between: Standard deviation between runs, where each has its own; 0 where all share one.
     """
 
     entry: dict[str, Any]
@@ -37,6 +39,7 @@ class Fitted:
     std: float
     bottom: float
     top: float
+    between: float
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> "Fitted":
@@ -45,7 +48,9 @@ class Fitted:
         names = ("value", "low", "high", "prior_low", "prior_high")
         value, low, high, bottom, top = (_bent(float(entry[name]), by_factor) for name in names)
         std = max(high - value, value - low, 0.0) / normal_quantile((1 + float(entry["level"])) / 2)
-        return cls(entry, by_factor, value, std, bottom, top)
+        between = float(entry.get("spread", 0.0)) * _for_few(len(entry.get("by_run", {})))
+        between = between / max(float(entry["value"]), 1e-12) if by_factor else between
+        return cls(entry, by_factor, value, std, bottom, top, between)
 
     @property
     def target(self) -> str:
@@ -64,18 +69,25 @@ class Fitted:
             of_value = self.by_factor or OF_VALUE * abs(self.value) >= OF_RANGE * (self.top - self.bottom)
             share, whole = (OF_VALUE, "value") if of_value else (OF_RANGE, "prior range")
             reason = f"fitted, at least {100 * share:.0f} % of the {whole}"
+        if self.between > 0.0:
+            told, unit = float(self.entry["spread"]), str(self.entry["unit"])
+            apart = f"{told:.3g}{'' if unit == '1' else ' ' + unit}"
+            reason = f"each run has its own: {len(self.entry['by_run'])} runs lie apart by {apart}"
         low, high = max(self.bottom, self.value - CUT * std), min(self.top, self.value + CUT * std)
         kind = "log-normal" if self.by_factor else "normal"
         ends = sorted((self._back(low), float(self.entry["value"]), self._back(high)))  # rounding must not cross them
         return Range(self.target, kind, ends[0], ends[2], ends[1], std, reason)
 
     def open(self) -> Range:
-        """Returns what is left open about the model's value where the logs cannot tell."""
+        """Returns what is left open about the model's value where the logs cannot tell.
+
+        An interval narrows it, but not that of a mean: runs to come lie beside it.
+        """
         nominal = min(max(_bent(float(self.entry["nominal"]), self.by_factor), self.bottom), self.top)
         reach = UNKNOWN * (self.top - self.bottom)
         low, high = max(self.bottom, nominal - reach), min(self.top, nominal + reach)
         told_low, told_high = (_bent(float(self.entry[name]), self.by_factor) for name in ("low", "high"))
-        if max(low, told_low) < min(high, told_high):  # an interval is left even so
+        if not self.entry.get("by_run") and max(low, told_low) < min(high, told_high):  # an interval is left even so
             low, high = max(low, told_low), min(high, told_high)
         kind = "log-uniform" if self.by_factor else "uniform"
         low, high = self._back(low), self._back(high)
@@ -94,7 +106,8 @@ def evidence_ranges(
 
     What the logs determine becomes a bell about its fitted value: the covariance of the fit, times the square of what
     is unexplained (at most `MOST_WIDENED`), with at least `OF_VALUE` of the value or `OF_RANGE` of the prior range to
-    each, independently. So two parameters of which only the ratio is known vary together, as they do in the fit.
+    each, independently. So two parameters of which only the ratio is known vary together, as they do in the fit. To
+    what each run has its own of comes how far runs lie apart.
 
     Args:
         entries: The parameters of a fit, as its JSON has them.
@@ -107,7 +120,9 @@ def evidence_ranges(
     moved = _correlations(fitted, samples)
     bells = [k for k in range(len(fitted)) if told[k] or _combined(moved[k])]
     std = np.array([fitted[k].std if told[k] else min(fitted[k].std, _reach(fitted[k])) for k in bells])
-    covariance = widened**2 * moved[np.ix_(bells, bells)] * np.outer(std, std)
+    between = np.array([fitted[k].between for k in bells])
+    std *= np.where(between > 0, 1.0, widened)  # how sure a mean of runs is already follows from how they lie apart
+    covariance = moved[np.ix_(bells, bells)] * np.outer(std, std) + np.diag(between**2)
     floors = np.array([fitted[k].floor for k in bells])
     covariance += np.diag(np.maximum(0.0, floors**2 - np.diag(covariance)))
     total = np.sqrt(np.diag(covariance))
@@ -116,6 +131,11 @@ def evidence_ranges(
         ranges[k] = fitted[k].bell(float(total[place]), widened)
     names = [fitted[k].target for k in bells]
     return tuple(ranges), correlations_of(names, covariance / np.outer(total, total))
+
+
+def _for_few(num_runs: int) -> float:
+    """Returns how much wider to be than the spread of few runs shows, so that 95 % of new ones are inside (Student)."""
+    return float(student.ppf(0.975, num_runs - 1)) / normal_quantile(0.975) if num_runs > 1 else 1.0
 
 
 def _reach(fitted: Fitted) -> float:

@@ -93,7 +93,8 @@ def parameter_rows(identify: IdentifyResult) -> tuple[ParameterRow, ...]:
 
 def _states(parameter: FittedParameter) -> tuple[str, ...]:
     first = "identifiable" if parameter.identifiable else "not identifiable"
-    return (first, "at bound") if parameter.at_bound else (first,)
+    between = (f"spread {n.number(parameter.spread)} between {len(parameter.by_run)} runs",) if parameter.by_run else ()
+    return (first, *(("at bound",) if parameter.at_bound else ()), *between)
 
 
 def drift_rows(identify: IdentifyResult) -> tuple[DriftRow, ...]:

@@ -45,9 +45,8 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
         low, high = default_bounds(target, project, model, scales)
         low = entry.low if entry.low is not None else low
         high = entry.high if entry.high is not None else high
-        found.append(
-            Parameter(target.path, entry.dimension or target.dimension, target.unit, target.nominal, low, high)
-        )
+        dimension = entry.dimension or target.dimension
+        found.append(Parameter(target.path, dimension, target.unit, target.nominal, low, high, entry.per))
     return ParameterSpace(tuple(found))
 
 

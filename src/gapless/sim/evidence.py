@@ -1,7 +1,7 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import gapless
@@ -59,7 +59,12 @@ class Evidence:
     def whole(self) -> ParameterSpace:
         """All parameters: those that may be wrong, then those of the terms."""
         everything = (*self.space.parameters, *(p for term in self.terms for p in term.parameters))
-        return ParameterSpace(tuple({p.target: p for p in everything}.values()))
+        return ParameterSpace(tuple({(p.target, p.run): p for p in everything}.values()))
+
+    @property
+    def for_runs(self) -> "Evidence":
+        """The same, with a column for each run of what every run has its own of."""
+        return replace(self, space=self.space.for_runs(range(len(self.tracks))))
 
     def split(self, hold_out: Sequence[str]) -> tuple[list[int], list[int]]:
         """Returns the indices of episodes to fit and to hold out.

@@ -16,6 +16,7 @@ from gapless.suspicion.following import find_following, followed, unfollowed
 from gapless.suspicion.rates import contradictions
 from gapless.suspicion.refine import refined
 from gapless.suspicion.skill import Skill, lively, measure_skill
+from gapless.targets import driven_joint
 from gapless.tracks.track import Track
 
 WINDOW_S = 0.3
@@ -46,7 +47,8 @@ def find_mistakes(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts)
     found = contradictions(blueprint.project, tracks) + unfollowed(blueprint, following)
     if found:
         return tuple(found)
-    court = _Court(blueprint, tracks, doubts, followed(following), bool(following.pairs))
+    settled = followed(following) | _own_columns(blueprint)
+    court = _Court(blueprint, tracks, doubts, settled, bool(following.pairs))
     granted: list[Claim] = []
     while len(court.windows) and len(granted) < MOST_MISTAKES:
         plainest = court.plainest(granted)
@@ -55,6 +57,17 @@ def find_mistakes(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts)
         granted.append(plainest[0])
         found.append(plainest[1])
     return tuple(found)
+
+
+def _own_columns(blueprint: Blueprint) -> Set[int]:
+    """Returns the columns of joints of which each run has its own values: no value that all share suits them."""
+    project, model = blueprint.project, blueprint.model
+    listed = () if project.parameters == "auto" else project.parameters
+    own = [entry.target.split("/")[:2] for entry in listed if entry.per == "episode"]
+    joints = {name for kind, name in own if kind == "joint"}
+    driven = [driven_joint(model, model.actuator(name).id) for kind, name in own if kind == "actuator" and name != "*"]
+    joints |= {model.joint(joint).name for joint in driven if joint is not None}
+    return {k for k, item in enumerate(project.measurements) if item.element == "joint" and item.name in joints}
 
 
 class _Court:

@@ -11,6 +11,7 @@ import pytest
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Moment, Task, World
 from gapless.core.run import run_policy
+from gapless.diagnose.verb import diagnose
 from gapless.examples.handover.people import ranges_of, values_of
 from gapless.examples.handover.task import ASK_M, Handover, angles_of, cup_of
 from gapless.examples.record import record, take
@@ -201,3 +202,13 @@ def test_who_does_not_wait_fails_with_people(project: Project, blueprint: Bluepr
     assert model > 0.9
     assert hasty < 0.65
     assert patient > hasty + 0.15
+
+
+def test_diagnose_names_people_and_what_of_them_varies(tmp_path: Path) -> None:
+    found = diagnose(copy_example("handover", tmp_path / "handover"))
+    assert found.causes[0].dimension == "human"
+    assert found.causes[0].probability > 0.9
+    assert all(cause.probability < 0.2 for cause in found.causes[1:])
+    assert any("joint/hand_x/load" in text and "from run to run" in text for text in found.evidence)
+    assert "identify" in {step.verb for step in found.advice}
+    assert not any("swapped" in text for text in found.evidence)  # no shared grip suits all people

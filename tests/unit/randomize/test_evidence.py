@@ -33,6 +33,24 @@ def test_a_determined_parameter_becomes_normal_about_its_fit() -> None:
     assert "2.0 times" in found.reason
 
 
+def test_what_each_run_has_its_own_of_is_as_wide_as_runs_lie_apart() -> None:
+    # 5 runs: Student's t at 0.975 with 4 degrees of freedom is 2.776, 1.417 times the normal's; the mean's own 0.3 is
+    # not widened: std = sqrt((1.417 * 0.8)^2 + 0.3^2)
+    runs = {f"run{k}": 1.0 for k in range(5)}
+    (found,), _ = evidence_ranges([entry(spread=0.8, by_run=runs, unit="N")], 4.0)
+    assert found.std == pytest.approx(math.hypot(2.776445 / Z * 0.8, 0.3), rel=1e-5)
+    assert "5 runs lie apart by 0.8 N" in found.reason
+    assert found.per == "episode"
+
+
+def test_a_mean_that_is_known_does_not_narrow_what_runs_to_come_have() -> None:
+    open_ones = entry(identifiable=False, value=2.0, low=1.9, high=2.1, spread=0.0)
+    (shared,), _ = evidence_ranges([open_ones], 1.0)
+    (own,), _ = evidence_ranges([open_ones | {"by_run": {"a": 2.0, "b": 2.0}}], 1.0)
+    assert (shared.low, shared.high) == (1.9, 2.1)
+    assert (own.low, own.high) == (pytest.approx(0.5), pytest.approx(3.5))  # 2 +- 15 % of 10
+
+
 def test_widening_ends_where_it_would_no_longer_help() -> None:
     (found,), _ = evidence_ranges([entry(low=1.0 - 0.05 * Z, high=1.0 + 0.05 * Z)], 30.0)
     assert found.std == pytest.approx(5 * 0.05)

@@ -1,5 +1,6 @@
 """Predictions that restart from a simulated episode reproduce it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,27 @@ def worst(
     inside = windows.first_row >= first_row
     assert inside.any()
     return np.nanmax(np.abs(difference(blueprint.project, predicted, windows.measured))[inside], axis=(0, 1))
+
+
+def test_each_run_is_predicted_with_its_own_values(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    space = space_of(blueprint, "joint/shoulder/damping", "joint/elbow/damping")
+    own = ParameterSpace((space.parameters[0], replace(space.parameters[1], per="episode"))).for_runs(range(2))
+    assert [(p.target, p.run) for p in own.parameters] == [
+        ("joint/shoulder/damping", None),
+        ("joint/elbow/damping", 0),
+        ("joint/elbow/damping", 1),
+    ]
+    assert own.shared.targets == space.targets
+    track = recorded(blueprint, EMPTY_SPACE, np.zeros(0))
+    windows = cut(blueprint.project, [track, track], 0.2)
+    rows = np.array([[0.5, 0.1, 0.9], [0.7, 0.1, 0.3]])
+    together = Predictor(blueprint, own).predict(windows, rows)
+    plain = Predictor(blueprint, space)
+    for run_number, column in ((0, 1), (1, 2)):
+        here = windows.track == run_number
+        alone = plain.predict(windows.pick(here), rows[:, [0, column]])
+        np.testing.assert_array_equal(together[:, here], alone)
 
 
 def test_an_episode_is_reproduced_from_its_own_states(tmp_path: Path) -> None:

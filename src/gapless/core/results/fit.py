@@ -1,7 +1,7 @@
 """What `identify` found."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
@@ -30,6 +30,9 @@ class FittedParameter:
         at_bound: Whether the fit ended at a bound, so that the true value may lie beyond.
         prior_low: Smallest value that was considered.
         prior_high: Largest value that was considered.
+        spread: Standard deviation between runs of a value that each has its own of, of which `value` is then the mean;
+            0 where all share one.
+        by_run: Run -> its own value, of runs that were fitted; empty where all share one.
     """
 
     target: str
@@ -44,6 +47,8 @@ class FittedParameter:
     at_bound: bool
     prior_low: float
     prior_high: float
+    spread: float = 0.0
+    by_run: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

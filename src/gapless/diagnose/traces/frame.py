@@ -75,6 +75,11 @@ class Frame:
         """Returns the entries of a point that belong to some dimensions, in their order."""
         return np.concatenate([np.zeros(0, np.intp), *(self.columns[d] for d in subset)])
 
+    def places(self, entries: NDArray[np.intp]) -> list[NDArray[np.bool_]]:
+        """Returns, for each thing that some entries are values of, its entries: one, or one for each run."""
+        owners = np.array([*self.space.targets, "numerics"])
+        return [owners == owner for owner in dict.fromkeys(owners[entries].tolist())]
+
     @cached_property
     def typical(self) -> Array:
         """How far each entry of a point is typically off, (num_entries,)."""
@@ -172,13 +177,19 @@ def make_frame(evidence: Evidence, severities: Severities, rng: np.random.Genera
         find_starts(predictor, windows, nominal, windows.noise, LOOSE),
         predictor.predict(windows, nominal[None])[0],
         Predictor(finer(blueprint, FINER), severities.space).predict(windows, nominal[None])[0],
-        _folds(windows),
+        _folds(windows, own=any(p.run is not None for p in severities.space.parameters)),
     )
 
 
-def _folds(windows: Windows) -> NDArray[np.intp]:
-    """Returns the half of each window: by episodes, or by time within a single one."""
+def _folds(windows: Windows, own: bool) -> NDArray[np.intp]:
+    """Returns the half of each window: by episodes, or by time within a single one.
+
+    Where runs have values of their `own`, every other window of each: those values say nothing of other runs.
+    """
     episodes = np.unique(windows.track)
+    if own:
+        firsts = np.searchsorted(windows.track, windows.track)
+        return (np.arange(len(windows)) - firsts) % 2
     if len(episodes) > 1:
         return np.searchsorted(episodes, windows.track) % 2
     return (np.arange(len(windows)) >= len(windows) / 2).astype(np.intp)

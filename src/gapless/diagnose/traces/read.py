@@ -52,9 +52,15 @@ class TraceEvidence:
     calibration: Calibration
 
     @property
+    def values(self) -> dict[str, Array]:
+        """Target -> its value in the best set, (1,), or that of each run, (num_runs,)."""
+        row, targets = self.frame.rows(self.best.point[None])[0], np.array(self.frame.space.targets)
+        return {str(target): row[targets == target] for target in dict.fromkeys(targets)}
+
+    @property
     def row(self) -> Array:
-        """The parameters of the best set, (num_parameters,)."""
-        return self.frame.rows(self.best.point[None])[0]
+        """The parameters of the best set, (num_parameters,), each once: of what runs have their own, the mean."""
+        return np.array([np.mean(values) for values in self.values.values()])
 
 
 def read_traces(

@@ -61,6 +61,7 @@ SEVERITIES = {
 }
 BIASES = {"rad": Severity("amount", 0.015, 0.12), "m": Severity("amount", 0.004, 0.035)}
 OTHER = Severity("range", 0.15, 0.5)
+HUMAN = Severity("range", 0.08, 0.4)  # people differ by more than machines do
 LIMIT = Severity("amount", 0.1, 0.6)  # of the peak effort in the logs, cut off
 CUTS = (0.1, 0.25, 0.45)
 FAR_ABOVE = 3.0  # times the peak effort: a limit there never acts
@@ -191,10 +192,13 @@ class Severities:
         for _ in range(1 if rng.random() < 0.7 else 2):
             kind = kinds[rng.integers(len(kinds))]
             there = [k for k in mine if field_of(self.space.targets[k]) == kind]
-            chosen = there if rng.random() < 0.35 else [there[rng.integers(len(there))]]
+            places = list(dict.fromkeys(self.space.targets[k] for k in there))
+            chosen = places if rng.random() < 0.35 else [places[rng.integers(len(places))]]
             sign, share = float(rng.choice([-1, 1])), rng.uniform()
-            for k in chosen:
+            for k in (k for k in there if self.space.targets[k] in chosen):
                 severity = self._severity(k)
+                if self.space.parameters[k].run is not None:
+                    sign, share = float(rng.choice([-1, 1])), rng.uniform()
                 size = severity.low + share * (severity.high - severity.low)
                 row[k] = self._moved(k, size * rng.uniform(0.7, 1.3), sign)
         return row
@@ -202,6 +206,8 @@ class Severities:
     def _severity(self, k: int) -> Severity:
         parameter = self.space.parameters[k]
         field = field_of(parameter.target)
+        if parameter.dimension == "human":
+            return HUMAN
         if field == "bias":
             return BIASES.get(parameter.unit, OTHER)
         return LIMIT if field == "limit" else SEVERITIES.get(field, OTHER)

@@ -199,7 +199,7 @@ class Trials:
         tries = [zero, seen, 0.5 * seen, *starts, *(trial.halves[half] for trial in smaller)]
         tries += [base + limited for base in _base(smaller, half, zero) for limited in self.frame.saturated]
         if subset and apart == subset:
-            tries = [size * entry for entry in self.frame.typical * np.eye(len(zero))[free] for size in SEVERITIES]
+            tries = [size * self.frame.typical * place for place in self.frame.places(free) for size in SEVERITIES]
         points = np.clip(_only(np.stack(tries), free), *self.frame.bounds)
         return _Fit(subset, half, free, np.unique(points, axis=0), zero, self._parts[half].written)
 

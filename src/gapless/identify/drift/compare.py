@@ -16,6 +16,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
+from gapless.identify.between import between_runs
 from gapless.identify.drift.earlier import Earlier
 from gapless.identify.outcome import fitted_parameters
 from gapless.identify.solver.problem import Problem
@@ -42,11 +43,13 @@ def since_then(result: IdentifyResult, earlier: Earlier | None, train: Problem, 
         return result
     name, old = earlier
     parameters, space = result.parameters, train.predictor.space
-    free = tuple(sorted(space.index(p.target) for p in old.parameters if p.target in space.targets))
+    known, runs = {p.target for p in old.parameters}, {p.run for p in train.space.parameters} | {None}
+    free = tuple(k for k, p in enumerate(space.parameters) if p.target in known and p.run in runs)
     refitted = bool(free) and free != train.free
     if refitted:
         again = replace(train, free=free)
-        parameters = fitted_parameters(again.space, solve(again.reweighted(row), row))
+        found = between_runs(again, solve(again.reweighted(row), row))
+        parameters = fitted_parameters(found.space, found.solution)
     pairs = comparable(old.parameters, parameters)
     since = Since(name, old.recorded_to, tuple(new.target for _, new in pairs), LEVEL, refitted)
     return replace(result, since=since, drift=drifts(pairs, old.recorded_to))

@@ -20,7 +20,10 @@ _UNSTABLE = [
 
 
 class Predictor:
-    """Predicts windows under rows of parameters. Keeps its worlds between calls."""
+    """Predicts windows under rows of parameters. Keeps its worlds between calls.
+
+    In a space made with `for_runs`, a window is predicted with the values of its own run.
+    """
 
     def __init__(self, blueprint: Blueprint, space: ParameterSpace) -> None:
         """Prepares predictions of a project with the parameters of a space.
@@ -29,6 +32,7 @@ class Predictor:
         """
         self.blueprint = blueprint
         self.space = space
+        self._shared = space.shared
         self._states = StateReader.of(blueprint.project, blueprint.model)
         self._worlds: dict[int, Simulation] = {}
         self.num_diverged = 0
@@ -53,13 +57,33 @@ class Predictor:
             rows: (num_rows, num_parameters).
             pairs: (num_pairs, 2) row and window of each.
         """
-        out = np.empty((len(pairs), windows.num_steps + 1, windows.measured.shape[2]))
-        num_worlds = _even_share(len(pairs))
+        if len(self._shared) < len(self.space):
+            worlds, which = np.unique(self._own(windows, rows, pairs), axis=0, return_inverse=True)
+            return self._each(windows, worlds[:, 1:], worlds[:, 0].astype(np.intp))[which]
+        return self._each(windows, rows[pairs[:, 0]], pairs[:, 1])
+
+    def _own(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
+        """Returns the window of each pair, and the values that its run has, (num_pairs, 1 + num_shared).
+
+        Most pairs are then alike: what one run alone has of its own changes nothing in the others.
+        """
+        asked, track = rows[pairs[:, 0]], windows.track[pairs[:, 1]]
+        found = np.tile(np.concatenate([[0.0], self._shared.nominal]), (len(pairs), 1))
+        found[:, 0] = pairs[:, 1]
+        for k, parameter in enumerate(self.space.parameters):
+            here = slice(None) if parameter.run is None else track == parameter.run
+            found[here, 1 + self._shared.index(parameter.target)] = asked[here, k]
+        return found
+
+    def _each(self, windows: Windows, rows: Array, which: NDArray[np.intp]) -> Array:
+        """Returns predicted measurements of one window under one row each, in equal shares of worlds."""
+        out = np.empty((len(which), windows.num_steps + 1, windows.measured.shape[2]))
+        num_worlds = _even_share(len(which))
         self.num_diverged = 0
-        for first in range(0, len(pairs), num_worlds):
-            chunk = pairs[first : first + num_worlds]
+        for first in range(0, len(which), num_worlds):
+            chunk = np.arange(first, min(first + num_worlds, len(which)))
             padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
-            shown = self._run(windows.pick(padded[:, 1]), rows[padded[:, 0]])
+            shown = self._run(windows.pick(which[padded]), rows[padded])
             out[first : first + len(chunk)] = shown[: len(chunk)]
             warned = self._world(num_worlds).batch.warning[: len(chunk), _UNSTABLE, 1]
             self.num_diverged += int(warned.any(axis=1).sum())
@@ -72,7 +96,7 @@ class Predictor:
 
     def _world(self, num_worlds: int) -> Simulation:
         if num_worlds not in self._worlds:
-            self._worlds[num_worlds] = Simulation(self.blueprint, num_worlds, self.space)
+            self._worlds[num_worlds] = Simulation(self.blueprint, num_worlds, self._shared)
         return self._worlds[num_worlds]
 
 

@@ -1,0 +1,121 @@
+"""Values that each run has its own of, such as a person's: what they are in the middle, and how far they lie apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import brentq
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import FittedParameter
+from gapless.core.scaling import Scaling
+from gapless.core.signal import Array
+from gapless.identify.outcome import DETERMINED
+from gapless.identify.solver.problem import Problem
+from gapless.identify.solver.solution import Solution
+from gapless.identify.solver.solve import Schedule, approach
+
+
+@dataclass(frozen=True)
+class Between:
+    """A solution in which every target stands once.
+
+    Attributes:
+        space: The parameters.
+        solution: Their values; of what each run has its own of, the mean. Its row is one of the whole space, likewise.
+        spread: (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared.
+        within: (num_parameters,) standard deviation to which the value of a run is known, likewise; the median run's.
+        own: Target -> run -> its own value.
+    """
+
+    space: ParameterSpace
+    solution: Solution
+    spread: Array
+    within: Array
+    own: dict[str, dict[int, float]]
+
+    def told(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
+        """Returns fitted parameters with what lies between runs; `names` are those of all runs.
+
+        What each run has its own of is determined if it is in the median run: the mean of few people never is.
+        """
+        unit, scaling = self.solution.unit, Scaling.of(self.space)
+        ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
+        wide = (ends[1] - ends[0]) / 2
+        own = [{names[run]: value for run, value in self.own.get(p.target, {}).items()} for p in parameters]
+        told = self.within < DETERMINED
+        return tuple(
+            replace(p, identifiable=bool(told[k]), spread=float(wide[k]), by_run=own[k]) if own[k] else p
+            for k, p in enumerate(parameters)
+        )
+
+
+def between_runs(problem: Problem, solution: Solution) -> Between:
+    """Returns a solution with the runs' own values as one: their mean, weighted by how well each is known.
+
+    With values u_r known to s_r, the variance t^2 between runs is where sum (u_r - m)^2 / (s_r^2 + t^2) is the number
+    of runs less one (Paule, Mandel 1982); the mean m has weights 1 / (s_r^2 + t^2).
+    """
+    space, shared = problem.space, problem.space.shared
+    if all(p.run is None for p in space.parameters):
+        return Between(space, solution, np.zeros(len(space)), np.sqrt(np.diag(solution.covariance)), {})
+    weights, spread, within = np.zeros((len(shared), len(space))), np.zeros(len(shared)), np.zeros(len(shared))
+    own: dict[str, dict[int, float]] = {}
+    values = Scaling.of(space).values(solution.unit)
+    for row, parameter in enumerate(shared.parameters):
+        columns = [k for k, p in enumerate(space.parameters) if p.target == parameter.target]
+        variance = np.diag(solution.covariance)[columns]
+        within[row] = np.sqrt(np.median(variance))
+        if parameter.per == "episode":
+            spread[row] = _spread(solution.unit[columns], variance)
+            own[parameter.target] = {int(space.parameters[k].run or 0): float(values[k]) for k in columns}
+        weight = 1.0 / (variance + spread[row] ** 2)
+        weights[row, columns] = weight / weight.sum()
+    unit = weights @ solution.unit
+    covariance = weights @ solution.covariance @ weights.T + np.diag(spread**2 * np.sum(weights**2, axis=1))
+    row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
+    information = np.linalg.pinv(covariance)
+    return Between(shared, Solution(row, unit, covariance, information, solution.cost), spread, within, own)
+
+
+def _whole_row(problem: Problem, solution: Solution, fitted: Mapping[str, float]) -> Array:
+    """Returns the row of all parameters, each target once, from what was fitted and what was held."""
+    whole = problem.predictor.space
+    held = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}
+    return np.array([fitted.get(target, held[target]) for target in whole.shared.targets])
+
+
+def _spread(values: Array, variance: Array) -> float:
+    """Returns the standard deviation between values that are known to some variance each; 0 for less than two."""
+
+    def surplus(square: float) -> float:
+        weight = 1.0 / (variance + square)
+        mean = float(weight @ values / weight.sum())
+        return float(weight @ (values - mean) ** 2) - (len(values) - 1)
+
+    if len(values) < 2 or surplus(0.0) <= 0.0:
+        return 0.0
+    return float(np.sqrt(brentq(surplus, 0.0, 1.0))) if surplus(1.0) < 0.0 else 1.0
+
+
+def with_own(problem: Problem, row: Array, mean: Between, schedule: Schedule) -> Array:
+    """Returns a row in which the runs of a problem have their own values, fitted there; the same where none has.
+
+    Args:
+        problem: Runs that took no part in the fit.
+        row: (num_parameters,) the fit.
+        mean: What runs have in the middle: where theirs begin.
+        schedule: Of the solve.
+    """
+    runs = set(problem.windows.track.tolist())
+    mine = tuple(k for k, p in enumerate(problem.predictor.space.parameters) if p.run in runs)
+    if not mine:
+        return row
+    fitted = dict(zip(mean.space.targets, Scaling.of(mean.space).values(mean.solution.unit), strict=True))
+    row = row.copy()
+    for k in mine:
+        row[k] = fitted.get(problem.predictor.space.parameters[k].target, row[k])
+    now = replace(problem, free=mine, base=row)
+    for _ in range(2):  # columns are weighted by their errors, which are large at first
+        row = approach(now.reweighted(row), row, schedule)
+    return row
