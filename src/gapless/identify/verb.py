@@ -67,9 +67,7 @@ def identify(
         InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
     neural = _neural(posterior)
-    looked = examine(gather(directory, logs))
-    if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
-        raise InputError("--posterior sbi fits values that all runs share: leave it out, or `per: episode`")
+    looked = _looked(directory, logs, neural)
     told, chance = apart(looked.evidence)
     evidence = told.for_runs
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
@@ -88,11 +86,8 @@ def identify(
     weighted = train.reweighted(structure.row)
     weighted, solution = _solved(weighted, found, _part(progress, 0.7, 0.3))
     train.notice(solution.unit)
-    judged = (
-        make_problem(evidence, evidence.whole, held, window_s, rng)
-        if held
-        else train.on(train.windows.pick(np.zeros(0, np.intp)))
-    )
+    nothing = train.on(train.windows.pick(np.zeros(0, np.intp)))
+    judged = make_problem(evidence, evidence.whole, held, window_s, rng) if held else nothing
     between = between_runs(train, solution)
     row = with_own(judged, solution.row, between, LAST)
     result = _judged(evidence, train, judged, (fitted, held), between, row, window_s=window_s, seed=seed)
@@ -101,6 +96,18 @@ def identify(
     result = with_scatter(result, told, chance, fitted, between.solution.row)
     result, files = _sampled(result, weighted, between, neural, progress)
     return _kept(told, result, between.solution.row, files)
+
+
+def _looked(directory: str | Path, logs: Sequence[str], neural: ModuleType | None) -> Examination:
+    """Returns the logs of a project, looked through.
+
+    Raises:
+        InputError: If they cannot be used, or neural samples are asked for of what each run has its own of.
+    """
+    looked = examine(gather(directory, logs))
+    if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
+        raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
+    return looked
 
 
 def _unfitted(
