@@ -14,7 +14,7 @@ from gapless.cli.noise import show_sensor
 from gapless.cli.output import checked, out, progress, write_json
 from gapless.core.errors import InputError
 from gapless.core.places import writable
-from gapless.report.allan import draw_allan
+from gapless.report.noise import draw_allan
 
 app = typer.Typer(
     name="gapless",

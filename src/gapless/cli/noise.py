@@ -4,20 +4,7 @@ from rich.console import Console
 
 from gapless.cli.output import number, table
 from gapless.core.results import ColumnNoise, SensorResult
-
-NAMES = {
-    "bias": "bias",
-    "white": "white noise, per reading",
-    "density": "white noise, density",
-    "angle_random_walk": "angle random walk",
-    "velocity_random_walk": "velocity random walk",
-    "bias_instability": "bias instability (Allan floor)",
-    "flicker": "flicker coefficient",
-    "walk": "random walk of the bias",
-    "drift": "drift",
-    "quantisation": "quantisation noise",
-    "quantum": "step of the readings",
-}
+from gapless.report.noise import TERM_NAMES, remark, shows_value
 
 
 def show_sensor(console: Console, result: SensorResult) -> None:
@@ -44,11 +31,9 @@ def _show_column(console: Console, name: str, column: ColumnNoise) -> None:
     console.print(title, style="bold", markup=False, soft_wrap=True)
     rows = table("", ">value", ">95 % interval", "unit", "")
     for key, term in column.terms.items():
-        value = number(term.value) if term.told or term.value else "-"
-        remark = "" if term.told else "not seen" if key == "quantisation" or key == "drift" else "cannot be told"
-        if key == "bias_instability" and column.instability_tau_s:
-            remark = f"averaging over {column.instability_tau_s:.3g} s"
-        rows.add_row(f"  {NAMES[key]}", value, f"{number(term.low)} .. {number(term.high)}", term.unit, remark)
+        value = number(term.value) if shows_value(term) else "-"
+        span = f"{number(term.low)} .. {number(term.high)}"
+        rows.add_row(f"  {TERM_NAMES[key]}", value, span, term.unit, remark(column, key))
     if column.terms:
         console.print(rows)
     for reason in column.reasons:

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gapless.core.results import Result
-from gapless.report import causes, plots, sections, svg
+from gapless.report import audit, causes, noise, plots, sections, svg
 from gapless.report import numbers as n
 from gapless.report.headline import Badge, check_words, headline
 from gapless.report.next_steps import missing, next_steps
@@ -37,9 +37,9 @@ def render_page(
     Args:
         title: Name of the project; any text.
         results: Verb -> its record, any subset of check, measure, identify, diagnose, randomize, train,
-            evaluate and loop, and `measure_fitted` for the measure with the fit. Where a loop is given, its
-            parts are shown. What is missing is left out, and the page names the verb that would fill it;
-            names that have no place on the page are listed in its footer.
+            evaluate and loop, `measure_fitted` for the measure with the fit, `noise` for that of sensors and `audit`
+            for that of ranges. Where a loop is given, its parts are shown. What is missing is left out, and the page
+            names the verb that would fill it; names that have no place on the page are listed in its footer.
         code_version: Version of gapless that made the results.
         made_at: When the page was made, as it is to be printed.
         folder: The project folder; files in it are named from there, so that the page can be sent to anyone.
@@ -69,7 +69,9 @@ def _context(parts: Parts) -> dict[str, Any]:
         **_causes(parts),
         **_fit(parts),
         **_predictions(parts),
+        **_noise(parts),
         **_training(parts),
+        **_audit(parts),
     }
 
 
@@ -82,7 +84,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"swatch": plots.swatch, "marker": plots.marker}
+    environment.globals |= {"swatch": plots.swatch, "marker": plots.marker, "band_sample": plots.band_sample}
     environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.listed, "short": n.short_id}
     environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text}
     environment.filters |= {"check_words": check_words}
@@ -131,6 +133,18 @@ def _predictions(parts: Parts) -> dict[str, Any]:
     }
 
 
+def _noise(parts: Parts) -> dict[str, Any]:
+    found = parts.noise
+    if found is None:
+        return {}
+    return {
+        "noise_verdict": noise.badge(found),
+        "noise_rows": noise.rows(found),
+        "allan_plots": noise.allan_plots(found),
+        "num_more_allan_plots": noise.num_more_plots(found),
+    }
+
+
 def _training(parts: Parts) -> dict[str, Any]:
     policies = sections.policies(parts)
     curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
@@ -141,9 +155,20 @@ def _training(parts: Parts) -> dict[str, Any]:
     }
 
 
+def _audit(parts: Parts) -> dict[str, Any]:
+    found = parts.audit
+    if found is None:
+        return {}
+    return {
+        "audit_verdict": audit.badge(found),
+        "audit_rows": audit.rows(found),
+        "audit_columns": audit.column_rows(found),
+    }
+
+
 def _sources(parts: Parts) -> tuple[Source, ...]:
     names = {"first": "train, first", "train": "train, last" if parts.loop else "train"}
-    names["measure_fitted"] = "measure, fitted"
+    names |= {"measure_fitted": "measure, fitted", "noise": "identify --sensor", "audit": "randomize --audit"}
     return tuple(
         Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
         for name, record in parts.shown().items()

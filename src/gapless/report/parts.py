@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from gapless.core.errors import InputError
 from gapless.core.results import (
+    AuditResult,
     CheckResult,
     DiagnoseResult,
     EvaluateResult,
@@ -14,6 +15,7 @@ from gapless.core.results import (
     MeasureResult,
     RandomizeResult,
     Result,
+    SensorResult,
     TrainResult,
 )
 
@@ -30,7 +32,9 @@ class Parts:
         measure_fitted: The gap in signals with the fit.
         identify: The fit.
         diagnose: The causes.
+        noise: The noise of sensors.
         randomize: The training ranges.
+        audit: Ranges beside what reality needs.
         first: The first policy of a loop.
         train: The last policy of a loop, or the only one.
         evaluate: Success of a policy, beside that of the loop.
@@ -43,7 +47,9 @@ class Parts:
     measure_fitted: MeasureResult | None
     identify: IdentifyResult | None
     diagnose: DiagnoseResult | None
+    noise: SensorResult | None
     randomize: RandomizeResult | None
+    audit: AuditResult | None
     first: TrainResult | None
     train: TrainResult | None
     evaluate: EvaluateResult | None
@@ -76,7 +82,9 @@ def collect(results: Mapping[str, Result]) -> Parts:
         measure_fitted=part("measure_fitted", MeasureResult),
         identify=part("identify", IdentifyResult),
         diagnose=part("diagnose", DiagnoseResult),
+        noise=_get(results, "noise", SensorResult),
         randomize=part("randomize", RandomizeResult),
+        audit=_get(results, "audit", AuditResult),
         first=loop.first if loop else None,
         train=loop.last if loop else train,
         evaluate=_get(results, "evaluate", EvaluateResult),

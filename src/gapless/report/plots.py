@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gapless.core.distribution import Range
 from gapless.core.interval import Interval
-from gapless.core.results import FittedParameter, Trace
+from gapless.core.results import AuditedParameter, FittedParameter, Trace
 from gapless.report import numbers as n
 from gapless.report import svg
 
@@ -136,6 +136,24 @@ def range_glyph(item: Range, nominal: float | None) -> Markup:
     return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
 
 
+def audit_glyph(parameter: AuditedParameter) -> Markup:
+    """Returns a training range as a band beside what reality needs: the best value (dot) and the range about it (line).
+
+    A diamond stands for the model's value where training does not vary it. The line is dashed where the logs do not
+    determine the value.
+    """
+    p = parameter
+    scale = svg.scale_over((p.low, p.high, p.value, p.needed_low, p.needed_high), 8, GLYPH_WIDTH - 8, margin=0.04)
+    trained = n.span(p.low, p.high) if p.varied else f"{n.number(p.low)} only"
+    label = f"{p.target}: trained on {trained}, the logs call for {n.span(p.needed_low, p.needed_high)}"
+    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
+    if p.varied:
+        parts += _band(scale, p.low, p.high, "band")
+    parts += _interval(scale, p.needed_low, p.needed_high, "whisker" if p.told else "whisker loose")
+    parts += _marks(scale, p.value, None if p.varied else p.low)
+    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+
+
 def trace_plot(trace: Trace) -> Markup:
     """Returns one column over time: measured as a broad grey line, predictions as thin lines over it."""
     width, height, top, bottom = 300.0, 190.0, 10.0, 150.0
@@ -190,6 +208,12 @@ def marker(kind: str) -> Markup:
     scale = svg.Scale(0.0, 1.0, 0.0, 14.0)
     parts = _marks(scale, 0.5 if kind == "fitted" else math.nan, 0.5 if kind == "model" else None)
     return svg.element("svg", *parts, width=14, height=22, aria_hidden="true")
+
+
+def band_sample() -> Markup:
+    """Returns the sample of a band for a legend."""
+    band = _band(svg.Scale(0.0, 1.0, 0.0, 28.0), 0.0, 1.0, "band")
+    return svg.element("svg", *band, width=28, height=22, aria_hidden="true")
 
 
 def _columns(curve: Sequence[tuple[int, float]]) -> tuple[list[float], list[float]]:

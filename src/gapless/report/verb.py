@@ -9,11 +9,15 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import MeasureResult, ReportResult, Result
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import kept_result, newest
+from gapless.data.keep import AUDIT, SENSOR, kept_result, newest
 from gapless.project.load import load_project
 from gapless.report.page import render_page
 
 VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop")
+APART = {
+    SENSOR: "noise",
+    AUDIT: "audit",
+}  # kind in the catalogue -> name on the page, of what options make
 
 
 def report(directory: str | Path, *, out: str | Path | None = None) -> ReportResult:
@@ -56,7 +60,10 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
 
 
 def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
-    """Returns verb -> id and record of its newest result; a measure with a fit is `measure_fitted`."""
+    """Returns verb -> id and record of its newest result; a measure with a fit is `measure_fitted`.
+
+    The noise of sensors is `noise`, an audit of ranges is `audit`.
+    """
     found: dict[str, tuple[str, Result]] = {}
     for verb in VERBS:
         if verb == "measure":
@@ -71,6 +78,10 @@ def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
         identity = newest(catalogue, verb)
         if identity is not None:
             found[verb] = (identity, kept_result(catalogue, identity))
+    for kind, name in APART.items():
+        identity = newest(catalogue, kind)
+        if identity is not None:
+            found[name] = (identity, kept_result(catalogue, identity))
     if "loop" in found:
         found.pop("evaluate", None)  # the loop shows its own trials
     return found

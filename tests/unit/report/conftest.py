@@ -9,9 +9,14 @@ from gapless.core.distribution import Range
 from gapless.core.interval import wilson
 from gapless.core.results import (
     Advice,
+    AllanCurve,
+    AuditedColumn,
+    AuditedParameter,
+    AuditResult,
     Cause,
     CheckResult,
     ColumnError,
+    ColumnNoise,
     ConditionRate,
     DiagnoseResult,
     Drift,
@@ -22,11 +27,13 @@ from gapless.core.results import (
     LoopResult,
     MeasureResult,
     NeuralPosterior,
+    NoiseTerm,
     Note,
     Probability,
     RandomizeResult,
     Result,
     SampledParameter,
+    SensorResult,
     Since,
     TellingMoment,
     Trace,
@@ -104,7 +111,9 @@ def make(text: str = "puck_x") -> dict[str, Result]:
         "measure_fitted": measure,
         "identify": identify,
         "diagnose": diagnose,
+        "noise": make_noise(text),
         "randomize": randomize,
+        "audit": make_audit(text),
         "train": train,
         "evaluate": EvaluateResult((ID,), "reality", wilson(0, 0), {text: 2}, 7),
         "loop": LoopResult(
@@ -112,3 +121,51 @@ def make(text: str = "puck_x") -> dict[str, Result]:
             measure, measure, identify, diagnose, randomize, train, train, 7,
         ),
     }  # fmt: skip
+
+
+def make_noise(text: str) -> SensorResult:
+    """Returns the noise of three columns: one that is told, one that cannot be told, and one that is refused."""
+    taus_s = (0.01, 0.1, 1.0)
+    curve = AllanCurve(
+        taus_s, (1e-3, 3e-4, 2e-4), (9e-4, 2e-4, nan), (1.1e-3, 4e-4, inf), (1e-3, 3.2e-4, nan),
+        {"white": (1e-3, 3e-4, 1e-4), "flicker": (1e-4, 1e-4, 1e-4)},
+    )  # fmt: skip
+    terms = {
+        "bias": NoiseTerm(0.1, -inf, inf, 0.95, 9, "mean", text, True),
+        "white": NoiseTerm(1e-3, 9e-4, 1.1e-3, 0.95, 9, "allan", "m", True),
+        "bias_instability": NoiseTerm(2e-4, 1e-4, 3e-4, 0.95, 9, "allan", "m", True),
+        "walk": NoiseTerm(0.0, 0.0, 7e-5, 0.95, 9, "allan", "m/√s", False),
+        "drift": NoiseTerm(0.0, -1e-6, 1e-6, 0.95, 9, "line", "m/s", False),
+    }
+    told = ColumnNoise("m", 6000, "good", (), terms, 10.2, None, 9.96e-4, {"density": 1e-4}, curve)
+    loose = ColumnNoise(text, 6000, "poor", (text,), {"white": terms["white"]}, None, 0.32, None, {}, curve)
+    refused = ColumnNoise("1", 0, "refused", (text,), {}, None, None, None, {}, None)
+    columns = {text: told, "q": loose, "r": refused}
+    return SensorResult((ID,), text, columns, "poor", (text,), 100.0, 60.0, (Note("info", text, text),))
+
+
+def make_audit(text: str) -> AuditResult:
+    """Returns an audit of four ranges: one too narrow, one too wide, one not varied, one that cannot be told."""
+    parameters = (
+        AuditedParameter(
+            "joint/knee/damping", "actuator", "N*m*s/rad", "cannot tell", True, 0.0, 1.0,
+            0.5, -inf, inf, False, 0.0, nan, 0.0, 1.0, 0.0, 0.0, None, 1.0,
+        ),
+        AuditedParameter(
+            text, "contact", text, "too narrow", True, 0.8, 1.2,
+            0.46, 0.45, 0.47, True, 0.37, 0.56, 0.37, 1.2, 0.34, 3.0, 1.0, 1.0,
+        ),
+        AuditedParameter(
+            "actuator/*/delay", "latency", "s", "too wide", True, 0.0, 0.2,
+            0.056, 0.055, 0.057, True, 0.045, 0.067, 0.045, 0.067, 0.0, 0.0, 12.4, 0.11,
+        ),
+        AuditedParameter(
+            "joint/knee/frictionloss", "actuator", "N*m", "too narrow", False, 0.0, 0.0,
+            0.25, 0.23, 0.27, True, 0.2, 0.3, 0.2, 0.3, 0.25, 2.0, None, 0.0,
+        ),
+    )  # fmt: skip
+    columns = {text: AuditedColumn(0.98, 9.95, 0.57, 40.1, 19.5), "q": AuditedColumn(nan, inf, nan, nan, nan)}
+    return AuditResult(
+        (ID,), text, "too narrow", ("too narrow", "too wide"), (text,), parameters, columns,
+        1.0, 8.6, 0.11, 0.3, 32, 7, (Note("info", text, text),),
+    )  # fmt: skip

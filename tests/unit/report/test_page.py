@@ -21,7 +21,7 @@ from gapless.report import render_page
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
 ID = "0123456789abcdef0123456789abcdef"
 NAMES = ["check", "measure", "measure_fitted", "identify", "diagnose", "randomize", "train", "evaluate"]
-NAMES += ["loop"]
+NAMES += ["noise", "audit", "loop"]
 VOID = {"meta", "br"}
 Make = Callable[..., dict[str, Result]]
 
@@ -73,8 +73,9 @@ def loop_with(make: Make, **changes: object) -> LoopResult:
 def test_everything_is_shown_in_order(make: Make) -> None:
     page = render(make())
     check_closed(page)
-    titles = ["The gap", "Causes", "Fitted parameters", "Predicted against measured", "Training ranges"]
-    places = [page.index(f">{title}</h2>") for title in [*titles, "What to do next"]]
+    titles = ["The gap", "Causes", "Fitted parameters", "Predicted against measured", "Noise of the sensors"]
+    titles += ["Training ranges", "Is reality inside the ranges?", "What to do next"]
+    places = [page.index(f">{title}</h2>") for title in titles]
     assert places == sorted(places)
     assert f'title="{ID}">01234567…' in page
     assert "gapless 0.1.0 · 2025-01-01 12:00 UTC" in page
@@ -83,6 +84,8 @@ def test_everything_is_shown_in_order(make: Make) -> None:
 def test_nothing_at_all_names_every_verb() -> None:
     page = render({})
     check_closed(page)
+    assert "Noise of the sensors" not in page
+    assert "Is reality inside" not in page
     for verb in ("check", "measure", "diagnose", "identify", "randomize", "train", "evaluate", "loop"):
         assert f">gapless {verb} ." in page
 

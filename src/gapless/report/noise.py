@@ -1,17 +1,40 @@
-"""The Allan deviations of sensors as one drawing that stands alone."""
+"""The noise of sensors: the numbers as people read them, and the Allan deviations as drawings."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from gapless.core.errors import InputError
-from gapless.core.results import AllanCurve, ColumnNoise, SensorResult
+from gapless.core.results import AllanCurve, ColumnNoise, NoiseTerm, SensorResult
+from gapless.report import numbers as n
 from gapless.report import svg
+from gapless.report.headline import Badge
 
 WIDTH, HEIGHT, COLUMNS = 420.0, 300.0, 2
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 10.0, 30.0, 250.0
+MOST_CURVES = 6  # that the page draws
+TERM_NAMES = {
+    "bias": "bias",
+    "white": "white noise, per reading",
+    "density": "white noise, density",
+    "angle_random_walk": "angle random walk",
+    "velocity_random_walk": "velocity random walk",
+    "bias_instability": "bias instability (Allan floor)",
+    "flicker": "flicker coefficient",
+    "walk": "random walk of the bias",
+    "drift": "drift",
+    "quantisation": "quantisation noise",
+    "quantum": "step of the readings",
+}
+_SHORT = ("white", "bias_instability", "quantum")  # all in the unit of the readings
+_SENTENCES = {
+    "good": ("good", "White noise and bias instability of every column are told, and nothing is odd"),
+    "poor": ("open", "Not everything can be told from this log, or something in it is odd"),
+    "refused": ("bad", "This log does not tell the noise of its sensors"),
+}
 STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-weight: 650; fill: #1d2126; }
 .page { fill: #ffffff; } .grid { stroke: #d9dde2; } .axis { stroke: #59616b; }
@@ -23,13 +46,101 @@ text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-wei
 """
 
 
+@dataclass(frozen=True)
+class TermRow:
+    """One number of a column's noise in words."""
+
+    name: str
+    value: str
+    interval: str
+    unit: str
+    remark: str
+
+
+@dataclass(frozen=True)
+class NoiseRow:
+    """The noise of one column in words: the cells of the short table, and all its terms."""
+
+    column: str
+    unit: str
+    cells: tuple[TermRow, ...]
+    noise: str
+    verdict: str
+    terms: tuple[TermRow, ...]
+
+
+def badge(result: SensorResult) -> Badge:
+    """Returns the verdict in a sentence."""
+    kind, sentence = _SENTENCES[result.verdict]
+    return Badge(kind, f"Verdict: {result.verdict}. {sentence}")
+
+
+def rows(result: SensorResult) -> tuple[NoiseRow, ...]:
+    """Returns the columns in the order of the record."""
+    return tuple(
+        NoiseRow(
+            name,
+            n.unit_cell(column.unit),
+            tuple(_term_row(column, key) for key in _SHORT),
+            n.number(column.noise),
+            column.verdict,
+            tuple(_term_row(column, key) for key in column.terms),
+        )
+        for name, column in result.columns.items()
+    )
+
+
+def remark(column: ColumnNoise, key: str) -> str:
+    """Returns what is to be said of one of a column's terms, such as that this log cannot tell it; mostly nothing."""
+    if key == "bias_instability" and column.instability_tau_s:
+        return f"averaging over {column.instability_tau_s:.3g} s"
+    if column.terms[key].told:
+        return ""
+    return "not seen" if key in ("quantisation", "drift") else "cannot be told"
+
+
+def shows_value(term: NoiseTerm) -> bool:
+    """Tells whether a term's value means something; else only its interval does."""
+    return term.told or bool(term.value)
+
+
+def _term_row(column: ColumnNoise, key: str) -> TermRow:
+    term = column.terms.get(key)
+    if term is None:
+        return TermRow(TERM_NAMES.get(key, key), n.DASH, "", "", "")
+    value = n.number(term.value) if shows_value(term) else n.DASH
+    return TermRow(
+        TERM_NAMES.get(key, key), value, n.span(term.low, term.high), n.unit_text(term.unit), remark(column, key)
+    )
+
+
+def allan_plots(result: SensorResult) -> tuple[Markup, ...]:
+    """Returns a drawing for the page of each column that has an Allan deviation, `MOST_CURVES` at most."""
+    return tuple(
+        svg.drawing(
+            WIDTH, HEIGHT, f"Allan deviation of {name}", *_panel(name, column.unit, column.allan), class_="plot allan"
+        )
+        for name, column in list(_with_curves(result).items())[:MOST_CURVES]
+        if column.allan is not None
+    )
+
+
+def num_more_plots(result: SensorResult) -> int:
+    """Returns how many columns have an Allan deviation that the page does not draw."""
+    return max(0, len(_with_curves(result)) - MOST_CURVES)
+
+
+def _with_curves(result: SensorResult) -> dict[str, ColumnNoise]:
+    return {name: column for name, column in result.columns.items() if column.allan is not None}
+
+
 def draw_allan(result: SensorResult, path: Path) -> bool:
     """Writes the Allan deviation of every column, with its fitted terms, as an SVG file; tells whether there was any.
 
     Raises:
         InputError: If the file cannot be written.
     """
-    shown = {name: column for name, column in result.columns.items() if column.allan is not None}
+    shown = _with_curves(result)
     if not shown:
         return False
     try:
@@ -58,10 +169,10 @@ def allan_svg(title: str, columns: dict[str, ColumnNoise]) -> str:
 
 
 def _panel(name: str, unit: str, curve: AllanCurve) -> list[Markup]:
-    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if math.isfinite(v) and v > 0]
+    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if n.known(v) and v > 0]
     x = _decades(curve.tau_s, LEFT, WIDTH - RIGHT)
     y = _decades(shown, BOTTOM, TOP)
-    parts = [svg.text(f"{name}: Allan deviation [{unit}]", LEFT, 18, class_="strong")]
+    parts = [svg.text(f"{name}: Allan deviation [{n.unit_text(unit) or 1}]", LEFT, 18, class_="strong")]
     parts += [_grid_x(x, power) for power in _powers(x)]
     parts += [_grid_y(y, value) for value in _round_values(y)]
     parts.append(svg.text("averaging time [s]", WIDTH - RIGHT, BOTTOM + 30, "end"))
@@ -109,14 +220,14 @@ def _line(x: svg.Scale, y: svg.Scale, tau_s: Sequence[float], values: Sequence[f
     """Draws a curve where it lies inside the panel."""
     points: list[tuple[float, float]] = []
     for time_s, value in zip(tau_s, values, strict=True):
-        inside = math.isfinite(value) and value > 0 and y.low <= math.log10(value) <= y.high
+        inside = n.known(value) and value > 0 and y.low <= math.log10(value) <= y.high
         points.append((x(math.log10(time_s)), y(math.log10(value)) if inside else math.nan))
     return svg.path(points, class_)
 
 
 def _band(x: svg.Scale, y: svg.Scale, curve: AllanCurve) -> Markup:
     ends = list(zip(curve.tau_s, curve.low, curve.high, strict=True))
-    there = [(t, low, high) for t, low, high in ends if low > 0 and math.isfinite(high)]
+    there = [(t, low, high) for t, low, high in ends if n.known(low) and low > 0 and n.known(high)]
     corners = [(t, high) for t, _, high in there] + [(t, low) for t, low, _ in reversed(there)]
     text = " ".join(f"{svg.coordinate(x(math.log10(t)))},{svg.coordinate(y(math.log10(v)))}" for t, v in corners)
     return svg.element("polygon", points=text, class_="band")
