@@ -13,7 +13,7 @@ from gapless.realism.draws import Bits
 from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.stack.stack import Stack
-from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve
+from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve, write_order
 from gapless.targets.fields import Fields
 from gapless.targets.use import uses_of
 
@@ -65,7 +65,7 @@ class Simulation:
         self.fields = Fields(blueprint.model, num_worlds, len(self.measurement_names))
         self.fields.batch = self.batch
         self.fields.uses = uses_of([target.knob for target in self._targets if target.knob], num_worlds)
-        self._order = sorted(range(len(space)), key=lambda k: self._targets[k].builds_on_others)
+        self._order = write_order(self._targets)
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))

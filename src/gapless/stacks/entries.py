@@ -79,6 +79,11 @@ class Job:
         """Returns the ranges of some fields of a kind of element."""
         return [entry for entry in self.entries if entry.kind == kind and entry.field in fields]
 
+    def covers(self, entry: Entry, name: str) -> bool:
+        """Tells whether a range sets an element: it names it, or is for all and no range of its own names it."""
+        own = {other.name for other in self.of(entry.kind, entry.field)}
+        return name == entry.name or (entry.name == "*" and name not in own)
+
     def without(self, targets: Collection[str]) -> "Job":
         """Returns the job without some ranges and their correlations."""
         entries = tuple(entry for entry in self.entries if entry.target not in targets)

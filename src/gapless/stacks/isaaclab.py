@@ -115,10 +115,12 @@ def _made(entry: Entry, func: str, params: dict[str, str], per: str | None = Non
 
 def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
-    bodies = [b for b in range(1, model.nbody) if entry.name in ("*", model.body(b).name) and model.body_mass[b] > 0]
+    bodies = [b for b in range(1, model.nbody) if job.covers(entry, model.body(b).name) and model.body_mass[b] > 0]
     others = [e for e in job.of("body", "mass", "payload") if e.target != entry.target]
     if (entry.field == "payload" or entry.name == "*") and any(e.name in ("*", entry.name) for e in others):
         return [], [left_out(entry.target, "Isaac's terms of a mass undo each other")]
+    if not bodies:
+        return [], [left_out(entry.target, "each body has a range of its own")]
     operation = "add" if entry.field == "payload" else "scale" if entry.name == "*" else "abs"
     numbers, distribution, notes = _drawn(entry, operation=operation)
     groups: dict[str, list[str]] = {}

@@ -19,6 +19,7 @@ JOINT_TERMS = {
     "stiffness": "joint_stiffness",
 }
 PRIORITY = "of two geoms MuJoCo takes the larger friction: give this one a `priority` in the model, or it shows less"
+NAMED = "each of them has a range of its own"
 WHOLE = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
 APART = "each draws a factor of its own: this term has no shared_random"
 HEAD = '''
@@ -187,6 +188,8 @@ def _field(
     item, shared = entry.range, entry.name == "*"
     ends = pair(item.low, item.high)
     terms: list[Term] = []
+    if not names:
+        return [], [left_out(entry.target, NAMED)]
     found = _entities(job, bodies, names)
     for entity, those in found.items():
         params = {"asset_cfg": _asset(entity, kind, those), "operation": '"scale"' if shared else '"abs"'}
@@ -205,7 +208,7 @@ def _joint(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
     single = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
     joints = [j for j in range(model.njnt) if mujoco.mjtJoint(int(model.jnt_type[j])) in single]
-    joints = [j for j in joints if entry.name in ("*", model.joint(j).name)]
+    joints = [j for j in joints if job.covers(entry, model.joint(j).name)]
     bodies, names = [int(model.jnt_bodyid[j]) for j in joints], [model.joint(j).name for j in joints]
     return _field(entry, job, JOINT_TERMS[entry.field], "joint", bodies, names)
 
@@ -250,7 +253,9 @@ def _gains(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 
 def _limit(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
-    actuators = [a for a in range(model.nu) if entry.name in ("*", model.actuator(a).name)]
+    actuators = [a for a in range(model.nu) if job.covers(entry, model.actuator(a).name)]
+    if not actuators:
+        return [], [left_out(entry.target, NAMED)]
     if not model.actuator_forcelimited[actuators].all() or not all(is_position_servo(model, a) for a in actuators):
         return [], [left_out(entry.target, "effort_limits is for position actuators with a forcerange")]
     factor = 1.0 if entry.name == "*" else 1 / entry.nominal
@@ -304,7 +309,7 @@ def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
 
 def _geom(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
     model = job.model
-    geoms = [g for g in range(model.ngeom) if entry.name in ("*", model.geom(g).name)]
+    geoms = [g for g in range(model.ngeom) if job.covers(entry, model.geom(g).name)]
     bodies, names = [int(model.geom_bodyid[g]) for g in geoms], [job.as_filed.geom(g).name for g in geoms]
     if entry.field == "friction":
         made, notes = _field(entry, job, "geom_friction", "geom", bodies, names)

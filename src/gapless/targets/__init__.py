@@ -13,7 +13,7 @@ from gapless.targets.body import is_object
 from gapless.targets.contact import effective_friction
 from gapless.targets.joint import has_one_axis
 from gapless.targets.resolve import resolve
-from gapless.targets.target import Target
+from gapless.targets.target import Target, write_order
 
 __all__ = [
     "Target",
@@ -28,4 +28,5 @@ __all__ = [
     "is_position_servo",
     "resolve",
     "takes_force",
+    "write_order",
 ]

@@ -73,7 +73,7 @@ def _spread(place: Place) -> Target:
         moments[:, :, axis] *= values[values != 1.0, None]
         frame[here], inertia[here] = principal(np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moments)
 
-    return Target(place.path, "object", "1", 1.0, write, builds_on_others=True)
+    return Target(place.path, "object", "1", 1.0, write, turn=1)
 
 
 def _mass(place: Place) -> Target:
@@ -83,8 +83,9 @@ def _mass(place: Place) -> Target:
         raise InputError(f"parameter {place.path}: this body has no mass; name one that has")
 
     def put(fields: Fields, here: Block, sizes: Array) -> None:
-        factor = np.divide(sizes, base, out=np.ones(sizes.shape), where=base > 0)
-        fields.of("body_mass", constants=True)[here] = sizes
+        mass = fields.of("body_mass", constants=True)
+        factor = np.divide(sizes, mass[here], out=np.ones(sizes.shape), where=mass[here] > 0)
+        mass[here] = sizes
         fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
 
     return sized(place, "object", "kg", base, put)
@@ -101,7 +102,7 @@ def _length(place: Place) -> Target:
         centre[here] = pivot + factor * (centre[here] - pivot)
         inertia[here] *= factor**2
 
-    return Target(place.path, "object", "1", 1.0, write, builds_on_others=True)
+    return Target(place.path, "object", "1", 1.0, write, turn=1)
 
 
 def site_target(place: Place) -> Target:
@@ -126,7 +127,7 @@ def _payload(place: Place, body: int, spot: Array) -> Target:
         both = joined(mass[here], centre[here], frame[here], inertia[here], values[values != 0], spot)
         mass[here], centre[here], frame[here], inertia[here] = both
 
-    return Target(place.path, "object", "kg", 0.0, write, builds_on_others=True)
+    return Target(place.path, "object", "kg", 0.0, write, turn=2)
 
 
 def tensor_of(frame: Array, inertia: Array) -> Array:

@@ -51,7 +51,9 @@ def take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujoc
     those = (here[0][worlds, 0], here[1][0, places])
     fields.of("geom_condim")[those] = np.array([s.condim for s in surfaces])[places]
     for name in ("friction", "solref", "solimp"):
-        fields.of(f"geom_{name}")[those] = np.stack([getattr(s, name) for s in surfaces])[places]
+        field, written = fields.of(f"geom_{name}"), fields.nominal(f"geom_{name}")[those[1]]
+        factor = np.divide(field[those], written, out=np.ones(written.shape), where=written != 0)  # of `*`, if any
+        field[those] = np.stack([getattr(s, name) for s in surfaces])[places] * factor
     priority[those] = rank
 
 
@@ -63,11 +65,13 @@ def _friction(place: Place) -> Target:
     """
     model = place.model
     if place.shared:  # max(factor * a, factor * b) = factor * max(a, b): no geom needs to decide
+        base = model.geom_friction[place.ids, 0].copy()
 
         def put_all(fields: Fields, here: Block, sizes: Array) -> None:
-            fields.of("geom_friction")[(*here, 0)] = sizes
+            factor = sizes.max(axis=1, keepdims=True) / base.max()
+            fields.of("geom_friction")[(*here, 0)] *= factor  # what a geom that decides alone has is not its own
 
-        return sized(place, "contact", "1", model.geom_friction[place.ids, 0].copy(), put_all)
+        return sized(place, "contact", "1", base, put_all)
     surfaces = [surface_of(model, int(g)) for g in place.ids]
 
     def put(fields: Fields, here: Block, sizes: Array) -> None:
@@ -126,7 +130,7 @@ def _restitution(place: Place) -> Target:
         damping = 2 * damping_ratio(values[values != nominal]) * np.sqrt(stiffness)
         fields.of("geom_solref")[ids, place.ids[0]] = np.stack([-stiffness, -damping], axis=1)
 
-    return Target(place.path, "contact", "1", nominal, write, builds_on_others=True)
+    return Target(place.path, "contact", "1", nominal, write, turn=1)
 
 
 def springs(model: mujoco.MjModel, solref: Array) -> tuple[Array, Array]:

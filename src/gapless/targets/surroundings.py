@@ -30,7 +30,7 @@ def world_target(place: Place) -> Target:
         turned = [x, cos * y + sin * z, cos * z - sin * y] if about_x else [cos * x - sin * z, y, cos * z + sin * x]
         gravity[fields.ids] = np.stack(turned, axis=1)
 
-    return Target(place.path, "environment", "rad", 0.0, write_tilt)
+    return Target(place.path, "environment", "rad", 0.0, write_tilt, turn=0 if about_x else 1)
 
 
 def measurement_target(place: Place) -> Target:

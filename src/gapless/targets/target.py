@@ -1,6 +1,6 @@
 """The record of a target, and what all kinds of targets share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import mujoco
@@ -29,7 +29,8 @@ class Target:
         unit: Unit of its values.
         nominal: Value that leaves the model as it was written.
         write: Writes one value per world of `fields.ids`, (num_ids,).
-        builds_on_others: Whether it changes what other targets have set, and so is written after them.
+        turn: When it is written: 0 if it sets something, 1 if it changes what others have set, 2 if it makes another
+            thing of it.
         knob: The knob that it sets, if it switches on a layer.
     """
 
@@ -38,8 +39,13 @@ class Target:
     unit: str
     nominal: float
     write: Write
-    builds_on_others: bool = False
+    turn: int = 0
     knob: KnobPlace | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is one value for all elements of its kind: `*` in place of a name."""
+        return self.path.split("/")[1] == "*"
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,11 @@ class Place:
         if self.field not in fields:
             known = nearest(self.field, fields, len(fields))
             raise InputError(f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}")
+
+
+def write_order(targets: Sequence[Target]) -> list[int]:
+    """Returns in which order targets are written, whatever their order in a list: `*` first, so that names win."""
+    return sorted(range(len(targets)), key=lambda k: (targets[k].turn, not targets[k].shared))
 
 
 def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) -> Target:

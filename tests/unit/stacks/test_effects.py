@@ -80,6 +80,6 @@ def test_every_field_of_fresh_rows_is_as_the_simulation_has_it(tmp_path: Path) -
         checked += 1
     assert checked >= 14
     # The axes of a cube change places where it is stretched by 1; a load is a spring far stretched, rest = load /
-    # stiffness, which no product or sum of both is; a factor on all dampings is written after that of one joint.
-    expected = ["body/box/spread/x", "joint/elbow/load", "joint/shoulder/damping"]
+    # stiffness, which no product or sum of both is.
+    expected = ["body/box/spread/x", "joint/elbow/load"]
     assert [note.split(":")[0] for note in effects.notes] == expected

@@ -75,6 +75,26 @@ def test_mjlab_says_modes_operations_and_ends(tmp_path: Path) -> None:
     assert notes == ()
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_term_for_all_leaves_out_what_has_a_range_of_its_own(reverse: bool, tmp_path: Path) -> None:
+    lines = ["joint/elbow/damping uniform 0.2 .. 0.8 per robot\n", "joint/*/damping uniform 0.5 .. 1.5\n"]
+    lines += ["actuator/elbow/limit uniform 10 .. 15 per robot\n", "actuator/*/limit uniform 0.5 .. 1\n"]
+    found, notes, source = terms(tmp_path, "mjlab", "".join(lines[::-1] if reverse else lines))
+    names = {term["func"] + plain(term, "operation"): ast.unparse(term["params"]["asset_cfg"]) for term in found}
+    assert "joint_names=['elbow']" in names["dr.joint_dampingabs"]
+    assert "joint_names=['shoulder', 'wrist']" in names["dr.joint_dampingscale"]
+    assert "actuator/*/limit: left out: effort_limits is for position actuators" in source  # the wrist is a motor
+    masses = "".join(f"body/{name}/mass uniform 0.4 .. 0.6\n" for name in ("box", "fore", "upper"))
+    lines = [masses, "body/*/mass uniform 0.5 .. 1.5\n"]
+    found, notes, _ = terms(tmp_path, "isaaclab", "".join(lines[::-1] if reverse else lines))
+    everyone = [term for term in found if plain(term, "operation") == "scale"]
+    assert ["'wrist'" in ast.unparse(term["params"]["asset_cfg"]) for term in everyone] == [True]
+    assert "fore" not in ast.unparse(everyone[0]["params"]["asset_cfg"])
+    found, notes, _ = terms(tmp_path, "isaaclab", "body/wrist/mass uniform 0.1 .. 0.3\n" + "".join(lines))
+    assert [plain(term, "operation") for term in found] == ["abs"] * 4
+    assert "body/*/mass: left out: each body has a range of its own" in notes
+
+
 def test_mjlab_shares_one_factor(tmp_path: Path) -> None:
     found, notes, source = terms(tmp_path, "mjlab", "joint/*/damping uniform 0.5 .. 1.5\n")
     assert [plain(term, "operation") for term in found] == ["scale"]

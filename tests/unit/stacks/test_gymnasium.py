@@ -222,11 +222,10 @@ def test_every_range_acts_or_has_a_note(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
     source, notes = exporter.write(worked, tmp_path)
     module = loaded(source, tmp_path)
-    acting = {edit[0] for edit in module.EDITS}  # of a joint's damping and a factor on all, the latter decides
+    acting = {edit[0] for edit in module.EDITS}
     told = {note.split(": ")[0] for note in notes}
     assert {entry.target for entry in worked.entries} == acting | (told & {entry.target for entry in worked.entries})
     assert told - acting == {
-        "joint/shoulder/damping",
         "actuator/elbow/lag",
         "body/box/com/x",
         "body/box/com/z",

@@ -46,7 +46,7 @@ def _gain(place: Place) -> Target:
         fields.of("actuator_gainprm")[here] *= values[:, None, None]
         fields.of("actuator_biasprm")[here] *= values[:, None, None]
 
-    return Target(place.path, "actuator", "1", 1.0, write)
+    return Target(place.path, "actuator", "1", 1.0, write, turn=1)
 
 
 def _limit(place: Place) -> Target:

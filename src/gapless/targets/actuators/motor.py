@@ -76,7 +76,7 @@ def speed_target(place: Place) -> Target:
         _make_motors(fields, worlds, actuators, np.repeat(values[values < NO_SPEED], len(servos)))
 
     unit = "rad/s" if turns(place) else "m/s"
-    return Target(place.path, "actuator", unit, NO_SPEED, write, builds_on_others=True)
+    return Target(place.path, "actuator", unit, NO_SPEED, write, turn=2)
 
 
 def _make_motors(fields: Fields, worlds: NDArray[np.intp], servos: NDArray[np.intp], speed: Array) -> None:
@@ -88,7 +88,9 @@ def _make_motors(fields: Fields, worlds: NDArray[np.intp], servos: NDArray[np.in
     limit = np.abs(fields.of("actuator_forcerange")[here]).max(axis=1)
     constants = np.zeros((len(worlds), gain.shape[2]))
     constants[:, 0], constants[:, 1], constants[:, 7] = 1 / (speed * limit), 1 / speed, 1.0
-    constants[:, 4], constants[:, 6] = gain[(*here, 0)], -bias[(*here, 2)]
+    motor = fields.of("actuator_gaintype")[here] == mujoco.mjtGain.mjGAIN_DCMOTOR.value  # by a speed of all
+    constants[:, 4] = np.where(motor, gain[(*here, 4)], gain[(*here, 0)])
+    constants[:, 6] = np.where(motor, gain[(*here, 6)], -bias[(*here, 2)])
     gain[here], bias[here], fields.of("actuator_dynprm")[here] = constants, 0.0, 0.0
     fields.of("actuator_gaintype")[here] = mujoco.mjtGain.mjGAIN_DCMOTOR.value
     fields.of("actuator_biastype")[here] = mujoco.mjtBias.mjBIAS_DCMOTOR.value
