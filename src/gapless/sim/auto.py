@@ -24,6 +24,8 @@ from gapless.targets.layers import bounds_of
 from gapless.targets.objects import half_extent, object_paths
 from gapless.tracks.track import Track
 
+OFFSET = 0.25  # of the largest command in the logs
+
 
 def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
     """Returns the parameters of a project: its owner's list, or what `auto` proposes.
@@ -72,15 +74,17 @@ class _Scales:
     def __init__(self, project: Project, model: mujoco.MjModel, tracks: Sequence[Track]) -> None:
         self.effort = np.full(model.njnt, 1.0)
         self.speed = np.full(model.njnt, 1.0)
+        self.command = np.full(model.nu, 1.0)
         moves = joint_efforts(project, model, tracks)
         for joint, (effort, speed) in moves.items():
             self.effort[joint], self.speed[joint] = max(effort, 1e-6), max(speed, 1e-3)
         for column, item in enumerate(project.commands):
             actuator = model.actuator(item.actuator).id
-            joint = driven_joint(model, actuator)
+            joint, servo = driven_joint(model, actuator), is_position_servo(model, actuator)
+            self.command[actuator] = max(self._command_size(column, False, tracks), 1e-6)
             if joint is None:
                 continue
-            size = self._command_size(column, is_position_servo(model, actuator), tracks)
+            size = self._command_size(column, servo, tracks)
             gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
             effort = force_per_command(model, actuator) * max(size, 1e-6) * gear
             if model.actuator_forcelimited[actuator]:
@@ -213,6 +217,9 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     }
     if field == "creep":
         return 0.001, 1.0
+    if field == "offset":
+        size = min(_largest_offset(a, model, scales) for a in _commanded(name, project, model))
+        return -size, size
     if field in ("delay", "lag"):
         return 0.0, max(0.15 if field == "delay" else 0.2, 5 * nominal)
     if field == "payload":
@@ -224,6 +231,20 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     low, high = factors.get(field, (0.8, 1.25) if field.startswith("size/") else (0.2, 5.0))
     base = nominal if nominal > 0 else 1.0
     return min(low * base, nominal), high * base
+
+
+def _commanded(name: str, project: Project, model: mujoco.MjModel) -> list[int]:
+    """Returns the commanded actuators of a name, or all for `*`."""
+    return [model.actuator(item.actuator).id for item in project.commands if name in ("*", item.actuator)]
+
+
+def _largest_offset(actuator: int, model: mujoco.MjModel, scales: "_Scales") -> float:
+    """Returns how far commands may be shifted: a servo as its joint's zero may be, others by a share of their size."""
+    joint = driven_joint(model, actuator)
+    if joint is None or not is_position_servo(model, actuator):
+        return OFFSET * float(scales.command[actuator])
+    gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
+    return gear * _joint_bounds("offset", 0.0, joint, model, scales)[1]
 
 
 def _carrying_mass(kind: str, name: str, model: mujoco.MjModel) -> float:

@@ -17,9 +17,9 @@ from gapless.sim.simulation import Simulation
 def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folder: Path) -> str:
     """Returns the MJCF of the model with a row of parameters in it.
 
-    Biases, scales and delays of measurements, zero offsets and backlash are not part of a model: they stay in
-    the JSON of the fit. A servo with a speed limit is a DC motor, which has no room for a lag: that becomes a delay
-    of the same length.
+    Biases, scales and delays of measurements, zero offsets of encoders and backlash are not part of a model: they stay
+    in the JSON of the fit; what servos do because of shifted zeros, and offsets of commands, are. A servo with a speed
+    limit is a DC motor, which has no room for either, nor for a lag: that becomes a delay of the same length.
 
     Args:
         blueprint: The compiled project.
@@ -35,9 +35,9 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
     original = spec.compile()
     model.opt.timestep = original.opt.timestep
     spec.copy_back(model)
-    for actuator, offset in zip(spec.actuators, world.fields.target_offset[0], strict=True):
-        actuator.biasprm[0] += actuator.gainprm[0] * offset  # a servo that follows a shifted target
     _copy_flags(spec, model, original)
+    for actuator, offset in zip(spec.actuators, world.fields.target_offset[0], strict=True):
+        _write_offset(actuator, float(offset))
     for actuator, delay_s, lag_s in zip(spec.actuators, world.fields.delay_s[0], world.fields.lag_s[0], strict=True):
         if lag_s > 0 and actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
             delay_s += lag_s
@@ -49,6 +49,15 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
             actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
     return _moved(spec.to_xml(), source.parent, folder.resolve())
+
+
+def _write_offset(actuator: mujoco.MjsActuator, offset: float) -> None:
+    """Adds to the force what a shifted command would: gain * offset. A DC motor has no place for it."""
+    if not offset or actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
+        return
+    if actuator.biastype == mujoco.mjtBias.mjBIAS_NONE:
+        actuator.biastype, actuator.biasprm = mujoco.mjtBias.mjBIAS_AFFINE, np.zeros(len(actuator.biasprm))
+    actuator.biasprm[0] += actuator.gainprm[0] * offset
 
 
 def _write_lag(actuator: mujoco.MjsActuator, time_constant_s: float) -> None:

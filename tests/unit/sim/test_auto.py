@@ -81,6 +81,7 @@ def test_bounds_hold_the_model_as_written(blueprint: Blueprint) -> None:
 LISTABLE = [
     *(f"joint/{j}/{f}" for j in ("elbow", "*") for f in ("damping", "armature", "offset", "backlash")),
     *(f"actuator/{a}/{f}" for a in ("servo", "*") for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
+    *(f"actuator/{a}/offset" for a in ("servo", "motor")),
     *("joint/elbow/load", "body/upper/payload", "site/tip/payload"),
     *("joint/elbow/stiffness", "body/upper/mass", "body/*/mass", "body/upper/com/x", "body/upper/inertia"),
     *("world/gravity", "world/tilt/x", "measurement/q1/bias", "measurement/*/bias", "measurement/v1/scale"),
@@ -94,6 +95,14 @@ def test_bounds_of_whatever_is_listed_hold_the_model(tmp_path: Path, target: str
     (parameter,) = parameter_space(blueprint, []).parameters
     assert parameter.low <= parameter.nominal <= parameter.high
     assert parameter.nominal == resolve(target, blueprint.project, blueprint.model).nominal
+
+
+def test_an_offset_of_a_command_reaches_as_far_as_its_kind_may_be_off(tmp_path: Path) -> None:
+    listed = [f"{{target: actuator/{name}/offset}}" for name in ("servo", "motor")]
+    servo, motor = parameter_space(arm(tmp_path, parameters=listed, gear=3.0), []).parameters
+    assert (servo.low, servo.high) == pytest.approx((-0.9, 0.9))  # 0.3 rad of the joint behind a gear of 3
+    assert (motor.low, motor.high) == (-0.25, 0.25)  # of commands of 1, without logs
+    assert (servo.unit, servo.dimension) == ("rad", "actuator")
 
 
 def test_what_the_owner_lists_wins(tmp_path: Path) -> None:

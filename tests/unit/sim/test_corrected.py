@@ -67,6 +67,16 @@ def test_the_corrected_arm_is_the_fitted_row(tmp_path: Path) -> None:
     np.testing.assert_allclose(by_model, by_row, rtol=0, atol=1e-6)
 
 
+def test_offsets_of_commands_are_in_the_corrected_arm(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path / "a")
+    fit = {"actuator/motor/offset": 0.2, "actuator/motor/gain": 0.8, "actuator/servo/offset": -0.1}
+    fit |= {"actuator/servo/kp": 5.0}
+    by_row, by_model = both(blueprint, fit, corrected(tmp_path / "b", blueprint, fit))
+    np.testing.assert_allclose(by_model, by_row, rtol=0, atol=1e-6)
+    plain = run(Simulation(blueprint, 1, EMPTY_SPACE, 1), waves(blueprint), {"elbow": np.array([[0.4]])})
+    assert np.abs(by_row - plain).max() > 0.01
+
+
 def test_a_time_step_that_does_not_divide_the_interval_keeps_its_delay(tmp_path: Path) -> None:
     blueprint = arm(tmp_path / "a", timestep=0.003)
     fit = {"actuator/*/delay": 0.031, "joint/shoulder/damping": 0.5}

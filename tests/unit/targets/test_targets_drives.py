@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -240,3 +241,14 @@ def test_the_bounds_of_drives_hold_the_model(tmp_path: Path) -> None:
     space = parameter_space(wheel(tmp_path, SERVO, listed), [])
     assert np.all(space.low <= space.nominal)
     assert np.all(space.nominal <= space.high)
+
+
+@pytest.mark.parametrize("target", ["actuator/drive/offset", "joint/axle/offset"])
+def test_an_offset_is_left_out_of_a_corrected_dc_motor(tmp_path: Path, target: str) -> None:
+    blueprint = wheel(tmp_path, CONTROLLED)
+    assert np.ptp(run_rows(blueprint, {target: [0.0, 0.1]}), axis=1).max() > 0.01
+    motor = mujoco.MjModel.from_xml_string(
+        corrected_xml(blueprint, space_of(blueprint, target), np.array([0.1]), tmp_path)
+    )
+    # The engine keeps cogging and friction there: a force that was added would become a ripple.
+    np.testing.assert_allclose(motor.actuator_biasprm, blueprint.model.actuator_biasprm, rtol=1e-6)

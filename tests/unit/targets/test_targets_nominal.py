@@ -13,8 +13,8 @@ ARM_TARGETS = (
     *(f"joint/shoulder/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "load", "offset")),
     *(f"joint/elbow/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "offset", "backlash")),
     *(f"joint/*/{f}" for f in ("damping", "frictionloss", "armature", "stiffness", "offset", "backlash")),
-    *(f"actuator/motor/{f}" for f in ("gain", "delay", "lag", "limit")),
-    *(f"actuator/servo/{f}" for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
+    *(f"actuator/motor/{f}" for f in ("gain", "delay", "lag", "limit", "offset")),
+    *(f"actuator/servo/{f}" for f in ("gain", "kp", "kd", "delay", "lag", "limit", "offset")),
     *(f"actuator/*/{f}" for f in ("gain", "kp", "kd", "delay", "lag", "limit")),
     *(f"body/upper/{f}" for f in ("mass", "inertia", "com/x", "com/y", "com/z", "payload")),
     "site/tip/payload",
@@ -130,9 +130,11 @@ def test_a_batch_of_different_rows_is_as_many_single_worlds(tmp_path: Path) -> N
         "world/tilt/y",
         "joint/elbow/offset",
         "actuator/*/lag",
+        "actuator/motor/offset",
     )
     rng = np.random.default_rng(0)
-    rows = rng.uniform([0, 0.5, 3, 0, 0, 0, -0.1, -0.1, 0], [1, 2, 12, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1], (6, 9))
+    low, high = [0, 0.5, 3, 0, 0, 0, -0.1, -0.1, 0, -0.1], [1, 2, 12, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]
+    rows = rng.uniform(low, high, (6, 10))
     rows[2, [3, 4, 5, 8]] = 0.0  # one world without any delay, lag or play among those that have them
     space = space_of(blueprint, *targets)
     batch = Simulation(blueprint, 6, space, 2)

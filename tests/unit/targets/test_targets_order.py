@@ -15,7 +15,7 @@ from unit.stacks.robots import job
 
 FIELDS = {
     "joint": ("elbow", "damping frictionloss armature stiffness load offset backlash creep cogging/amplitude"),
-    "actuator": ("shoulder", "gain kp kd delay lag limit speed"),
+    "actuator": ("shoulder", "gain kp kd delay lag limit speed offset"),
     "body": ("upper", "mass inertia length com/x spread/x payload"),
     "geom": ("box", "friction stiffness restitution size/x"),
     "measurement": ("q_shoulder", "bias scale delay noise/noise"),

@@ -1,5 +1,6 @@
 """Targets around the engine: readings in closed form, commands against commands changed by hand."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -8,6 +9,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.protocols import Start
+from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.targets import resolve
 from unit.sim.scenes import arm, run, run_plain, run_rows, space_of, waves
@@ -49,6 +51,27 @@ def test_an_offset_shifts_the_reading_and_what_the_servo_follows(tmp_path: Path)
     commands[:, :, 1] -= 0.1
     expected = run_plain(blueprint, commands) + np.array([0, 0.1, 0, 0])
     np.testing.assert_allclose(seen, expected, rtol=0, atol=1e-12)
+
+
+def test_an_offset_of_an_actuator_is_added_to_its_commands(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    for place, name in enumerate(("motor", "servo")):
+        commands = waves(blueprint).copy()
+        seen = run_rows(blueprint, {f"actuator/{name}/offset": 0.1})[:, 0]
+        commands[:, :, place] += 0.1
+        assert np.abs(commands).max() < 2.0  # within the limits
+        np.testing.assert_allclose(seen, run_plain(blueprint, commands), rtol=0, atol=1e-12)
+        assert np.abs(seen - run_plain(blueprint)).max() > 1e-3
+
+
+def test_one_offset_for_commands_of_several_units_is_refused(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path / "a")  # a motor of gain 1.5, and a servo
+    with pytest.raises(InputError, match="commands of several units; name one actuator"):
+        resolve("actuator/*/offset", blueprint.project, blueprint.model)
+    alone = compile_project(replace(blueprint.project, commands=blueprint.project.commands[:1]))
+    with pytest.raises(InputError, match="nothing commands it"):
+        resolve("actuator/servo/offset", alone.project, alone.model)
+    assert resolve("actuator/*/offset", alone.project, alone.model).unit == "1"
 
 
 def test_offset_and_play_count_in_the_joint_also_behind_a_gear(tmp_path: Path) -> None:

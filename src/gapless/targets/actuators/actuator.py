@@ -12,7 +12,7 @@ from gapless.targets.actuators.motor import MOTOR_FIELDS, motor_target, speed_ta
 from gapless.targets.fields import Fields
 from gapless.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("gain", "kp", "kd", "delay", "lag", "limit", "speed")
+_FIELDS = ("gain", "kp", "kd", "delay", "lag", "limit", "speed", "offset")
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
 
 
@@ -31,7 +31,7 @@ def actuator_target(place: Place) -> Target:
         return _gain(place)
     if place.field in ("kp", "kd"):
         return _servo_gain(place)
-    return {"lag": lag_target, "speed": speed_target, "limit": _limit}[place.field](place)
+    return {"lag": lag_target, "speed": speed_target, "limit": _limit, "offset": _offset}[place.field](place)
 
 
 def _gain(place: Place) -> Target:
@@ -47,6 +47,26 @@ def _gain(place: Place) -> Target:
         fields.of("actuator_biasprm")[here] *= values[:, None, None]
 
     return Target(place.path, "actuator", "1", 1.0, write, turn=1)
+
+
+def _offset(place: Place) -> Target:
+    """Returns the target of a constant that is added to commands: a horn one tooth off, an offset of an amplifier.
+
+    Raises:
+        InputError: If nothing commands the actuator, or the commands of all are of several units.
+    """
+    units = {place.model.actuator(item.actuator).id: item.unit for item in place.project.commands}
+    ids = np.array([a for a in place.ids if int(a) in units], np.intp)
+    if not len(ids):
+        raise InputError(f"parameter {place.path}: nothing commands it, so there is nothing to add to")
+    unit = units[int(ids[0])]
+    if any(units[int(a)] != unit for a in ids):
+        raise InputError(f"parameter {place.path}: one value for commands of several units; name one actuator")
+
+    def write(fields: Fields, values: Array) -> None:
+        fields.target_offset[np.ix_(fields.ids, ids)] += values[:, None]
+
+    return Target(place.path, "actuator", unit, 0.0, write)
 
 
 def _limit(place: Place) -> Target:
