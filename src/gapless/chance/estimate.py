@@ -1,10 +1,9 @@
 """One knob of chance at a time: simulated with many draws over its range, and matched to the logs.
 
-Each log is simulated as a whole, from its first state and with its commands, under many draws for each of some values
-of the knob; the draws are the same for all values. What a prediction with median draws leaves of them has statistics
-that scatter from draw to draw. With mean m(v) and covariance C(v), the logs' own statistics s have the likelihood of a
-normal distribution (synthetic likelihood, Wood 2010), whose highest point is the value, and whose drop by 1.92 ends
-the interval. The robot knows no time step: what its logs leave is told by a prediction with a finer one.
+Each log is simulated as a whole, from its first state and with its commands, under many draws, each with a value of
+its own for the knob. What a prediction with median draws leaves of them has statistics, and `invert` tells which values
+the logs' own statistics allow. Where that is a small part of the range, it is simulated again with values in that part.
+The robot knows no time step: what its logs leave is told by a prediction with a finer one.
 """
 
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import chi2
 
+from gapless.chance.invert import LEVEL, Told, invert
 from gapless.chance.statistics import statistics_of
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
@@ -23,10 +23,9 @@ from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
 from gapless.tracks.track import Track, difference
 
-LEVEL = 0.95
-NUM_VALUES = 9  # of a knob, in each of two rounds
-NUM_RUNS = 32  # draws of each log per value
-RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
+NUM_RUNS = 192  # of each log, in each round
+MOST_ROUNDS = 3
+SMALLER = 0.7  # another round, if the values that are left are a smaller part than this
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
 DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
 UNLIKELY = 1e-3  # that the right value explains the logs worse than this: then something else is there too
@@ -98,51 +97,34 @@ class _Matcher:
         quiet[column] = parameter.nominal
         expected = self._predictor.predict(self._windows, quiet[None])[0]
         seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
-        unit = np.linspace(0.0, 1.0, NUM_VALUES)
-        statistics = self._simulated(values, column, unit, expected)
-        fine, height, _ = _likelihood(unit, statistics, seen)
-        low, high = _interval(fine, height)
-        cell = unit[1] - unit[0]
-        closer = np.linspace(max(0.0, low - cell / 2), min(1.0, high + cell / 2), NUM_VALUES)
-        statistics = self._simulated(values, column, closer, expected)
-        fine, height, distance = _likelihood(closer, statistics, seen)
-        low, high = _interval(fine, height)
-        best = int(np.argmax(height))
-        return self._estimate(parameter, float(fine[best]), low, high, float(distance[best]), len(seen))
+        rng, left, right = np.random.default_rng([self._seed, 7]), 0.0, 1.0
+        for _ in range(MOST_ROUNDS):
+            unit = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
+            unit[0], unit[-1] = left, right
+            told = invert(unit, self._simulated(values, column, unit, expected, rng), seen)
+            if told.right - told.left > SMALLER * (right - left):
+                break
+            left, right = told.left, told.right
+        return _estimate(parameter, told, len(seen))
 
-    def _estimate(
-        self, parameter: Parameter, best: float, low: float, high: float, distance: float, count: int
-    ) -> Estimate:
-        value, bottom, top = (float(_value(parameter, unit)) for unit in (best, low, high))
-        found = FittedParameter(
-            *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal, value, bottom, top, LEVEL),
-            identifiable=high - low < DETERMINED,
-            at_bound=best > 0.99,
-            prior_low=parameter.low,
-            prior_high=parameter.high,
-        )
-        return Estimate(found, distance < float(chi2.isf(UNLIKELY, count)))
-
-    def _simulated(self, values: Array, column: int, unit: Array, expected: Array) -> Array:
-        """Returns statistics of simulated runs, (num_values, num_runs, num_statistics)."""
-        num_logs = len(self._windows)
+    def _simulated(self, values: Array, column: int, unit: Array, expected: Array, rng: np.random.Generator) -> Array:
+        """Returns statistics of simulated runs, (num_runs, num_statistics)."""
         rows = np.tile(values, (len(unit), 1))
         rows[:, column] = [_value(self._space.parameters[column], one) for one in unit]
-        per_call = max(1, MOST_WORLDS // (NUM_RUNS * num_logs))
-        parts = [self._drawn(rows[first : first + per_call], expected) for first in range(0, len(rows), per_call)]
+        most = max(1, MOST_WORLDS // len(self._windows))
+        per_call = -(-len(rows) // -(-len(rows) // most))
+        parts = [self._drawn(rows[first : first + per_call], expected, rng) for first in range(0, len(rows), per_call)]
         return np.concatenate(parts)
 
-    def _drawn(self, rows: Array, expected: Array) -> Array:
-        num_logs, num_values = len(self._windows), len(rows)
-        log = np.tile(np.arange(num_logs), num_values * NUM_RUNS)
-        count = NUM_RUNS * num_logs
-        identity = np.random.default_rng([self._seed, 7]).integers(1 << 63, size=count, dtype=np.uint64)
+    def _drawn(self, rows: Array, expected: Array, rng: np.random.Generator) -> Array:
+        num_logs = len(self._windows)
+        log = np.tile(np.arange(num_logs), len(rows))
         world = self._world(len(log))
-        world.set_parameters(np.repeat(rows, count, axis=0))
-        shown = play_windows(world, self._states, self._windows.pick(log), np.tile(identity, num_values))
-        shape = (num_values * NUM_RUNS, num_logs, *expected.shape[1:])
-        shown = np.where(np.isfinite(self._windows.measured), shown.reshape(shape), np.nan)
-        return self._statistics(shown, expected).reshape(num_values, NUM_RUNS, -1)
+        world.set_parameters(np.repeat(rows, num_logs, axis=0))
+        identity = rng.integers(1 << 63, size=len(log), dtype=np.uint64)
+        shown = play_windows(world, self._states, self._windows.pick(log), identity)
+        shown = shown.reshape(len(rows), num_logs, *expected.shape[1:])
+        return self._statistics(np.where(np.isfinite(self._windows.measured), shown, np.nan), expected)
 
     def _world(self, num_worlds: int) -> Simulation:
         if num_worlds not in self._worlds:
@@ -155,34 +137,21 @@ class _Matcher:
         return statistics_of(left[:, :, begin:], reading[:, :, begin:], self._tiny)
 
 
+def _estimate(parameter: Parameter, told: Told, count: int) -> Estimate:
+    value, bottom, top = (float(_value(parameter, unit)) for unit in (told.value, told.low, told.high))
+    found = FittedParameter(
+        *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal, value, bottom, top, LEVEL),
+        identifiable=told.high - told.low < DETERMINED,
+        at_bound=told.value > 0.99,
+        prior_low=parameter.low,
+        prior_high=parameter.high,
+    )
+    return Estimate(found, told.distance < float(chi2.isf(UNLIKELY, count)))
+
+
 def _value(parameter: Parameter, unit: float) -> float:
     """Returns the value at a share of the way from low to high: by factors, by squares from 0, or by amounts."""
     low, high = parameter.low, parameter.high
     if low > 0 and high / low > BY_FACTORS:
         return low * (high / low) ** unit
     return low + (high - low) * (unit**2 if low == 0 else unit)
-
-
-def _likelihood(unit: Array, statistics: Array, seen: Array) -> tuple[Array, Array, Array]:
-    """Returns shares of the range, the logarithm of their likelihood, and how far the logs are, squared.
-
-    Means and covariances between the values that were simulated follow lines.
-    """
-    mean = statistics.mean(axis=1)
-    spread = statistics - mean[:, None]
-    num_runs = statistics.shape[1]
-    covariance = np.einsum("vri,vrj->vij", spread, spread) / (num_runs - 1) * (1 + 1 / num_runs)
-    covariance += RESOLUTION**2 * np.eye(mean.shape[1])
-    fine = np.linspace(unit[0], unit[-1], 40 * (len(unit) - 1) + 1)
-    place = np.minimum(np.searchsorted(unit, fine, side="right") - 1, len(unit) - 2)
-    share = (fine - unit[place]) / (unit[place + 1] - unit[place])
-    centre = mean[place] + share[:, None] * (mean[place + 1] - mean[place])
-    matrix = covariance[place] + share[:, None, None] * (covariance[place + 1] - covariance[place])
-    off = seen - centre
-    distance = np.einsum("vi,vi->v", off, np.linalg.solve(matrix, off[:, :, None])[:, :, 0])
-    return fine, -0.5 * (distance + np.linalg.slogdet(matrix)[1]), distance
-
-
-def _interval(fine: Array, height: Array) -> tuple[float, float]:
-    inside = fine[height > height.max() - 0.5 * float(chi2.isf(1 - LEVEL, 1))]
-    return float(inside[0]), float(inside[-1])

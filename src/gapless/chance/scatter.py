@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gapless.chance.estimate import LEVEL, Estimate, estimate
+from gapless.chance.estimate import Estimate, estimate
+from gapless.chance.invert import LEVEL
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.signal import Array

@@ -1,0 +1,103 @@
+"""One number from statistics of simulated runs of known value, and the values that logs with theirs may have.
+
+A line is fitted that tells the value from the statistics (semi-automatic summary, Fearnhead and Prangle 2012); ridge,
+as no statistic is trusted further than `RESOLUTION`. What the line says of runs whose value is u has a mean m(u) and a
+standard deviation s(u), and the runs themselves tell how far they stray, in units of s. A value is in the interval if
+the logs stray no further from its m(u) than `LEVEL` of the runs do (Neyman 1937). So it holds whatever the statistics'
+distribution, and where they jump with the value, that counts as scatter: each run has a value of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.signal import Array
+
+LEVEL = 0.95
+RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
+NEAR = 0.08  # how far from a value, as a share of the range, runs tell of it
+NUM_FINE = 321
+FAR = 2.0  # times as far as the interval's ends: where a value is ruled out for good
+
+
+@dataclass(frozen=True)
+class Told:
+    """What statistics tell of a value.
+
+    Attributes:
+        value: The likeliest.
+        low: Lower end of the interval.
+        high: Upper end.
+        left: Values below are ruled out for good.
+        right: Values above are.
+        distance: Squared distance of the logs from runs of the likeliest value, in standard deviations.
+    """
+
+    value: float
+    low: float
+    high: float
+    left: float
+    right: float
+    distance: float
+
+
+def invert(values: Array, statistics: Array, seen: Array) -> Told:
+    """Returns the values that logs may have.
+
+    Args:
+        values: (num_runs,) of simulated runs, spread evenly.
+        statistics: (num_runs, num_statistics) of theirs.
+        seen: (num_statistics,) of the logs.
+    """
+    said, of_logs, blur = _said(values, statistics, seen)
+    fine = np.linspace(values.min(), values.max(), NUM_FINE)
+    weight = _weight(values, np.concatenate([fine, values]))
+    centre = _local_line(values, np.concatenate([fine, values]), weight, said)
+    off = said - centre[NUM_FINE:]
+    spread = np.sqrt(weight @ off**2 / weight.sum(axis=1)) + 1e-12
+    low, high = np.quantile(off / spread[NUM_FINE:], [0.5 - LEVEL / 2, 0.5 + LEVEL / 2], method="weibull")
+    away = (of_logs - centre[:NUM_FINE]) / np.hypot(spread[:NUM_FINE], blur)
+    reach = np.maximum(away / max(high, 1e-3), away / min(low, -1e-3)) ** 2
+    reach -= reach.min()
+    inside, possible = fine[reach <= 1.0], fine[reach <= FAR**2]
+    best = float(fine[np.argmin(reach)])
+    ends = float(inside[0]), float(inside[-1]), float(possible[0]), float(possible[-1])
+    return Told(best, *ends, _distance(values, statistics, seen, best))
+
+
+def _said(values: Array, statistics: Array, seen: Array) -> tuple[Array, float, float]:
+    """Returns what a line fitted to the other runs says of each, what it says of logs, and its error from `RESOLUTION`.
+
+    With h the diagonal of the hat matrix, leaving a run out of the fit makes its error r / (1 - h).
+    """
+    middle, mean = statistics.mean(axis=0), values.mean()
+    inputs = statistics - middle
+    gram = inputs.T @ inputs + len(values) * RESOLUTION**2 * np.eye(len(seen))
+    slope = np.linalg.solve(gram, inputs.T @ (values - mean))
+    hat = 1 / len(values) + np.sum(inputs * np.linalg.solve(gram, inputs.T).T, axis=1)
+    said = values - (values - mean - inputs @ slope) / (1 - hat)
+    return said, float(mean + (seen - middle) @ slope), RESOLUTION * float(np.linalg.norm(slope))
+
+
+def _weight(values: Array, places: Array) -> Array:
+    """Returns how much each run tells of each place, (num_places, num_runs)."""
+    width = NEAR * (values.max() - values.min())
+    return np.exp(-0.5 * ((places[:, None] - values) / width) ** 2)
+
+
+def _local_line(values: Array, places: Array, weight: Array, said: Array) -> Array:
+    """Returns the height at each place of a line through the runs around it, (num_places,)."""
+    apart = values - places[:, None]
+    zero, one, two = weight.sum(axis=1), (weight * apart).sum(axis=1), (weight * apart**2).sum(axis=1)
+    return (two * (weight @ said) - one * ((weight * apart) @ said)) / (zero * two - one**2)
+
+
+def _distance(values: Array, statistics: Array, seen: Array, best: float) -> float:
+    """Returns the squared distance of logs from runs of a value, whose statistics follow a line nearby."""
+    weight = _weight(values, np.array([best]))[0]
+    apart = np.stack([np.ones_like(values), values - best], axis=1)
+    line = np.linalg.solve(apart.T @ (weight[:, None] * apart), apart.T @ (weight[:, None] * statistics))
+    off = statistics - apart @ line
+    covariance = off.T @ (weight[:, None] * off) / weight.sum() + RESOLUTION**2 * np.eye(len(seen))
+    far = seen - line[0]
+    return float(far @ np.linalg.solve(covariance, far))
