@@ -88,18 +88,10 @@ def fitted(name: str, case: Case, folder: Path, seed: int = 1) -> FittedParamete
     return found
 
 
-MISSED = {  # told from scatter, and not well enough since the first half second of logs is left out
-    "slower sensor": "its interval misses the truth",
-    "outliers": "a share of 0.03 comes out as 0.01",
-}
-
-
 def cases() -> list[object]:
     found: list[object] = []
     for name, case in CASES.items():
         marks = [] if name in QUICK else [pytest.mark.slow]
-        if name in MISSED:
-            marks.append(pytest.mark.xfail(strict=True, reason=MISSED[name]))
         found.append(pytest.param(name, case, id=name, marks=marks))
     return found
 

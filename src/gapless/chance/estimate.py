@@ -23,7 +23,7 @@ from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
 from gapless.tracks.track import Track, difference
 
-NUM_RUNS = 192  # of each log, in each round
+NUM_RUNS = 256  # of each log, in each round
 MOST_ROUNDS = 3
 SMALLER = 0.7  # another round, if the values that are left are a smaller part than this
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors

@@ -5,7 +5,7 @@ import numpy as np
 from gapless.core.signal import Array
 
 FAR = 6.0  # times the median size: what only outliers reach
-NUM_STATISTICS = 8  # per column
+NUM_STATISTICS = 9  # per column
 LATER = 10  # steps
 
 
@@ -24,6 +24,7 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
         later = left[:, :, LATER:] - left[:, :, :-LATER] if left.shape[2] > LATER else left
         size, jump = np.abs(left), np.abs(step)
         typical = np.nanmedian(size, axis=(1, 2), keepdims=True)
+        still = np.abs(moved) < tiny
         per_log = np.sqrt(np.nanmean(left**2, axis=2))
         parts = [
             _log(np.sqrt(np.nanmean(left**2, axis=(1, 2))), tiny),
@@ -32,7 +33,8 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
             _log(np.nanquantile(jump, 0.99, axis=(1, 2)), tiny),
             _log(np.sqrt(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
             _share(_mean_where(size > FAR * typical + tiny, left)),
-            _share(_mean_where(np.abs(moved) < tiny, moved)),
+            _share(_mean_where(still, moved)),
+            _share(_mean_where(still[:, :, 1:] & ~still[:, :, :-1], moved[:, :, 1:])),  # gaps, however long
             np.std(_log(per_log, tiny), axis=1),
         ]
     return np.concatenate(parts, axis=1)

@@ -57,7 +57,8 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_tim
     A mass of which a motion shows little is left as written, and whatever was fitted makes up for it; a delay makes up
     for a coarse time step. Each fitted parameter is as unsure as those are, times how much it moves with them. Values
     are known to what a careful builder knows (`spreads`), the time step to its effect, both to what these windows say
-    of them besides: too little to fit them, yet enough to say how far off they may be.
+    of them besides: too little to fit them, yet enough to say how far off they may be. Fitted values are pulled towards
+    what was written (`Problem.prior`): as far as that has moved them, they may be off.
 
     Args:
         problem: What was solved.
@@ -79,7 +80,11 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_tim
     left = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
     off = np.clip(np.linalg.solve(left, moves.T @ pull[:number] - pull[number:]), -2.0 * spread, 2.0 * spread)
     square = np.linalg.inv(left) + np.outer(off, off)  # about what was written, where they stayed
-    return replace(solution, covariance=solution.covariance + moves @ square @ moves.T)
+    drawn = np.linalg.solve(
+        solution.information + np.diag(problem.prior**2),
+        problem.prior**2 * (problem.unit(problem.base) - solution.unit),
+    )
+    return replace(solution, covariance=solution.covariance + moves @ square @ moves.T + np.outer(drawn, drawn))
 
 
 def _pieces(problem: Problem, jacobian: Array, residual: Array) -> Pieces:
