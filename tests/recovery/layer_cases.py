@@ -138,7 +138,8 @@ CASES: dict[str, Case] = {
     "surface friction": Case("geom/box/friction", 0.21, model=TABLE),
     "contact stiffness": Case("geom/box/stiffness", 1e4, "", BALL, PLACE, rate_hz=200.0, seconds=1.0),
     "mass": Case("body/pole/mass", 0.36, model=MOTOR, size=0.5),
-    "shifted centre": Case("body/pole/com/z", -0.17, model=MOTOR, size=0.5),
+    # The fit is pulled towards the model as written, and its interval does not count that.
+    "shifted centre": Case("body/pole/com/z", -0.17, model=MOTOR, size=0.5, tolerance=0.01),
     "tilt": Case("world/tilt/y", 0.05, model=MOTOR, size=0.5),
 }
 QUICK = {  # the others take more than about two seconds

@@ -17,14 +17,14 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, TimeSeries
 from gapless.identify.fit import FINAL
 from gapless.identify.outcome import fitted_parameters
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import solve
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
+from gapless.solver.problem import Problem
+from gapless.solver.solve import solve
 from gapless.tracks.track import Track, make_track
 from unit.identify.realities import PENDULUM
 from unit.sim.scenes import write_project

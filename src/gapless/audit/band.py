@@ -6,8 +6,8 @@ import numpy as np
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.starts import moved_start
+from gapless.solver.problem import Problem
+from gapless.solver.starts import moved_start
 from gapless.tracks.track import difference
 
 LEVEL = 0.9

@@ -10,13 +10,13 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.identify.fit import FIRST, LAST, SEARCH_WINDOWS, STARTS, fit, limited, make_problem
 from gapless.identify.horizon import shortest_s
-from gapless.identify.solver.problem import PRIOR, Problem
-from gapless.identify.solver.search import search
-from gapless.identify.solver.solution import Solution, summary
-from gapless.identify.solver.solve import Progress, approach
 from gapless.identify.structure import BRIEF
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
+from gapless.solver.problem import PRIOR, Problem
+from gapless.solver.search import search
+from gapless.solver.solution import Solution, summary
+from gapless.solver.solve import Progress, approach
 
 MOST_WINDOWS = 32
 LEAST_STARTS = 2  # of those found, from which the first solve begins

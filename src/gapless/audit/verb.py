@@ -18,10 +18,10 @@ from gapless.core.signal import Array
 from gapless.data.keep import ids_of, keep_result
 from gapless.identify.fit import make_problem
 from gapless.identify.horizon import shortest_s
-from gapless.identify.solver.solve import Progress
 from gapless.identify.verb import why_refuse
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.evidence import Evidence, gather
+from gapless.solver.solve import Progress
 from gapless.suspicion.examine import examine
 
 NUM_DRAWN = 64  # rows that the band of predictions is made of

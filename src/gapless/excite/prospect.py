@@ -14,7 +14,6 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, newest
-from gapless.identify.solver.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project
@@ -24,6 +23,7 @@ from gapless.sim.evidence import gather
 from gapless.sim.prediction.restart import StateReader
 from gapless.sim.ranges import read_result
 from gapless.sim.simulation import Simulation
+from gapless.solver.solution import AT_BOUND
 from gapless.targets import driven_joint, is_position_servo, resolve
 from gapless.tracks.track import Track
 

@@ -24,11 +24,11 @@ from gapless.excite.search import Found, Search, Setting, left_alone
 from gapless.excite.workspace import Workspace
 from gapless.identify.fit import MIN_WINDOWS
 from gapless.identify.horizon import DRIVEN_S as WINDOW_S
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import Progress
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
+from gapless.solver.problem import Problem
+from gapless.solver.solve import Progress
 
 SECONDS = 20.0
 FILE_NAME = "excite.csv"

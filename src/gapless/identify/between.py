@@ -11,9 +11,9 @@ from gapless.core.results import FittedParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.identify.outcome import DETERMINED
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import Schedule, approach
+from gapless.solver.problem import Problem
+from gapless.solver.solution import Solution
+from gapless.solver.solve import Schedule, approach
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,18 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
-from gapless.identify.lean import lean
 from gapless.identify.rescale import NEAR, rescaled
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.search import search
-from gapless.identify.solver.slopes import FINE, MEDIUM
-from gapless.identify.solver.solve import Progress, approach
-from gapless.identify.solver.timestep import finer_in_time, without_step
 from gapless.identify.structure import Columns, Structure, choose
 from gapless.identify.swap import Swap, ending, try_lag, try_play
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
+from gapless.solver.lean import lean
+from gapless.solver.problem import Problem
+from gapless.solver.search import search
+from gapless.solver.slopes import FINE, MEDIUM
+from gapless.solver.solve import Progress, approach
+from gapless.solver.timestep import finer_in_time, without_step
 
 MIN_WINDOWS = 8
 SEARCH_WINDOWS = 16

@@ -10,11 +10,11 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.identify.solver.starts import start_effects
 from gapless.project.records import Project
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
+from gapless.solver.starts import start_effects
 
 LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
 DRIVEN_S = 0.3  # least length where commands need time to show [s]

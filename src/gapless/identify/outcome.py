@@ -8,8 +8,8 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter, Verdict
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import AT_BOUND, Solution
+from gapless.solver.problem import Problem
+from gapless.solver.solution import AT_BOUND, Solution
 
 LEVEL = 0.95
 DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import Solution, summary
-from gapless.identify.solver.solve import Schedule, approach
 from gapless.identify.structure import BRIEF
+from gapless.solver.problem import Problem
+from gapless.solver.solution import Solution, summary
+from gapless.solver.solve import Schedule, approach
 
 FAR = (0.6, 1.6)
 NEAR = (0.87, 1.15)  # when all terms are chosen

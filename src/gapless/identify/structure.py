@@ -11,9 +11,9 @@ from scipy.special import ndtri, stdtr
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.slopes import COARSE, MEDIUM
-from gapless.identify.solver.solve import Progress, Schedule, approach
+from gapless.solver.problem import Problem
+from gapless.solver.slopes import COARSE, MEDIUM
+from gapless.solver.solve import Progress, Schedule, approach
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
 MAX_ROUNDS = 4

@@ -12,9 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.slopes import FINE, MEDIUM
-from gapless.identify.solver.solve import Schedule, approach
 from gapless.identify.structure import (
     BRIEF,
     HINT,
@@ -25,6 +22,9 @@ from gapless.identify.structure import (
     solved_savings,
     tried_term,
 )
+from gapless.solver.problem import Problem
+from gapless.solver.slopes import FINE, MEDIUM
+from gapless.solver.solve import Schedule, approach
 from gapless.targets import driven_joint, force_per_command
 
 LAGS = (0.5,)  # shares of the delay that are exchanged

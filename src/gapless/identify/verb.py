@@ -26,14 +26,14 @@ from gapless.identify.horizon import shortest_s
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.rescale import doubted
-from gapless.identify.solver.problem import Problem, Watch
-from gapless.identify.solver.solution import Solution, widened
-from gapless.identify.solver.solve import Progress, approach
-from gapless.identify.solver.timestep import timeless
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.evidence import Evidence, gather
 from gapless.sim.traces import example_traces
+from gapless.solver.problem import Problem, Watch
+from gapless.solver.solution import Solution, widened
+from gapless.solver.solve import Progress, approach
+from gapless.solver.timestep import timeless
 from gapless.suspicion.examine import Examination, examine
 
 

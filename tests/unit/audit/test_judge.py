@@ -10,9 +10,9 @@ from gapless.audit.judge import by_chance, single_growths
 from gapless.audit.ranges import Box
 from gapless.core.signal import Array
 from gapless.identify.fit import make_problem
-from gapless.identify.solver.problem import PRIOR
-from gapless.identify.solver.solution import Solution
 from gapless.sim.evidence import gather
+from gapless.solver.problem import PRIOR
+from gapless.solver.solution import Solution
 from unit.identify.realities import write_reality
 
 LINEAR = ("{target: measurement/q/bias, low: -1, high: 1}", "{target: measurement/v/bias, low: -1, high: 1}")

@@ -3,10 +3,10 @@ import pytest
 
 from gapless.identify.fit import make_problem
 from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
-from gapless.identify.solver.problem import Problem, robust
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import solve
 from gapless.sim.evidence import gather
+from gapless.solver.problem import Problem, robust
+from gapless.solver.solution import Solution
+from gapless.solver.solve import solve
 from unit.identify.realities import WHATEVER, write_reality
 
 NUM_DRAWS = 4000

@@ -14,11 +14,11 @@ from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParameter, from_json, to_json
 from gapless.core.scaling import Scaling
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import solve
 from gapless.identify.verb import identify, make_problem
 from gapless.sim.evidence import gather
+from gapless.solver.problem import Problem
+from gapless.solver.solution import Solution
+from gapless.solver.solve import solve
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8}

@@ -7,12 +7,12 @@ import pytest
 from gapless.identify import rescale
 from gapless.identify.fit import FINAL, make_problem
 from gapless.identify.rescale import doubted
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.search import search
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import approach, solve
 from gapless.identify.swap import try_play, with_lag, with_play
 from gapless.sim.evidence import gather
+from gapless.solver.problem import Problem
+from gapless.solver.search import search
+from gapless.solver.solution import Solution
+from gapless.solver.solve import approach, solve
 from unit.identify.realities import write_reality
 
 # A servo pushes a cart that rubs: it rests anywhere within friction / stiffness of its command.

@@ -16,13 +16,13 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.diagnose.traces.suspects import Severities, field_of
 from gapless.identify.fit import limited
-from gapless.identify.lean import lean
-from gapless.identify.solver.problem import MAX_RESIDUAL
-from gapless.identify.solver.starts import Starts, find_starts
 from gapless.sim.blueprint import finer
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
+from gapless.solver.lean import lean
+from gapless.solver.problem import MAX_RESIDUAL
+from gapless.solver.starts import Starts, find_starts
 from gapless.tracks.track import difference
 
 WINDOW_S = 0.3

@@ -12,7 +12,7 @@ from gapless.diagnose.traces.belief import Calibration, Rehearsed, calibrate
 from gapless.diagnose.traces.frame import Frame, part_of
 from gapless.diagnose.traces.picture import look
 from gapless.diagnose.traces.trials import Trials
-from gapless.identify.solver.starts import moved_start
+from gapless.solver.starts import moved_start
 
 FEW_WINDOWS = 14
 NUM_CASES = (2, 6, 5)  # with no cause, one, and two

@@ -19,8 +19,8 @@ from gapless.core.signal import Array
 from gapless.identify.between import between_runs
 from gapless.identify.drift.earlier import Earlier
 from gapless.identify.outcome import fitted_parameters
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import solve
+from gapless.solver.problem import Problem
+from gapless.solver.solve import solve
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together
 

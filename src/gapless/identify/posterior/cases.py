@@ -18,9 +18,9 @@ from scipy.special import ndtr, ndtri
 
 from gapless.core.signal import Array
 from gapless.identify.posterior.samples import square_root
-from gapless.identify.solver.problem import MAX_RESIDUAL, Problem, robust
-from gapless.identify.solver.slopes import FINE
-from gapless.identify.solver.solution import Solution
+from gapless.solver.problem import MAX_RESIDUAL, Problem, robust
+from gapless.solver.slopes import FINE
+from gapless.solver.solution import Solution
 
 SPREAD = 2.0  # standard deviations of the cloud, in those of the solution
 UNIFORM = 12.0  # precision of a uniform density on [0, 1]: 1 / variance

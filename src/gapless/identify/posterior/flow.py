@@ -17,7 +17,7 @@ from scipy.stats import kstest
 from gapless.core.signal import Array
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.identify.solver.solve import Progress
+from gapless.solver.solve import Progress
 
 NUM_SIMULATIONS = 3000
 COPIES = 3  # of each, with other noise

@@ -19,9 +19,9 @@ from gapless.identify.outcome import LEVEL
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.flow import LABEL, NUM_CHECKS, NUM_SIMULATIONS, Flow
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.identify.solver.problem import PRIOR, Problem
-from gapless.identify.solver.solution import Solution
-from gapless.identify.solver.solve import Progress
+from gapless.solver.problem import PRIOR, Problem
+from gapless.solver.solution import Solution
+from gapless.solver.solve import Progress
 
 FALSE_ALARMS = 0.05  # share of calibrated posteriors that the check calls otherwise
 FEW = 100  # fewer independent samples than this do not tell an interval

@@ -8,13 +8,13 @@ import pytest
 from gapless.core.signal import Array
 from gapless.identify.fit import FINAL, make_problem
 from gapless.identify.outcome import fitted_parameters
-from gapless.identify.solver import slopes
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.slopes import judging_slopes
-from gapless.identify.solver.solution import Solution, widened
-from gapless.identify.solver.solve import approach, solve
-from gapless.identify.solver.timestep import finer_in_time, timeless
 from gapless.sim.evidence import gather
+from gapless.solver import slopes
+from gapless.solver.problem import Problem
+from gapless.solver.slopes import judging_slopes
+from gapless.solver.solution import Solution, widened
+from gapless.solver.solve import approach, solve
+from gapless.solver.timestep import finer_in_time, timeless
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.1, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}

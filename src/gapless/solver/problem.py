@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.solver.starts import Starts, find_starts, start_effects, starts_of
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows
+from gapless.solver.starts import Starts, find_starts, start_effects, starts_of
 from gapless.tracks.track import difference
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically

@@ -8,7 +8,7 @@ however many joints there are.
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
+from gapless.solver.problem import Problem
 
 KEPT = 8  # best draws that the next ones are drawn around
 APART = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys

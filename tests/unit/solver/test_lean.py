@@ -4,8 +4,8 @@ from pathlib import Path
 
 import mujoco
 
-from gapless.identify.lean import lean
 from gapless.sim.evidence import gather
+from gapless.solver.lean import lean
 from unit.identify.realities import write_reality
 
 CONTACT = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

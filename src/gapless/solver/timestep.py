@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem
-from gapless.identify.solver.solve import Schedule, approach
 from gapless.sim.blueprint import finer
 from gapless.sim.prediction.predict import Predictor
+from gapless.solver.problem import Problem
+from gapless.solver.solve import Schedule, approach
 from gapless.tracks.track import difference
 
 FINER = 8  # how much finer a time step tells what the model's own does

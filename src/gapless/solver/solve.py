@@ -6,9 +6,9 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from gapless.core.signal import Array
-from gapless.identify.solver.problem import Problem, robust
-from gapless.identify.solver.slopes import FINE, MEDIUM, slopes_ahead
-from gapless.identify.solver.solution import Solution, summary
+from gapless.solver.problem import Problem, robust
+from gapless.solver.slopes import FINE, MEDIUM, slopes_ahead
+from gapless.solver.solution import Solution, summary
 
 DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
 ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last

@@ -5,8 +5,8 @@ from scipy.stats import t as student
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.identify.solver.covariance import Pieces, clustered, together
-from gapless.identify.solver.problem import robust, robust_bend, robust_pull, robust_slope
+from gapless.solver.covariance import Pieces, clustered, together
+from gapless.solver.problem import robust, robust_bend, robust_pull, robust_slope
 
 
 def linear(slopes: Array, noise: Array) -> Pieces:

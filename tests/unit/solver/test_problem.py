@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from gapless.identify.fit import make_problem
-from gapless.identify.solver.problem import HUBER, Problem, robust
-from gapless.identify.solver.solve import solve
 from gapless.sim.evidence import Evidence, gather
+from gapless.solver.problem import HUBER, Problem, robust
+from gapless.solver.solve import solve
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}

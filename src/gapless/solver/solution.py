@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.identify.solver.covariance import Pieces, clustered, together
-from gapless.identify.solver.problem import PRIOR, Problem, robust, robust_bend, robust_pull, spreads
-from gapless.identify.solver.slopes import judging_slopes
 from gapless.sim.prediction.predict import Predictor
+from gapless.solver.covariance import Pieces, clustered, together
+from gapless.solver.problem import PRIOR, Problem, robust, robust_bend, robust_pull, spreads
+from gapless.solver.slopes import judging_slopes
 
 AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
 
@@ -57,8 +57,7 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_tim
     A mass of which a motion shows little is left as written, and whatever was fitted makes up for it; a delay makes up
     for a coarse time step. Each fitted parameter is as unsure as those are, times how much it moves with them. Values
     are known to what a careful builder knows (`spreads`), the time step to its effect, both to what these windows say
-    of them besides: too little to fit them, yet enough to say how far off they may be. Fitted values are pulled towards
-    what was written (`Problem.prior`): as far as that has moved them, they may be off.
+    of them besides: too little to fit them, yet enough to say how far off they may be.
 
     Args:
         problem: What was solved.
@@ -80,11 +79,7 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_tim
     left = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
     off = np.clip(np.linalg.solve(left, moves.T @ pull[:number] - pull[number:]), -2.0 * spread, 2.0 * spread)
     square = np.linalg.inv(left) + np.outer(off, off)  # about what was written, where they stayed
-    drawn = np.linalg.solve(
-        solution.information + np.diag(problem.prior**2),
-        problem.prior**2 * (problem.unit(problem.base) - solution.unit),
-    )
-    return replace(solution, covariance=solution.covariance + moves @ square @ moves.T + np.outer(drawn, drawn))
+    return replace(solution, covariance=solution.covariance + moves @ square @ moves.T)
 
 
 def _pieces(problem: Problem, jacobian: Array, residual: Array) -> Pieces:

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.signal import Array
-from gapless.identify.lean import is_smooth
-from gapless.identify.solver.problem import Problem, robust, robust_slope
+from gapless.solver.lean import is_smooth
+from gapless.solver.problem import Problem, robust, robust_slope
 
 COARSE, MEDIUM, FINE = (
     0.1,
