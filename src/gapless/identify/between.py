@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq
+from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FittedParameter
@@ -24,58 +24,57 @@ class Between:
         space: The parameters.
         solution: Their values; of what each run has its own of, the mean. Its row is one of the whole space, likewise.
         spread: (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared.
-        within: (num_parameters,) standard deviation to which the value of a run is known, likewise; the median run's.
+        told: (num_parameters,) whether the logs determine it: what each run has its own of, if all runs together do.
         own: Target -> run -> its own value.
     """
 
     space: ParameterSpace
     solution: Solution
     spread: Array
-    within: Array
+    told: NDArray[np.bool_]
     own: dict[str, dict[int, float]]
 
-    def told(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
-        """Returns fitted parameters with what lies between runs; `names` are those of all runs.
-
-        What each run has its own of is determined if it is in the median run: the mean of few people never is.
-        """
+    def shown(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
+        """Returns fitted parameters with what lies between runs; `names` are those of all runs."""
         unit, scaling = self.solution.unit, Scaling.of(self.space)
         ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
         wide = (ends[1] - ends[0]) / 2
         own = [{names[run]: value for run, value in self.own.get(p.target, {}).items()} for p in parameters]
-        told = self.within < DETERMINED
         return tuple(
-            replace(p, identifiable=bool(told[k]), spread=float(wide[k]), by_run=own[k]) if own[k] else p
+            replace(p, identifiable=bool(self.told[k]), spread=float(wide[k]), by_run=own[k]) if own[k] else p
             for k, p in enumerate(parameters)
         )
 
 
 def between_runs(problem: Problem, solution: Solution) -> Between:
-    """Returns a solution with the runs' own values as one: their mean, weighted by how well each is known.
+    """Returns a solution with the runs' own values as one: their mean, and how far they lie apart.
 
-    With values u_r known to s_r, the variance t^2 between runs is where sum (u_r - m)^2 / (s_r^2 + t^2) is the number
-    of runs less one (Paule, Mandel 1982); the mean m has weights 1 / (s_r^2 + t^2).
+    With values u_r known to s_r, weights are 1 / (s_r^2 + s^2) for the median s: a run that tells little counts little,
+    none that tells much rules. The spread is the weighted standard deviation: errors of single runs are in it, as s_r
+    of few windows with effects that the model lacks is too rough to take them out.
     """
     space, shared = problem.space, problem.space.shared
     if all(p.run is None for p in space.parameters):
-        return Between(space, solution, np.zeros(len(space)), np.sqrt(np.diag(solution.covariance)), {})
-    weights, spread, within = np.zeros((len(shared), len(space))), np.zeros(len(shared)), np.zeros(len(shared))
+        told = np.sqrt(np.diag(solution.covariance)) < DETERMINED
+        return Between(space, solution, np.zeros(len(space)), told, {})
+    weights, spread, told = np.zeros((len(shared), len(space))), np.zeros(len(shared)), np.zeros(len(shared), bool)
     own: dict[str, dict[int, float]] = {}
     values = Scaling.of(space).values(solution.unit)
     for row, parameter in enumerate(shared.parameters):
         columns = [k for k, p in enumerate(space.parameters) if p.target == parameter.target]
         variance = np.diag(solution.covariance)[columns]
-        within[row] = np.sqrt(np.median(variance))
-        if parameter.per == "episode":
-            spread[row] = _spread(solution.unit[columns], variance)
-            own[parameter.target] = {int(space.parameters[k].run or 0): float(values[k]) for k in columns}
-        weight = 1.0 / (variance + spread[row] ** 2)
+        told[row] = 1.0 / np.sqrt(np.sum(1.0 / variance)) < DETERMINED
+        weight = 1.0 / (variance + np.median(variance))
         weights[row, columns] = weight / weight.sum()
-    unit = weights @ solution.unit
-    covariance = weights @ solution.covariance @ weights.T + np.diag(spread**2 * np.sum(weights**2, axis=1))
+        if parameter.per == "episode":
+            spread[row] = _spread(solution.unit[columns], weights[row, columns])
+            own[parameter.target] = {int(space.parameters[k].run or 0): float(values[k]) for k in columns}
+    unit, covariance = weights @ solution.unit, weights @ solution.covariance @ weights.T
+    of_mean = spread**2 * np.sum(weights**2, axis=1)
+    covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
     row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
     information = np.linalg.pinv(covariance)
-    return Between(shared, Solution(row, unit, covariance, information, solution.cost), spread, within, own)
+    return Between(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
 
 
 def _whole_row(problem: Problem, solution: Solution, fitted: Mapping[str, float]) -> Array:
@@ -85,17 +84,11 @@ def _whole_row(problem: Problem, solution: Solution, fitted: Mapping[str, float]
     return np.array([fitted.get(target, held[target]) for target in whole.shared.targets])
 
 
-def _spread(values: Array, variance: Array) -> float:
-    """Returns the standard deviation between values that are known to some variance each; 0 for less than two."""
-
-    def surplus(square: float) -> float:
-        weight = 1.0 / (variance + square)
-        mean = float(weight @ values / weight.sum())
-        return float(weight @ (values - mean) ** 2) - (len(values) - 1)
-
-    if len(values) < 2 or surplus(0.0) <= 0.0:
-        return 0.0
-    return float(np.sqrt(brentq(surplus, 0.0, 1.0))) if surplus(1.0) < 0.0 else 1.0
+def _spread(values: Array, weights: Array) -> float:
+    """Returns the standard deviation between some values under weights that sum to 1; 0 for one value."""
+    left = 1.0 - float(np.sum(weights**2))
+    mean = float(weights @ values)
+    return float(np.sqrt(weights @ (values - mean) ** 2 / left)) if left > 1e-9 else 0.0
 
 
 def with_own(problem: Problem, row: Array, mean: Between, schedule: Schedule) -> Array:

@@ -188,7 +188,7 @@ def _judged(
 ) -> IdentifyResult:
     """Returns a solution, and its whole row with every run's own, as a result: parameters, errors, verdict."""
     space, solution = between.space, between.solution
-    parameters = between.told(fitted_parameters(space, solution), [episode.name for episode in evidence.episodes])
+    parameters = between.shown(fitted_parameters(space, solution), [episode.name for episode in evidence.episodes])
     train_errors = fit_errors(train, _names(evidence, split[0]), row)
     held_errors = fit_errors(judged, _names(evidence, split[1]), row)
     determined = combinations(space, solution)

@@ -93,24 +93,27 @@ def solved(tmp_path: Path, values: np.ndarray, std: np.ndarray) -> tuple[Problem
     return problem, Solution(np.zeros(len(space)), unit, covariance, np.linalg.inv(covariance), 0.0)
 
 
-def test_spread_between_runs_leaves_out_how_badly_each_is_known(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    std = rng.uniform(0.02, 0.08, 400)
-    values = 0.4 + 0.05 * rng.standard_normal(400) + std * rng.standard_normal(400)
-    found = between_runs(*solved(tmp_path, values, std))
+def test_runs_that_tell_little_count_little(tmp_path: Path) -> None:
+    # weights 1 / (s^2 + 0.02^2): 1250 for the first three, 24.5 for the last
+    problem, solution = solved(tmp_path, np.array([0.3, 0.4, 0.5, 0.9]), np.array([0.02, 0.02, 0.02, 0.2]))
+    found = between_runs(problem, solution)
+    weights = np.array([1250.0, 1250.0, 1250.0, 1 / (0.2**2 + 0.02**2)])
+    weights /= weights.sum()
+    mean = weights @ solution.unit[1:]
     assert found.space.targets == ("joint/shoulder/damping", "joint/elbow/damping")
-    assert found.spread[0] == 0.0
-    assert found.spread[1] == pytest.approx(0.05, rel=0.15)
-    assert found.solution.unit[1] == pytest.approx(0.4, abs=0.01)
-    # the mean of 400 that scatter by sqrt(0.05^2 + s^2), s about 0.05
-    assert np.sqrt(found.solution.covariance[1, 1]) == pytest.approx(0.07 / 20, rel=0.15)
-    assert found.solution.row[1] == pytest.approx(-1.0 + 2.0 * found.solution.unit[1])
+    assert found.solution.unit == pytest.approx([0.5, mean])
+    expected = np.sqrt(weights @ (solution.unit[1:] - mean) ** 2 / (1 - np.sum(weights**2)))
+    assert found.spread == pytest.approx([0.0, expected])
+    assert np.sqrt(found.solution.covariance[1, 1]) == pytest.approx(expected * np.sqrt(np.sum(weights**2)))
+    assert found.solution.row[1] == pytest.approx(-1.0 + 2.0 * mean)
 
 
-def test_runs_that_differ_by_no_more_than_their_errors_have_no_spread(tmp_path: Path) -> None:
-    found = between_runs(*solved(tmp_path, np.array([0.4, 0.41, 0.39]), np.full(3, 0.05)))
-    assert found.spread[1] == 0.0
-    assert np.sqrt(found.solution.covariance[1, 1]) == pytest.approx(0.05 / np.sqrt(3))
+def test_together_runs_tell_what_none_tells_alone(tmp_path: Path) -> None:
+    # 0.15 each is more than a tenth of the range; 0.15 / sqrt(4) is less, 0.15 / sqrt(2) is not
+    for count, told in ((4, True), (2, False)):
+        found = between_runs(*solved(tmp_path, np.full(count, 0.4), np.full(count, 0.15)))
+        assert found.told.tolist() == [True, told]
+        assert found.spread[1] == pytest.approx(0.0)
 
 
 def test_neural_samples_are_of_what_all_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
