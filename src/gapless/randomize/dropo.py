@@ -10,9 +10,10 @@ number to be tuned; all candidates share their random numbers, so that they diff
 parameters vary by factors (log-normal); bells are cut at the parameter's bounds.
 """
 
+import warnings
 from collections.abc import Callable
+from typing import Any
 
-import cma
 import numpy as np
 
 from gapless.core.distribution import Range
@@ -37,7 +38,7 @@ def dropo_ranges(evidence: Evidence, seed: int, progress: Progress | None = None
     draws = np.concatenate([half, -half])
     start = np.concatenate([replay.scaling.unit(replay.space.nominal), np.full(len(replay.space), 0.3)])
     options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9, "maxiter": NUM_ROUNDS, "popsize": NUM_CANDIDATES}
-    search = cma.CMAEvolutionStrategy(np.clip(start, 0.05, 0.95), 0.3, options)
+    search = strategy()(np.clip(start, 0.05, 0.95), 0.3, options)
     while not search.stop():
         candidates = [np.asarray(c) for c in search.ask()]
         search.tell(candidates, list(-_likelihoods(replay, np.stack(candidates), draws)))
@@ -45,6 +46,14 @@ def dropo_ranges(evidence: Evidence, seed: int, progress: Progress | None = None
             progress("randomize", min(1.0, search.countiter / NUM_ROUNDS))
     centre, width = _bells(replay, np.asarray(search.result.xfavorite)[None])
     return replay.bells(centre[0], width[0], "most likely, given the logs")
+
+
+def strategy() -> Any:
+    """Returns the class of CMA-ES; `cma` warns when it is imported that it cannot plot, which nobody asks of it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Could not import matplotlib", UserWarning)
+        import cma
+    return cma.CMAEvolutionStrategy
 
 
 def _bells(replay: Replay, candidates: Array) -> tuple[Array, Array]:
