@@ -94,17 +94,25 @@ def _bias(values: Array, fit: Fit, unit: str) -> NoiseTerm:
     """
     known = values[np.isfinite(values)]
     variance, freedom = fit.variance(shapes(np.array([len(known)]))[0])
-    mean, half = float(known.mean()), float(np.sqrt(variance) * t.ppf((1 + LEVEL) / 2, freedom))
+    mean, half = float(known.mean()), float(np.sqrt(variance)) * _reach(freedom)
     return NoiseTerm(mean, mean - half, mean + half, LEVEL, len(known), "mean, allan fit", unit, True)
 
 
 def _drift(allan: Allan, fit: Fit, unit: str) -> NoiseTerm:
     """Returns the slope of the straight line, with the interval that the fitted noise leaves it."""
     variance, freedom = fit.variance(slope_variances(allan.num_samples))
-    slope, half = allan.slope, float(np.sqrt(variance) * t.ppf((1 + LEVEL) / 2, freedom))
+    slope, half = allan.slope, float(np.sqrt(variance)) * _reach(freedom)
     low, value, high = (float(slope + side) / allan.interval_s for side in (-half, 0.0, half))
     told = low > 0 or high < 0
     return NoiseTerm(value, low, high, LEVEL, _whole(freedom), "straight line, allan fit", f"{unit}/s", told)
+
+
+def _reach(freedom: float) -> float:
+    """Returns how many standard deviations an interval reaches (Student); as if of one degree of freedom at least.
+
+    Below one, where a term that is hardly there rules, the quantile means nothing and grows without end.
+    """
+    return float(t.ppf((1 + LEVEL) / 2, max(freedom, 1.0)))
 
 
 def slope_variances(num_samples: int) -> Array:
