@@ -48,9 +48,10 @@ class Fitted:
         names = ("value", "low", "high", "prior_low", "prior_high")
         value, low, high, bottom, top = (_bent(float(entry[name]), by_factor) for name in names)
         std = max(high - value, value - low, 0.0) / normal_quantile((1 + float(entry["level"])) / 2)
-        between = float(entry.get("spread", 0.0)) * _for_few(len(entry.get("by_run", {})))
-        between = between / max(float(entry["value"]), 1e-12) if by_factor else between
-        return cls(entry, by_factor, value, std, bottom, top, between)
+        spread = float(entry.get("spread", 0.0))
+        if by_factor:
+            spread = float(np.arcsinh(spread / float(entry["value"])))  # it is half of v (e^s - e^-s)
+        return cls(entry, by_factor, value, std, bottom, top, spread * _for_few(len(entry.get("by_run", {}))))
 
     @property
     def target(self) -> str:

@@ -43,6 +43,15 @@ def test_what_each_run_has_its_own_of_is_as_wide_as_runs_lie_apart() -> None:
     assert found.per == "episode"
 
 
+def test_what_is_never_zero_lies_apart_by_factors() -> None:
+    # (e^0.5 - e^-0.5) / 2 = 0.5211 of the value: a standard deviation of 0.5 of the logarithm
+    runs = {f"run{k}": 2.0 for k in range(1001)}
+    spread = 2.0 * math.sinh(0.5)
+    (found,), _ = evidence_ranges([by_factor("a/a/a", 2.0, 0.0, spread=spread, by_run=runs, unit="1")], 1.0)
+    assert found.kind == "log-normal"
+    assert found.std == pytest.approx(0.5, rel=2e-3)
+
+
 def test_a_mean_that_is_known_does_not_narrow_what_runs_to_come_have() -> None:
     open_ones = entry(identifiable=False, value=2.0, low=1.9, high=2.1, spread=0.0)
     (shared,), _ = evidence_ranges([open_ones], 1.0)
