@@ -122,7 +122,7 @@ CASES: dict[str, Case] = {
     "noise": Case("measurement/q/noise/noise", 0.01, ", low: 0, high: 0.1"),
     "quantisation": Case("measurement/q/quantisation/step", 0.02, ", low: 0, high: 0.1"),
     "outliers": Case("measurement/q/outliers/share", 0.03, ", low: 0, high: 0.2"),
-    "occlusion": Case("measurement/q/occlusion/share", 0.2, ", low: 0, high: 0.5"),
+    "occlusion": Case("measurement/q/occlusion/share", 0.2, ", low: 0, high: 0.5", num_logs=8),  # 0.7 gaps per second
     "range sensor": Case("measurement/q/range-sensor/dropout", 0.05, ", low: 0, high: 0.3"),
     "depth camera": Case("measurement/q/depth-camera/base_m", 0.01, ", low: 0, high: 0.1"),
     "pushes": Case("joint/hinge/pushes/rate_hz", 1.0, ", low: 0, high: 5", CART, size=20.0, num_logs=6),

@@ -23,7 +23,7 @@ from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
 from gapless.tracks.track import Track, difference
 
-NUM_RUNS = 256  # of each log, in each round
+NUM_RUNS = 384  # of each log, in each round
 MOST_ROUNDS = 3
 SMALLER = 0.7  # another round, if the values that are left are a smaller part than this
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
@@ -98,10 +98,14 @@ class _Matcher:
         expected = self._predictor.predict(self._windows, quiet[None])[0]
         seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
         rng, left, right = np.random.default_rng([self._seed, 7]), 0.0, 1.0
+        unit, statistics = np.zeros(0), np.zeros((0, len(seen)))
         for _ in range(MOST_ROUNDS):
-            unit = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
-            unit[0], unit[-1] = left, right
-            told = invert(unit, self._simulated(values, column, unit, expected, rng), seen)
+            more = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
+            more[0], more[-1] = left, right
+            near = (unit >= left) & (unit <= right)
+            unit = np.concatenate([unit[near], more])
+            statistics = np.concatenate([statistics[near], self._simulated(values, column, more, expected, rng)])
+            told = invert(unit, statistics, seen)
             if told.right - told.left > SMALLER * (right - left):
                 break
             left, right = told.left, told.right
