@@ -12,8 +12,8 @@ LATER = 10  # steps
 def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
     """Returns statistics of runs, (num_runs, num_measurements * NUM_STATISTICS).
 
-    Sizes enter by their logarithm and shares by four times the arcsine of their root, so that each scatters about evenly,
-    and what is small for one is small for the other: 0.03 is 3 % of a size, and 3 % of a share of a quarter.
+    Sizes enter by their logarithm and shares by four times the arcsine of their root, so that each scatters about
+    evenly, and what is small for one is small for the other: 0.03 is 3 % of a size, and of a share of a quarter.
 
     Args:
         left: (num_runs, num_logs, num_steps, num_measurements) reading less prediction; NaN where unknown.
