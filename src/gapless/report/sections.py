@@ -22,6 +22,7 @@ class ParameterRow:
     unit: str
     nominal: str
     value: str
+    between: str
     interval: str
     glyph: Markup
     states: tuple[str, ...]
@@ -83,6 +84,7 @@ def parameter_rows(identify: IdentifyResult) -> tuple[ParameterRow, ...]:
             unit=n.unit_cell(p.unit),
             nominal=n.number(p.nominal),
             value=n.number(p.value),
+            between=f"± {n.number(p.spread)} between runs" if p.by_run else "",
             interval=n.span(p.low, p.high),
             glyph=plots.interval_glyph(p),
             states=_states(p),
@@ -93,8 +95,7 @@ def parameter_rows(identify: IdentifyResult) -> tuple[ParameterRow, ...]:
 
 def _states(parameter: FittedParameter) -> tuple[str, ...]:
     first = "identifiable" if parameter.identifiable else "not identifiable"
-    between = (f"spread {n.number(parameter.spread)} between {len(parameter.by_run)} runs",) if parameter.by_run else ()
-    return (first, *(("at bound",) if parameter.at_bound else ()), *between)
+    return (first, "at bound") if parameter.at_bound else (first,)
 
 
 def drift_rows(identify: IdentifyResult) -> tuple[DriftRow, ...]:

@@ -192,6 +192,16 @@ def test_unbounded_and_unknown_parameters_are_words_too(make: Make) -> None:
     assert "[−∞, ∞]" in page
 
 
+def test_what_each_run_has_its_own_of_is_shown_with_its_spread(make: Make) -> None:
+    identify = make()["identify"]
+    assert isinstance(identify, IdentifyResult)
+    assert "between runs" not in render({"identify": identify})
+    own = replace(identify.parameters[0], spread=0.1234, by_run={"a": 0.2, "b": 0.4})
+    page = render({"identify": replace(identify, parameters=(own, *identify.parameters[1:]))})
+    check_closed(page)
+    assert page.count("± 0.123 between runs") == 1
+
+
 def test_measures_before_and_after_share_one_plot(make: Make) -> None:
     records = make()
     page = render({"measure": records["measure"], "measure_fitted": records["measure_fitted"]})
