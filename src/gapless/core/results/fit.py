@@ -48,7 +48,7 @@ class FittedParameter:
     prior_low: float
     prior_high: float
     spread: float = 0.0
-    by_run: Mapping[str, float] = field(default_factory=dict)
+    by_run: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)
