@@ -6,7 +6,7 @@ the logs' own statistics allow. Where that is a small part of the range, it is s
 The robot knows no time step: what its logs leave is told by a prediction with a finer one.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import chi2
@@ -25,7 +25,6 @@ from gapless.tracks.track import Track, difference
 
 NUM_RUNS = 384  # of each log, in each round
 MOST_ROUNDS = 3
-STARTS_S = (0.0, 0.1, 0.2, 0.3, 0.4)  # where a log may begin
 SMALLER = 0.7  # another round, if the values that are left are a smaller part than this
 BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
 DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
@@ -70,32 +69,13 @@ def estimate(
     values = np.concatenate([row, chance.nominal])
     if not len(chance):
         return ()
-    matcher = _Matcher(blueprint, _begun(Predictor(blueprint, space), tracks, values), space, seed)
+    matcher = _Matcher(blueprint, tracks, space, seed)
     found: dict[int, Estimate] = {}
     for _ in range(1 if len(chance) == 1 else 2):
         for k in range(len(known), len(space)):
             found[k] = matcher.match(values, k)
             values[k] = found[k].parameter.value
     return tuple(found[k] for k in sorted(found))
-
-
-def _begun(predictor: Predictor, tracks: tuple[Track, ...], values: Array) -> tuple[Track, ...]:
-    """Returns tracks from where their state is known best: one lost reading beside a start spoils its speed."""
-    project = predictor.blueprint.project
-    rows = sorted({round(start_s * project.rate_hz) for start_s in STARTS_S})
-    found: list[Track] = []
-    for track in tracks:
-        later = [_from(track, row) for row in rows if 2 * row < len(track.measured)]
-        windows = cut(project, later, 0.0)
-        error = difference(project, predictor.predict(windows, values[None])[0], windows.measured)
-        size = np.nanmedian(np.abs(error) / windows.noise, axis=1).max(axis=1)
-        found.append(later[int(np.argmin(size))])
-    return tuple(found)
-
-
-def _from(track: Track, row: int) -> Track:
-    names = ("commands", "measured", "smooth", "slope", "known", "calm", "usable")
-    return replace(track, **{name: getattr(track, name)[row:] for name in names})
 
 
 class _Matcher:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.ndimage import median_filter
 
 from gapless.chance.estimate import Estimate, estimate
 from gapless.chance.invert import LEVEL
@@ -18,6 +19,7 @@ from gapless.tracks.smoother import find_quantum
 from gapless.tracks.track import Track, make_track
 
 QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # no slope leads there
+SPIKE = 10.0  # times the median distance from the median of five neighbours
 
 
 def apart(evidence: Evidence) -> tuple[Evidence, ParameterSpace]:
@@ -87,11 +89,29 @@ def _quantum(evidence: Evidence, parameter: Parameter, tracks: Sequence[Track]) 
 
 
 def _as_recorded(evidence: Evidence, episode: int) -> Track:
-    """Returns a track with its readings as they were recorded: outliers and repeats are what is looked for."""
-    track, project = evidence.tracks[episode], evidence.project
-    path = next(path for path in log_paths(project) if path.stem == track.name)
+    """Returns a track with its readings as they were recorded: outliers and repeats are what is looked for.
+
+    It starts where it would without spikes: one reading of 30 m beside the first is a start at 3,000 m/s.
+    """
+    project, name = evidence.project, evidence.tracks[episode].name
+    path = next(path for path in log_paths(project) if path.stem == name)
     recorded = make_track(project, read_log(project, path, as_recorded=True).episode).measured
+    readings = evidence.episodes[episode].measurements
+    calm = replace(readings, values=np.apply_along_axis(_without_spikes, 0, readings.values))
+    track = make_track(project, replace(evidence.episodes[episode], measurements=calm))
     return replace(track, measured=recorded, usable=np.ones(len(recorded), dtype=np.bool_))
+
+
+def _without_spikes(values: Array) -> Array:
+    """Returns a column with the median of its neighbours in place of readings that are far from it."""
+    known = np.isfinite(values)
+    if not known.any():
+        return values
+    middle = median_filter(values[known], 5)
+    away = np.abs(values[known] - middle)
+    out = values.copy()
+    out[known] = np.where(away > SPIKE * np.median(away), middle, values[known])
+    return out
 
 
 def _reasons(found: Sequence[Estimate]) -> tuple[str, ...]:
