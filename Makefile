@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format docs build slow bench
+.PHONY: help setup demo test check format docs build sizes slow bench
 
 help: ## show what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ check: $(STAMP) ## lint, format, import direction, types
 
 test: check ## check, then every fast test
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not bench"
+
+sizes: $(STAMP) ## what is large enough to ask for a second look in review
+	PYTHONPATH=tests $(BIN)/python -m architecture.sizes
 
 slow: $(STAMP) ## the tests that take minutes
 	$(BIN)/python -m pytest -n $(JOBS) -m "slow and not bench" || test $$? -eq 5  # 5: there are none

@@ -17,6 +17,7 @@ from gapless.sim.blueprint import Blueprint
 from gapless.sim.evidence import Evidence
 from gapless.sim.ranges import distribution_of, read_ranges
 from gapless.stacks.foreign.read import SUFFIXES, read_foreign
+from gapless.targets.path import split_target
 
 NUM_DRAWS = 4000  # that quantiles of bells are read from
 TAIL = 0.005  # of bells, on each side, that counts as outside
@@ -103,12 +104,9 @@ def with_ranges(evidence: Evidence, ranges: Distribution) -> Evidence:
 
 def _rivals(target: str, named: set[str]) -> bool:
     """Tells whether a target and one of some others are of the same kind, and one of the two is for all."""
-    return any(other != target and "*" in target + other and _kind(other) == _kind(target) for other in named)
-
-
-def _kind(target: str) -> tuple[str, str]:
-    element, _, rest = target.partition("/")
-    return element, rest.partition("/")[2]
+    own, others = split_target(target), [split_target(other) for other in named]
+    alike = [one for one in others if (one.kind, one.field) == (own.kind, own.field) and one != own]
+    return any("*" in (own.name, one.name) for one in alike)
 
 
 def box_of(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator) -> Box:

@@ -19,6 +19,7 @@ from gapless.solver.search import search
 from gapless.solver.slopes import FINE, MEDIUM
 from gapless.solver.solve import Progress, approach
 from gapless.solver.timestep import finer_in_time, without_step
+from gapless.targets.path import split_target
 
 MIN_WINDOWS = 8
 SEARCH_WINDOWS = 16
@@ -29,7 +30,7 @@ FIRST = ((MEDIUM, 8),)
 FINAL = ((MEDIUM, 4), (FINE, 6))
 LAST = ((MEDIUM, 3), (FINE, 4))
 # What every model has a value of.
-HAS = ("/mass", "/length", "/com/", "/spread/", "/inertia", "/armature", "/kd", "/limit")
+HAS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
 CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
 ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
 LAG = 0.01  # the same of a lag: it only changes places with part of the delay
@@ -178,7 +179,7 @@ def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
     like play, whatever is heavy or slow like a lag.
     """
     targets = problem.predictor.space.targets
-    wrong = [group for group in groups if all(any(part in targets[k] for part in HAS) for k in group)]
+    wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(HAS) for k in group)]
     swaps = ending(problem, groups, "/lag", "/backlash")
     around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
     return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)

@@ -26,6 +26,7 @@ from gapless.solver.problem import Problem
 from gapless.solver.slopes import FINE, MEDIUM
 from gapless.solver.solve import Schedule, approach
 from gapless.targets import driven_joint, force_per_command
+from gapless.targets.path import split_target
 
 LAGS = (0.5,)  # shares of the delay that are exchanged
 PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
@@ -68,7 +69,7 @@ def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Arr
     """Returns a row in which a share of the friction of each servo has become play, as wide as that friction held."""
     row, space, model = row.copy(), problem.predictor.space, problem.predictor.blueprint.model
     for column in gears:
-        joint = space.targets[column].split("/")[1]
+        joint = split_target(space.targets[column]).name
         servo = next(a for a in range(model.nu) if driven_joint(model, a) == model.joint(joint).id)
         stiffness, friction = f"actuator/{model.actuator(servo).name}/kp", f"joint/{joint}/frictionloss"
         kp = row[space.index(stiffness)] if stiffness in space.targets else force_per_command(model, servo)

@@ -83,13 +83,14 @@ def _sharing(value: Any) -> Any:
 
 def _target(value: Any) -> str:
     form = "write kind/NAME/field, such as joint/elbow/damping"
-    parts = _text(value).split("/")
-    if parts[0] not in TARGET_KINDS:
-        kinds = nearest(parts[0], TARGET_KINDS)
-        raise ValueError(f"target {value} begins with {parts[0] or 'nothing'}; there are: {kinds}; {form}")
-    if len(parts) < (2 if parts[0] == "world" else 3) or any(not p or p != p.strip() for p in parts):
+    text = _text(value)
+    kind, _, rest = text.partition("/")
+    if kind not in TARGET_KINDS:
+        kinds = nearest(kind, TARGET_KINDS)
+        raise ValueError(f"target {value} begins with {kind or 'nothing'}; there are: {kinds}; {form}")
+    if rest != rest.strip() or rest.endswith("/") or (kind != "world" and "/" not in rest[1:]) or not rest:
         raise ValueError(f"target {value} is malformed: {form}")
-    return "/".join(parts)
+    return text
 
 
 Number = Annotated[float, BeforeValidator(_number)]

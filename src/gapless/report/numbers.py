@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 
 from gapless.core.interval import Interval
+from gapless.core.target_path import split_path
 
 DASH = "\u2013"
 _MINUS = "\u2212"
@@ -118,9 +119,8 @@ def short_id(full: str) -> str:
 
 def readable_target(target: str) -> str:
     """Returns a parameter's path in words: `joint/elbow/damping` is `elbow joint damping`."""
-    kind, _, rest = target.partition("/")
-    name, _, what = rest.partition("/")
-    if not what or kind == "world":
+    parts = split_path(target)
+    if not parts.name or not parts.field:
         return target.replace("/", " ")
-    where = f"all {kind}s:" if name == "*" else f"{name} {kind}"
-    return f"{where} {what.replace('/', ' ')}"
+    where = f"all {parts.kind}s:" if parts.name == "*" else f"{parts.name} {parts.kind}"
+    return f"{where} {parts.field.replace('/', ' ')}"

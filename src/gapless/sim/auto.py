@@ -22,6 +22,7 @@ from gapless.targets import (
 )
 from gapless.targets.layers import bounds_of
 from gapless.targets.objects import half_extent, object_paths
+from gapless.targets.path import split_target
 from gapless.tracks.track import Track
 
 OFFSET = 0.25  # of the largest command in the logs
@@ -185,11 +186,10 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     """Returns bounds in the target's unit that hold whatever a careful builder could have got wrong."""
     if target.knob is not None:
         return bounds_of(target.knob.knob)
-    kind, _, rest = target.path.partition("/")
-    name, _, field = rest.partition("/")
-    nominal = target.nominal
+    parts = split_target(target.path)
+    kind, name, field, nominal = parts.kind, parts.name, parts.field, target.nominal
     if kind == "world":
-        return (0.9 * nominal, 1.1 * nominal) if rest == "gravity" else (-0.1, 0.1)
+        return (0.9 * nominal, 1.1 * nominal) if field == "gravity" else (-0.1, 0.1)
     if kind == "joint" and field != "creep" and (name != "*" or field in ("offset", "backlash", "load")):
         joints = [j for j in range(model.njnt) if has_one_axis(model, j)]
         joint = joints[0] if name == "*" else model.joint(name).id

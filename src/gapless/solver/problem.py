@@ -12,6 +12,7 @@ from gapless.core.signal import Array
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows
 from gapless.solver.starts import Starts, find_starts, start_effects, starts_of
+from gapless.targets.path import split_target
 from gapless.tracks.track import difference
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
@@ -199,6 +200,7 @@ def spreads(space: ParameterSpace) -> Array:
 
 
 def _spread(parameter: Parameter) -> float:
-    if parameter.target.startswith("joint/") and parameter.target.endswith("/stiffness"):
+    field = split_target(parameter.target).field
+    if parameter.target.startswith("joint/") and field == "stiffness":
         return _SPRING
-    return next((size for word, size in _SPREADS.items() if f"/{word}" in parameter.target), 0.5)
+    return next((size for word, size in _SPREADS.items() if f"/{word}" in f"/{field}"), 0.5)

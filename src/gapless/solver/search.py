@@ -9,6 +9,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.solver.problem import Problem
+from gapless.targets.path import split_target
 
 KEPT = 8  # best draws that the next ones are drawn around
 APART = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
@@ -54,8 +55,8 @@ def _kinds(problem: Problem) -> list[list[int]]:
     found: dict[tuple[str, str], list[int]] = {}
     for k, parameter in enumerate(problem.space.parameters):
         if not parameter.low < 0 < parameter.high:
-            element, _, rest = parameter.target.partition("/")
-            found.setdefault((element, rest.partition("/")[2]), []).append(k)
+            parts = split_target(parameter.target)
+            found.setdefault((parts.kind, parts.field), []).append(k)
     return list(found.values())
 
 

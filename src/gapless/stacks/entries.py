@@ -15,6 +15,7 @@ from gapless.project.model import load_model
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
 from gapless.targets import driven_joint, is_object, is_position_servo, resolve
+from gapless.targets.path import split_target
 
 __all__ = ["Entry", "Job", "driven_joint", "is_position_servo", "job_of", "nominal_of", "owner_of"]
 
@@ -112,9 +113,8 @@ def job_of(blueprint: Blueprint, ranges: tuple[Range, ...], correlations: tuple[
         target = resolve(item.target, blueprint.project, blueprint.model)
         if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
             raise InputError(f"{item.target}: a range holds a number that is not finite")
-        kind, _, rest = item.target.partition("/")
-        name, _, field = ("", "", rest) if kind == "world" else rest.partition("/")
-        entries.append(Entry(item, target.unit, target.dimension, target.nominal, kind, name, field))
+        parts = split_target(target.path)
+        entries.append(Entry(item, target.unit, target.dimension, target.nominal, parts.kind, parts.name, parts.field))
     return Job(blueprint, tuple(entries), correlations, source)
 
 

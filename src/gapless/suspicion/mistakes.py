@@ -17,6 +17,7 @@ from gapless.suspicion.rates import contradictions
 from gapless.suspicion.refine import refined
 from gapless.suspicion.skill import Skill, lively, measure_skill
 from gapless.targets import driven_joint
+from gapless.targets.path import split_target
 from gapless.tracks.track import Track
 
 WINDOW_S = 0.3
@@ -63,9 +64,10 @@ def _own_columns(blueprint: Blueprint) -> Set[int]:
     """Returns the columns of joints of which each run has its own values: no value that all share suits them."""
     project, model = blueprint.project, blueprint.model
     listed = () if project.parameters == "auto" else project.parameters
-    own = [entry.target.split("/")[:2] for entry in listed if entry.per == "episode"]
-    joints = {name for kind, name in own if kind == "joint"}
-    driven = [driven_joint(model, model.actuator(name).id) for kind, name in own if kind == "actuator" and name != "*"]
+    own = [split_target(entry.target) for entry in listed if entry.per == "episode"]
+    joints = {part.name for part in own if part.kind == "joint"}
+    actuators = [part.name for part in own if part.kind == "actuator" and part.name != "*"]
+    driven = [driven_joint(model, model.actuator(name).id) for name in actuators]
     joints |= {model.joint(joint).name for joint in driven if joint is not None}
     return {k for k, item in enumerate(project.measurements) if item.element == "joint" and item.name in joints}
 

@@ -9,9 +9,6 @@ from gapless.core.signal import Array
 from gapless.targets.fields import Fields
 from gapless.targets.target import Block, Place, Target, sized
 
-_SPREADS = ("spread/x", "spread/y", "spread/z")
-_FIELDS = ("mass", "length", "com/x", "com/y", "com/z", "inertia", *_SPREADS, "payload")
-
 
 def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
     """Returns the free joint that carries a body, or None."""
@@ -28,7 +25,7 @@ def is_object(model: mujoco.MjModel, body: int) -> bool:
 
 def body_target(place: Place) -> Target:
     """Returns a target of bodies."""
-    place.require(_FIELDS)
+    place.require_field()
     if place.field == "mass":
         return _mass(place)
     if place.field == "payload":
@@ -42,7 +39,7 @@ def body_target(place: Place) -> Target:
         return Target(place.path, "object", "1", 1.0, write_inertia)
     if place.field == "length":
         return _length(place)
-    if place.field in _SPREADS:
+    if place.field.startswith("spread/"):
         return _spread(place)
     if place.shared:
         raise InputError(f"parameter {place.path}: a centre belongs to one body; name it")
@@ -107,7 +104,7 @@ def _length(place: Place) -> Target:
 
 def site_target(place: Place) -> Target:
     """Returns a target of sites: what hangs there."""
-    place.require(("payload",))
+    place.require_field()
     site = int(place.ids[0])
     return _payload(place, int(place.model.site_bodyid[site]), place.model.site_pos[site].copy())
 

@@ -11,12 +11,10 @@ from gapless.targets.contact import Surface, damping_ratio, restitution, surface
 from gapless.targets.fields import Fields
 from gapless.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("friction", "stiffness", "restitution", "size/x", "size/y", "size/z")
-
 
 def geom_target(place: Place) -> Target:
     """Returns a target of geoms."""
-    place.require(_FIELDS)
+    place.require_field()
     if place.field == "friction":
         return _friction(place)
     if place.field == "restitution":

@@ -11,7 +11,6 @@ from gapless.targets.actuators.drive import driven_joint, is_position_servo
 from gapless.targets.fields import Fields
 from gapless.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("damping", "frictionloss", "armature", "stiffness", "load", "offset", "backlash", "creep")
 SOFT = 1e-4  # stiffness that a load needs, as a share of it per rad or m
 _UNITS = {
     "damping": ("N·m·s/rad", "N·s/m"),
@@ -35,7 +34,7 @@ def has_one_axis(model: mujoco.MjModel, joint: int) -> bool:
 
 def joint_target(place: Place) -> Target:
     """Returns a target of hinge and slide joints."""
-    place.require(_FIELDS)
+    place.require_field()
     model, field = place.model, place.field
     joints = np.array([j for j in place.ids if has_one_axis(model, int(j))], np.intp)
     if not len(joints):

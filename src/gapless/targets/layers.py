@@ -55,12 +55,6 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
     return (*_KIND_OF[layer.acts_on], *(("body",) if on_bodies else ()))
 
 
-def names_layer(field: str) -> bool:
-    """Tells whether the rest of a path is `LAYER/KNOB` with a layer that has this knob."""
-    name, _, knob = field.partition("/")
-    return name in BY_PATH and knob.partition("/")[0] in [known.name for known in BY_PATH[name].knobs]
-
-
 def refuse_unknown_knob(path: str, field: str) -> None:
     """Refuses `LAYER/NOTHING`.
 
@@ -80,12 +74,12 @@ def layer_target(place: Place) -> Target:
         InputError: If another target sets this already, or the layer does not act on elements of this kind.
     """
     name, _, rest = place.field.partition("/")
-    kind, layer = place.path.partition("/")[0], BY_PATH[name]
+    kind, layer = place.kind, BY_PATH[name]
     knob_name, _, axis = rest.partition("/")
     knob = next(one for one in layer.knobs if one.name == knob_name)
     same = SAME.get((layer.name, knob.name))
     if same:
-        shown = same.replace("NAME", place.path.split("/")[1]) if same.startswith(kind) else same
+        shown = same.replace("NAME", place.name) if same.startswith(kind) else same
         raise InputError(f"parameter {place.path}: that is the same as {shown}; write that")
     kinds = kinds_of(layer)
     if kind not in kinds:

@@ -11,7 +11,8 @@ from gapless.targets.actuators.actuator import actuator_target
 from gapless.targets.body import body_target, site_target
 from gapless.targets.geom import geom_target
 from gapless.targets.joint import joint_target
-from gapless.targets.layers import layer_target, names_layer, refuse_unknown_knob
+from gapless.targets.layers import layer_target, refuse_unknown_knob
+from gapless.targets.path import is_knob, split_target
 from gapless.targets.surroundings import measurement_target, world_target
 from gapless.targets.target import Place, Target
 
@@ -36,18 +37,18 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
     if kind not in _KINDS:
         raise InputError(f"parameter {path}: no kind {kind!r}; write one of {', '.join(_KINDS)}")
     if kind == "world":
-        return _target(world_target, Place(path, rest, np.zeros(1, np.intp), False, project, model))
-    name, _, field = rest.partition("/")
+        return _target(world_target, Place(path, kind, "", rest, np.zeros(1, np.intp), project, model))
     elements = _elements(kind, project, model)
-    ids = list(elements) if name == "*" else [index for index, known in elements.items() if known and known == name]
+    parts = split_target(path, set(elements.values()))
+    ids = list(elements) if parts.name == "*" else [k for k, known in elements.items() if known and known == parts.name]
     if not ids:
-        known = nearest(name, [known for known in elements.values() if known])
-        raise InputError(f"parameter {path}: no {kind} {name!r}; there are: {known}")
-    return _target(_KINDS[kind], Place(path, field, np.array(ids, np.intp), name == "*", project, model))
+        known = nearest(parts.name, [known for known in elements.values() if known])
+        raise InputError(f"parameter {path}: no {kind} {parts.name!r}; there are: {known}")
+    return _target(_KINDS[kind], Place(path, kind, parts.name, parts.field, np.array(ids, np.intp), project, model))
 
 
 def _target(of_kind: Callable[[Place], Target], place: Place) -> Target:
-    if names_layer(place.field):
+    if is_knob(place.field):
         return layer_target(place)
     try:
         return of_kind(place)

@@ -10,7 +10,7 @@ from gapless.targets.target import Place, Target
 
 def world_target(place: Place) -> Target:
     """Returns a target of the world."""
-    place.require(("tilt/x", "tilt/y", "gravity"))
+    place.require_field()
     size = float(np.linalg.norm(place.model.opt.gravity))
     if size == 0:
         raise InputError(f"parameter {place.path}: the model has no gravity, so it has no direction")
@@ -35,7 +35,7 @@ def world_target(place: Place) -> Target:
 
 def measurement_target(place: Place) -> Target:
     """Returns a target of readings: scale * true value + bias, later by a delay."""
-    place.require(("bias", "scale", "delay"))
+    place.require_field()
     field = place.field
 
     def write(fields: Fields, values: Array) -> None:

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
+from gapless.core.target_path import FIELDS
 from gapless.project.records import Project
 from gapless.targets.fields import Fields
+from gapless.targets.path import split_target
 from gapless.targets.use import KnobPlace
 
 Write = Callable[[Fields, Array], None]
@@ -45,7 +47,7 @@ class Target:
     @property
     def shared(self) -> bool:
         """Whether it is one value for all elements of its kind: `*` in place of a name."""
-        return self.path.split("/")[1] == "*"
+        return split_target(self.path).name == "*"
 
 
 @dataclass(frozen=True)
@@ -54,26 +56,34 @@ class Place:
 
     Attributes:
         path: The path, for messages.
+        kind: Its first part, such as `joint`.
+        name: Name of the element, `*` for all, empty for the world.
         field: Its last part, such as `damping` or `com/x`.
         ids: (num_elements,) indices of the elements it names: one, or all for `*`.
-        shared: Whether the path has a `*`: one value for all.
         project: The project.
         model: Its compiled model.
     """
 
     path: str
+    kind: str
+    name: str
     field: str
     ids: NDArray[np.intp]
-    shared: bool
     project: Project
     model: mujoco.MjModel
 
-    def require(self, fields: tuple[str, ...]) -> None:
+    @property
+    def shared(self) -> bool:
+        """Whether the path has a `*`: one value for all."""
+        return self.name == "*"
+
+    def require_field(self) -> None:
         """Refuses a field that elements of this kind do not have.
 
         Raises:
-            InputError: If the field is not one of `fields`; the message lists them.
+            InputError: If the field is not a known one; the message lists them.
         """
+        fields = FIELDS[self.kind]
         if self.field not in fields:
             known = nearest(self.field, fields, len(fields))
             raise InputError(f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}")
@@ -98,8 +108,7 @@ def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) 
         InputError: If a factor is asked for, but there is nothing to multiply.
     """
     if place.shared and not base.any():
-        kind = place.path.partition("/")[0]
-        text = f"a factor on {place.field}, but the model has none; name one {kind} instead"
+        text = f"a factor on {place.field}, but the model has none; name one {place.kind} instead"
         raise InputError(f"parameter {place.path}: {text}")
 
     def write(fields: Fields, values: Array) -> None:

@@ -18,6 +18,7 @@ from gapless.sim.efforts import peak_efforts
 from gapless.sim.evidence import Evidence
 from gapless.sim.prediction.states import near_pairs
 from gapless.targets import driven_joint, is_object, is_position_servo
+from gapless.targets.path import split_target
 
 TOUCHING_M = 0.005  # what is nearer than this in a measured state touches
 LEFT_OUT = ("/creep", "/lag", "/length")  # each is another name for what stands in the list already
@@ -69,8 +70,7 @@ FAR_ABOVE = 3.0  # times the peak effort: a limit there never acts
 
 def field_of(target: str) -> str:
     """Returns what a target sets, without where: `com/x` of `body/box/com/x`."""
-    kind, _, rest = target.partition("/")
-    return rest if kind == "world" else rest.partition("/")[2]
+    return split_target(target).field
 
 
 def suspects(evidence: Evidence, peaks: Mapping[str, float]) -> ParameterSpace:
@@ -106,7 +106,7 @@ def suspects(evidence: Evidence, peaks: Mapping[str, float]) -> ParameterSpace:
 
 def _near(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
     """Returns a limit with bounds about the peak effort in the logs; one far above it acts like none."""
-    peak = peaks.get(parameter.target.split("/")[1], 0.0)
+    peak = peaks.get(split_target(parameter.target).name, 0.0)
     if field_of(parameter.target) != "limit" or peak <= 0.0:
         return parameter
     most = min(parameter.nominal, FAR_ABOVE * peak)
@@ -115,7 +115,7 @@ def _near(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
 
 def _is_left_out(path: str) -> bool:
     spring = path.startswith("joint/") and path.endswith("/stiffness")
-    return spring or path.endswith(LEFT_OUT) or "/spread/" in path
+    return spring or path.endswith(LEFT_OUT) or field_of(path).startswith("spread/")
 
 
 def _bodies(model: mujoco.MjModel) -> list[str]:
@@ -220,7 +220,7 @@ class Severities:
         """Returns the value of a parameter that is off by some size: to the other side where this one has no room."""
         parameter, severity = self.space.parameters[k], self._severity(k)
         if field_of(parameter.target) == "limit":
-            name = parameter.target.split("/")[1]
+            name = split_target(parameter.target).name
             peak = max(self.peaks.values(), default=1.0) if name == "*" else self.peaks.get(name, parameter.nominal)
             return float(np.clip((1.0 - size) * peak, parameter.low, parameter.high))
         tries = [self._value(k, severity, size, side) for side in (sign, -sign)]

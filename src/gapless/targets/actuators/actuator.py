@@ -6,19 +6,19 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
+from gapless.core.target_path import MOTOR_FIELDS
 from gapless.targets.actuators.drive import is_dc_motor, is_position_servo, turns
 from gapless.targets.actuators.lag import lag_target
-from gapless.targets.actuators.motor import MOTOR_FIELDS, motor_target, speed_target
+from gapless.targets.actuators.motor import motor_target, speed_target
 from gapless.targets.fields import Fields
 from gapless.targets.target import Block, Place, Target, sized
 
-_FIELDS = ("gain", "kp", "kd", "delay", "lag", "limit", "speed", "offset")
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
 
 
 def actuator_target(place: Place) -> Target:
     """Returns a target of actuators."""
-    place.require((*_FIELDS, *MOTOR_FIELDS))
+    place.require_field()
     if place.field in MOTOR_FIELDS:
         return motor_target(place)
     if place.field == "delay":

@@ -29,7 +29,6 @@ _COLUMNS = {  # field -> model field, column in it, unit of a hinge, unit of a s
     "kp": ("actuator_gainprm", 4, "N·m/rad", "N/m"),
     "kd": ("actuator_gainprm", 6, "N·m·s/rad", "N·s/m"),
 }
-MOTOR_FIELDS = tuple(field for field in _COLUMNS if field not in ("kp", "kd"))
 
 
 def motor_target(place: Place) -> Target:

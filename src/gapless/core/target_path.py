@@ -1,0 +1,60 @@
+"""The parts of a target's path, `KIND/NAME/FIELD`. Names may hold any character, `/` too; fields are known."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+MOTOR_FIELDS = ("resistance", "motorconst", "voltage", "cogging", "coulomb", "static", "stribeck")
+FIELDS = {
+    "joint": ("damping", "frictionloss", "armature", "stiffness", "load", "offset", "backlash", "creep"),
+    "actuator": ("gain", "kp", "kd", "delay", "lag", "limit", "speed", "offset", *MOTOR_FIELDS),
+    "body": (
+        *("mass", "length", "com/x", "com/y", "com/z", "inertia"),
+        *("spread/x", "spread/y", "spread/z", "payload"),
+    ),
+    "geom": ("friction", "stiffness", "restitution", "size/x", "size/y", "size/z"),
+    "site": ("payload",),
+    "world": ("tilt/x", "tilt/y", "gravity"),
+    "measurement": ("bias", "scale", "delay"),
+}
+
+
+@dataclass(frozen=True)
+class TargetPath:
+    """A path in its parts.
+
+    Attributes:
+        kind: What is set: joint, actuator, body, geom, site, world or measurement.
+        name: Name of the element as the model or the log has it; `*` for all, empty for the world.
+        field: What is set of it: `damping`, `com/x`, or a knob of a layer, `cogging/amplitude`.
+    """
+
+    kind: str
+    name: str
+    field: str
+
+
+def split_path(
+    path: str, names: Collection[str] = (), is_knob: Callable[[str], bool] = lambda field: False
+) -> TargetPath:
+    """Returns the parts of a path.
+
+    The kind stands in front and a known field at the end; what lies between is the name. Of several readings, one
+    whose name is among `names` wins, then the one with the longest field. Without a known field the name ends at the
+    first `/`, or after the longest of `names` that fits.
+
+    Args:
+        path: Such as `joint/left/elbow/damping`.
+        names: Names that exist, where they are at hand.
+        is_knob: Tells whether a field is a knob of a layer; the room `targets` knows.
+    """
+    kind, _, rest = path.partition("/")
+    if kind == "world":
+        return TargetPath(kind, "", rest)
+    splits = [(rest[:k], rest[k + 1 :]) for k in range(1, len(rest)) if rest[k] == "/"]
+    existing = [one for one in splits if one[0] in names]
+    for some in (existing, splits):
+        for name, field in some:
+            if field in FIELDS.get(kind, ()) or is_knob(field):
+                return TargetPath(kind, name, field)
+    name, field = existing[-1] if existing else splits[0] if splits else (rest, "")
+    return TargetPath(kind, name, field)
