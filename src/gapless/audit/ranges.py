@@ -38,7 +38,10 @@ def ranges_of(path: str | Path, blueprint: Blueprint) -> tuple[Distribution, tup
         found = distribution_of(foreign.ranges, foreign.correlations, blueprint, path)
         notes = tuple(Note("info", Path(path).name, text) for text in foreign.notes)
         if not found.ranges:
-            raise InputError(f"none of its event terms is a parameter of this model ({foreign.notes[0]}): {path}")
+            raise InputError(
+                f"none of its event terms is a parameter of this model ({foreign.notes[0]}): name a "
+                f"file for this robot: {path}"
+            )
     else:
         found = read_ranges(path, blueprint)
     if not found.ranges:

@@ -62,7 +62,7 @@ def check_world(
 
 def _require(kept: bool, found: str, cause: str) -> None:
     if not kept:
-        raise InputError(f"this is no world: {found}; likely cause: {cause}")
+        raise InputError(f"this world breaks the protocol: {found}; correct the likely cause: {cause}")
 
 
 def _check_description(world: World) -> None:

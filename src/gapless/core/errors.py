@@ -28,7 +28,7 @@ def nearest(asked: str, available: Iterable[str], limit: int = 8) -> str:
     """Returns the available names as one readable list, those most like `asked` first."""
     names = sorted(set(available))
     if not names:
-        return "none exist"
+        return "(none exist)"
     likeness = {name: difflib.SequenceMatcher(None, asked.lower(), name.lower()).ratio() for name in names}
     names.sort(key=lambda name: -likeness[name])
     more = f" and {len(names) - limit} more" if len(names) > limit else ""

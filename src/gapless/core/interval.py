@@ -36,7 +36,7 @@ def normal_quantile(probability: float) -> float:
         ValueError: If the probability is not strictly between 0 and 1.
     """
     if not 0.0 < probability < 1.0:
-        raise ValueError(f"a probability lies strictly between 0 and 1, got {probability}")
+        raise ValueError(f"give a probability strictly between 0 and 1, got {probability}")
     low, high = -40.0, 40.0
     while high - low > 1e-12:
         middle = (low + high) / 2
@@ -58,7 +58,7 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> Interval:
         ValueError: If the counts are impossible.
     """
     if not 0 <= successes <= trials:
-        raise ValueError(f"{successes} successes in {trials} trials cannot be")
+        raise ValueError(f"{successes} successes in {trials} trials: give at most as many successes as trials")
     if trials == 0:
         return Interval(float("nan"), 0.0, 1.0, level, 0, "wilson")
     z = normal_quantile((1 + level) / 2)

@@ -41,7 +41,9 @@ class Parameter:
     def __post_init__(self) -> None:
         """Refuses bounds that leave no room."""
         if not self.low < self.high:
-            raise InputError(f"{self.target}: low {self.low:g} must be below high {self.high:g}")
+            raise InputError(
+                f"{self.target}: low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
+            )
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class ParameterSpace:
         try:
             return self.targets.index(target)
         except ValueError:
-            raise InputError(f"no parameter {target}; there are: {nearest(target, self.targets)}") from None
+            raise InputError(f"no parameter {target}; choose from: {nearest(target, self.targets)}") from None
 
     def for_runs(self, runs: Sequence[int]) -> "ParameterSpace":
         """Returns the space in which every run has its own column of what each episode has its own of."""

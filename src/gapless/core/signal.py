@@ -31,12 +31,13 @@ class TimeSeries:
         """Refuses shapes that do not belong together and time that does not move forward."""
         if self.times_s.ndim != 1 or self.values.shape != (len(self.times_s), len(self.names)):
             raise ValueError(
-                f"values have shape {self.values.shape}, expected ({len(self.times_s)}, {len(self.names)})"
+                f"values have shape {self.values.shape}, give ({len(self.times_s)}, "
+                f"{len(self.names)}): a row per time stamp, a column per name"
             )
         if len(self.units) != len(self.names):
-            raise ValueError(f"{len(self.units)} units for {len(self.names)} columns")
+            raise ValueError(f"{len(self.units)} units for {len(self.names)} columns: give one per column")
         if np.any(np.diff(self.times_s) <= 0):
-            raise ValueError("time stamps must increase")
+            raise ValueError("time stamps do not increase: sort the rows and delete repeated ones")
 
     @property
     def duration_s(self) -> float:

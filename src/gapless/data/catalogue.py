@@ -62,7 +62,9 @@ class Catalogue:
             for folder in (directory, catalogue._temporary, directory / "tables"):
                 folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise CatalogueError(f"no catalogue can be made here ({error.strerror}): {directory}") from error
+            raise CatalogueError(
+                f"no catalogue can be made here ({error.strerror}): choose a folder that can be written to: {directory}"
+            ) from error
         catalogue._episodes.table.create()
         catalogue._artefacts.table.create()
         return catalogue
@@ -107,7 +109,10 @@ class Catalogue:
             commands, measurements = read_samples(path)
         except (OSError, pa.ArrowException) as error:
             reason = " ".join(str(error).split())
-            raise CatalogueError(f"the samples of episode {id} cannot be read ({reason}): {path}") from error
+            raise CatalogueError(
+                f"the samples of episode {id} cannot be read ({reason}): delete .gapless and run the "
+                f"verbs again: {path}"
+            ) from error
         return Episode(
             name=row.name,
             source=row.source,
@@ -168,7 +173,7 @@ class Catalogue:
         """
         files = self.artefact(id).files
         if name not in files:
-            raise CatalogueError(f"artefact {id} has no file {name!r}; it has: {nearest(name, files)}")
+            raise CatalogueError(f"artefact {id} has no file {name!r}; choose from: {nearest(name, files)}")
         return self._artefacts.place(id) / name
 
     def artefact_folder(self, id: str) -> Path:

@@ -43,12 +43,12 @@ class Questions:
             statements = duckdb.extract_statements(sql)
             reads = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
             if len(statements) != 1 or statements[0].type not in reads:
-                raise InputError("a query is one SELECT statement: the catalogue is only read, never changed")
+                raise InputError("the catalogue is only read, never changed: write one SELECT statement")
             with self._connect(with_samples="samples" in sql.lower()) as connection:
                 return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
             raise InputError(
-                f"cannot answer this query: {_one_line(error)}; the views are episodes, artefacts and samples"
+                f"cannot answer this query: {_one_line(error)}; use the views episodes, artefacts and samples"
             ) from error
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
@@ -61,7 +61,9 @@ class Questions:
             with self._connect(with_samples=False) as connection:
                 return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
         except duckdb.Error as error:
-            raise CatalogueError(f"the catalogue cannot be read ({_one_line(error)}): {self.directory}") from error
+            raise CatalogueError(
+                f"the catalogue cannot be read ({_one_line(error)}): delete it to start anew: {self.directory}"
+            ) from error
 
     def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:")

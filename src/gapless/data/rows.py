@@ -106,11 +106,16 @@ def check_provenance(provenance: Provenance) -> None:
         CatalogueError: If the configuration is not plain JSON or the seed does not fit 64 bits.
     """
     if not isinstance(provenance, Provenance):  # type: ignore[reportUnnecessaryIsInstance]
-        raise CatalogueError(f"nothing enters the catalogue without a Provenance, got {provenance!r}")
+        raise CatalogueError(
+            f"nothing enters the catalogue without where it came from: give a Provenance, got {provenance!r}"
+        )
     try:
         provenance.canonical()
     except (TypeError, ValueError) as error:
-        raise CatalogueError(f"the config of what {provenance.made_by} made is not plain JSON: {error}") from error
+        raise CatalogueError(
+            f"the config of what {provenance.made_by} made is not plain JSON ({error}): give numbers, "
+            "text, lists and dicts only"
+        ) from error
     if provenance.seed is not None and abs(provenance.seed) > LARGEST_SEED:
         raise CatalogueError(f"seed {provenance.seed} is too large: use one below 2**63")
 

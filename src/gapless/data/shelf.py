@@ -56,7 +56,8 @@ class Shelf:
             self.table.append(choose)
         except OSError as error:
             raise CatalogueError(
-                f"the catalogue cannot be written ({error.strerror or error}): {self.directory}"
+                f"the catalogue cannot be written ({error.strerror or error}): check space and "
+                f"permissions: {self.directory}"
             ) from error
 
     def row(self, id: str) -> dict[str, Any]:
@@ -90,4 +91,4 @@ def unknown(one: str, relation: str, id: str, questions: Questions) -> Catalogue
     count = questions.rows(f"SELECT count(*) AS count FROM {relation}")[0]["count"]
     alike = questions.rows(f"SELECT id FROM {relation} ORDER BY levenshtein(id, $1), id LIMIT {NUM_ALIKE}", (id,))
     most = f", most alike: {', '.join(row['id'] for row in alike)}" if alike else ""
-    return CatalogueError(f"no {one} {id!r}; {count} exist{most}: {questions.directory}")
+    return CatalogueError(f"no {one} {id!r}; {count} exist{most}; choose an id of `SELECT id`: {questions.directory}")

@@ -133,4 +133,7 @@ class Table:
 
     def _failure(self, what: str, error: Exception) -> CatalogueError:
         reason = " ".join(str(error).split())[:300]
-        return CatalogueError(f"the catalogue's table cannot be {what} ({reason}): {self.directory}")
+        return CatalogueError(
+            f"the catalogue's table cannot be {what} ({reason}): check space and permissions, or "
+            f"delete it to start anew: {self.directory}"
+        )

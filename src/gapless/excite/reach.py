@@ -46,7 +46,7 @@ class Wishes:
             if not 0 < number < float("inf"):
                 raise InputError(f"{option} {text}: write a share such as 0.5, or NAME=VALUE, above 0")
             if equals and name not in names:
-                raise InputError(f"{option} {text}: no {name!r}; there are: {nearest(name, names)}")
+                raise InputError(f"{option} {text}: no {name!r}; choose from: {nearest(name, names)}")
             if equals:
                 named[name] = number
             elif number > 1:

@@ -61,7 +61,7 @@ def load_policy(path: str | Path) -> NetworkPolicy:
             weights = tuple(stored[f"weight{k}"] for k in range(count))
             biases = tuple(stored[f"bias{k}"] for k in range(count))
             if not count or any(weight.ndim != 2 for weight in weights):
-                raise ValueError("no layers")
+                raise ValueError("no layers: train it again")
             return NetworkPolicy(weights, biases, int(about["history"]))
     except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
         raise InputError(f"this is no policy that `gapless train` wrote, or it is damaged: {place}") from None

@@ -100,7 +100,7 @@ def train(
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
     begun = None if start is None else _policy_path(start)
     if config.curriculum not in CURRICULA:
-        raise InputError(f"no curriculum {config.curriculum!r}; there are: {', '.join(CURRICULA)}")
+        raise InputError(f"no curriculum {config.curriculum!r}; choose from: {', '.join(CURRICULA)}")
     if config.curriculum != "none" and not distribution.ranges:
         raise InputError("a curriculum needs ranges that it may grow to: name them with --ranges FILE")
     about = {

@@ -212,7 +212,9 @@ def _kept_fit(project: Project) -> Path:
     catalogue = Catalogue.open(project.directory)
     identity = newest(catalogue, "identify")
     if identity is None:
-        raise InputError("the fit is not in the catalogue: was it deleted meanwhile?")
+        raise InputError(
+            "the fit is no longer in the catalogue: run the loop again, and leave .gapless alone meanwhile"
+        )
     return catalogue.artefact_path(identity, RESULT)
 
 

@@ -63,7 +63,7 @@ def randomize(
         InputError: If there is no fit, or it refused, or the project's logs cannot be used.
     """
     if method not in METHODS:
-        raise InputError(f"no method {method!r}; there are: {nearest(method, METHODS)}")
+        raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")
     if fit is not None and method not in SAMPLES:
         raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
     project = load_project(directory)

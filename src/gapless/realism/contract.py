@@ -73,7 +73,7 @@ def check_layer(layer: Layer, seed: int = 0) -> None:
 
 def _require(kept: bool, layer: Layer, found: str, cause: str) -> None:
     if not kept:
-        raise InputError(f"the layer {layer.name!r} breaks the contract: {found}; likely cause: {cause}")
+        raise InputError(f"the layer {layer.name!r} breaks the contract: {found}; correct the likely cause: {cause}")
 
 
 def _check_description(layer: Layer) -> None:

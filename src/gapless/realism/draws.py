@@ -43,7 +43,9 @@ class Draws:
     def __post_init__(self) -> None:
         """Refuses worlds that numpy would turn into floating-point numbers."""
         if self.worlds.dtype != np.uint64 or self.worlds.ndim != 1:
-            raise InputError(f"worlds are one row of uint64, found {self.worlds.dtype} of shape {self.worlds.shape}")
+            raise InputError(
+                f"give worlds as one row of uint64, found {self.worlds.dtype} of shape {self.worlds.shape}"
+            )
 
     def at(self, step: int) -> "Draws":
         """Returns the draws of another step."""

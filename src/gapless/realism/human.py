@@ -119,7 +119,7 @@ def partners(population: Population, seed: int, person: NDArray[np.int64], trial
         InputError: The two are not of one length.
     """
     if person.shape != trial.shape or person.ndim != 1:
-        raise InputError(f"a person and a trial for each world: found shapes {person.shape} and {trial.shape}")
+        raise InputError(f"give a person and a trial for each world, found shapes {person.shape} and {trial.shape}")
     people = Draws(seed, person.astype(np.uint64))
     trials = Draws(people.named("trials").seed, person.astype(np.uint64))
     counter = trial.astype(np.int64)[:, None]

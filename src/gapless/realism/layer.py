@@ -134,7 +134,7 @@ class Layer:
         names = [knob.name for knob in self.knobs]
         for name in sorted({*names} ^ {*knobs}):
             what = "is not given its knob" if name in names else "has no knob"
-            raise InputError(f"the layer {self.name} {what} {name}; its knobs are {nearest(name, names)}")
+            raise InputError(f"the layer {self.name} {what} {name}; give its knobs: {nearest(name, names)}")
         num_worlds, num_columns = signal.shape
         for knob in self.knobs:
             allowed = {(num_worlds, 1), (num_worlds, num_columns if knob.per_column else 1)}
@@ -147,7 +147,9 @@ class Layer:
                 raise InputError(f"the layer {self.name} needs the {name} of the moment; give Moment({name}=...)")
         if self.columns and num_columns != len(self.columns):
             wanted = ", ".join(self.columns)
-            raise InputError(f"the layer {self.name} acts on the columns {wanted}; found {num_columns} columns")
+            raise InputError(
+                f"the layer {self.name} acts on the columns {wanted}: give these, found {num_columns} columns"
+            )
         return self.start(signal, knobs, moment)
 
     def ideal(self, num_worlds: int) -> dict[str, Array]:

@@ -28,4 +28,4 @@ def layer_named(name: str) -> Layer:
     for layer in LAYERS:
         if layer.name == name:
             return layer
-    raise InputError(f"there is no layer {name!r}; available: {nearest(name, [layer.name for layer in LAYERS])}")
+    raise InputError(f"there is no layer {name!r}; choose from: {nearest(name, [layer.name for layer in LAYERS])}")

@@ -98,4 +98,4 @@ def _get(results: Mapping[str, Result], name: str, record_type: type[R]) -> R | 
     if record is None or isinstance(record, record_type):
         return record
     found = type(record).__name__
-    raise InputError(f"the report asked for {record_type.__name__} under '{name}', found {found}")
+    raise InputError(f"the report asked for {record_type.__name__} under '{name}', found {found}: run the verb again")

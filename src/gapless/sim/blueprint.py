@@ -60,7 +60,9 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     try:
         model = spec.compile()
     except ValueError as error:
-        raise ProjectError(f"the model does not compile: {str(error).splitlines()[0]}: {project.model_path}") from None
+        raise ProjectError(
+            f"the model does not compile: {str(error).splitlines()[0]}; correct the model: {project.model_path}"
+        ) from None
     limit_s = min(model.opt.timestep, max_timestep_s or model.opt.timestep)
     num_substeps = max(1, int(np.ceil(1.0 / (project.rate_hz * limit_s) - 1e-6)))
     model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)

@@ -23,14 +23,17 @@ def read_result(path: str | Path, verb: str) -> dict[str, Any]:
     """
     place = Path(path)
     if not place.is_file():
-        raise InputError(f"no such file; `gapless {verb} DIR --json FILE` writes one: {place}")
+        raise InputError(f"no such file; make one with `gapless {verb} DIR --json FILE`: {place}")
     try:
         found = json.loads(place.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
-        raise InputError(f"this is no JSON ({error}): {place}") from None
+        raise InputError(f"this is no JSON ({error}): make it with `gapless {verb} DIR --json FILE`: {place}") from None
     if not isinstance(found, dict) or found.get("verb") != verb:
         said = found.get("verb") if isinstance(found, dict) else type(found).__name__
-        raise InputError(f"this is no result of `gapless {verb}` (it says {said!r}): {place}")
+        raise InputError(
+            f"this is no result of `gapless {verb}` (it says {said!r}): make one with `gapless {verb} "
+            f"DIR --json FILE`: {place}"
+        )
     return found
 
 
@@ -38,12 +41,14 @@ def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Ar
     """Returns the parameters of a fit and their values, (num_parameters,)."""
     entries = read_result(path, "identify").get("parameters")
     if not isinstance(entries, list):
-        raise InputError(f"this fit has no parameters; `gapless identify DIR --json FILE` writes them: {path}")
+        raise InputError(f"this fit has no parameters; make one with `gapless identify DIR --json FILE`: {path}")
     try:
         values = np.array([float(entry["value"]) for entry in entries])
         return _space([entry["target"] for entry in entries], values, values, blueprint), values
     except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"the fit has a parameter without target or value ({error}): {path}") from None
+        raise InputError(
+            f"the fit has a parameter without target or value ({error}): run identify again: {path}"
+        ) from None
 
 
 def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
@@ -66,18 +71,18 @@ def distribution_of(
     """
     numbers = [value for r in ranges for value in (r.low, r.high, r.mean, r.std)]
     if not np.isfinite(numbers).all():
-        raise InputError(f"a range holds a number that is not finite: {path}")
+        raise InputError(f"a range holds a number that is not finite: correct it: {path}")
     low, high = np.array([r.low for r in ranges]), np.array([r.high for r in ranges])
     return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges, correlations)
 
 
 def _text_ranges(path: Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     if not path.is_file():
-        raise InputError(f"no such file: {path}")
+        raise InputError(f"no such file; make one with `gapless randomize DIR --json FILE`: {path}")
     try:
         return ranges_from_text(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:
-        raise InputError(f"this is no text: {path}") from None
+        raise InputError(f"this is no text: name a file of ranges: {path}") from None
     except InputError as error:
         raise InputError(f"{error}: {path}") from None
 
@@ -85,11 +90,11 @@ def _text_ranges(path: Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]
 def _json_ranges(path: str | Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     found = read_result(path, "randomize")
     if not isinstance(found.get("ranges"), list):
-        raise InputError(f"there are no ranges in it; `gapless randomize DIR --json FILE` writes them: {path}")
+        raise InputError(f"there are no ranges in it; make some with `gapless randomize DIR --json FILE`: {path}")
     try:
         result = from_json({"format": 1, "inputs": (), "path": "", "seed": 0} | found)  # ranges by hand need no more
     except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"a range lacks a field or holds no number ({error}): {path}") from None
+        raise InputError(f"a range lacks a field or holds no number ({error}): correct it: {path}") from None
     except InputError as error:
         raise InputError(f"{error}: {path}") from None
     assert isinstance(result, RandomizeResult)

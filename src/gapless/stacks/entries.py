@@ -112,7 +112,7 @@ def job_of(blueprint: Blueprint, ranges: tuple[Range, ...], correlations: tuple[
     for item in ranges:
         target = resolve(item.target, blueprint.project, blueprint.model)
         if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
-            raise InputError(f"{item.target}: a range holds a number that is not finite")
+            raise InputError(f"{item.target}: a range holds a number that is not finite: correct it")
         parts = split_target(target.path)
         entries.append(Entry(item, target.unit, target.dimension, target.nominal, parts.kind, parts.name, parts.field))
     return Job(blueprint, tuple(entries), correlations, source)

@@ -51,7 +51,7 @@ def wanted(exports: Sequence[str]) -> dict[str, Path]:
         form, _, file = item.partition("=")
         known = nearest(form, FORMATS, len(FORMATS))
         if form not in FORMATS:
-            raise InputError(f"--export: no format {form!r}; there are: {known}; write FORMAT=FILE")
+            raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
         if not file:
             raise InputError(f"--export {form}: no file named; write --export {form}=FILE")
         if form in found:
@@ -90,7 +90,7 @@ def export(
     made: list[Export] = []
     for form, file in files.items():
         if form not in FORMATS:
-            raise InputError(f"no format {form!r}; there are: {nearest(form, FORMATS, len(FORMATS))}")
+            raise InputError(f"no format {form!r}; choose from: {nearest(form, FORMATS, len(FORMATS))}")
         text, notes = FORMATS[form](job, Path(file).parent)
         try:
             Path(file).write_text(text, encoding="utf-8")

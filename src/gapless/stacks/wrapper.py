@@ -48,7 +48,7 @@ class RandomizedModel(gymnasium.Wrapper):
         self.observation = observation or {}
         unknown = sorted(set(self.observation) - set(READINGS))
         if unknown:
-            raise ValueError(f"no reading {unknown[0]!r}; there are: {', '.join(READINGS) or 'none'}")
+            raise ValueError(f"no reading {unknown[0]!r}; choose from: {', '.join(READINGS) or 'none'}")
         self._constants = [
             (field, self._place(field, kind, key, rest), value) for field, kind, key, rest, value in CONSTANTS
         ]
@@ -61,7 +61,10 @@ class RandomizedModel(gymnasium.Wrapper):
         names = sorted(name for name in set(acting) if not name.startswith("signal."))
         self._nominal = {name: self._field(name).copy() for name in names}
         if self._late and (env.action_space.shape or (0,))[0] != self.model.nu:
-            raise ValueError(f"the action must be the controls of all {self.model.nu} actuators: delays act on it")
+            raise ValueError(
+                "delays act on controls: give an environment whose action is the controls of all "
+                f"{self.model.nu} actuators"
+            )
         self._actions: list[np.ndarray] = []
         self._signal: dict[str, dict[Any, float]] = {}
         self.parameters: dict[str, float] = {}
@@ -132,7 +135,10 @@ class RandomizedModel(gymnasium.Wrapper):
             return (key, *rest)
         found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
         if found < 0:
-            raise ValueError(f"the environment's model has no {kind} {key!r}: these ranges are for another model")
+            raise ValueError(
+                f"the environment's model has no {kind} {key!r}: these ranges are for another model: "
+                "export them again for this one"
+            )
         if field.startswith("dof_"):
             found = int(self.model.jnt_dofadr[found])
         if field.startswith("qpos_"):

@@ -38,7 +38,7 @@ def joint_target(place: Place) -> Target:
     model, field = place.model, place.field
     joints = np.array([j for j in place.ids if has_one_axis(model, int(j))], np.intp)
     if not len(joints):
-        raise InputError(f"parameter {place.path}: only hinge and slide joints have a {field}")
+        raise InputError(f"parameter {place.path}: only hinge and slide joints have a {field}: name one of these")
     unit = _UNITS[field][0 if model.jnt_type[joints[0]] == mujoco.mjtJoint.mjJNT_HINGE else 1]
     if field == "offset":
         return _offset(replace(place, ids=joints), unit)
@@ -105,7 +105,7 @@ def _servos(place: Place) -> tuple[list[int], Array]:
 def _backlash(place: Place, unit: str) -> Target:
     servos, gear = _servos(place)
     if not servos:
-        text = "backlash needs a position actuator on the joint, it has none"
+        text = "backlash needs a position actuator on the joint, it has none: add one, or leave this out"
         raise InputError(f"parameter {place.path}: {text}")
 
     def write(fields: Fields, values: Array) -> None:

@@ -83,7 +83,10 @@ def layer_target(place: Place) -> Target:
         raise InputError(f"parameter {place.path}: that is the same as {shown}; write that")
     kinds = kinds_of(layer)
     if kind not in kinds:
-        raise InputError(f"parameter {place.path}: the layer {layer.name} acts on a {' or a '.join(kinds)}, no {kind}")
+        raise InputError(
+            f"parameter {place.path}: the layer {layer.name} acts on a {' or a '.join(kinds)}, no "
+            f"{kind}: name one of these"
+        )
     where = _where(place, kind, layer, knob, axis)
 
     def write(fields: Fields, values: Array) -> None:
@@ -129,14 +132,16 @@ def _where(place: Place, kind: str, layer: Layer, knob: Knob, axis: str) -> Knob
     model, elements = place.model, tuple(int(e) for e in place.ids)
     width = _WIDTHS.get(layer.name, 3 if kind == "body" and layer.acts_on == "effort" else 1)
     if axis and (width == 1 or axis not in tuple("xyz"[:width])):
-        text = f"write one of {', '.join('xyz'[:width])}, or nothing" if width > 1 else "it has no axes"
+        text = f"write one of {', '.join('xyz'[:width])}, or nothing" if width > 1 else "it has no axes: leave that out"
         raise InputError(f"parameter {place.path}: nothing called {axis!r} there: {text}")
     if kind == "world":
         return KnobPlace(place.path, kind, layer, knob, (0,), (0,), _world_width(place, layer))
     if kind == "joint":
         elements = tuple(j for j in elements if has_one_axis(model, j))
         if not elements:
-            raise InputError(f"parameter {place.path}: only hinge and slide joints have a {layer.name}")
+            raise InputError(
+                f"parameter {place.path}: only hinge and slide joints have a {layer.name}: name one of these"
+            )
     if layer.name == "uneven mass":
         elements = tuple(b for b in elements if model.body_mass[b] > 0)
         if len(elements) != 1:

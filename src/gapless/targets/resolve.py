@@ -43,7 +43,7 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
     ids = list(elements) if parts.name == "*" else [k for k, known in elements.items() if known and known == parts.name]
     if not ids:
         known = nearest(parts.name, [known for known in elements.values() if known])
-        raise InputError(f"parameter {path}: no {kind} {parts.name!r}; there are: {known}")
+        raise InputError(f"parameter {path}: no {kind} {parts.name!r}; choose from: {known}")
     return _target(_KINDS[kind], Place(path, kind, parts.name, parts.field, np.array(ids, np.intp), project, model))
 
 

@@ -13,7 +13,7 @@ def world_target(place: Place) -> Target:
     place.require_field()
     size = float(np.linalg.norm(place.model.opt.gravity))
     if size == 0:
-        raise InputError(f"parameter {place.path}: the model has no gravity, so it has no direction")
+        raise InputError(f"parameter {place.path}: the model has no gravity, so it has no direction: leave this out")
     if place.field == "gravity":
 
         def write_gravity(fields: Fields, values: Array) -> None:

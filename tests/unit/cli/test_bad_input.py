@@ -168,9 +168,9 @@ def test_wrong_fits(verb: str, content: bytes, text: str, folder: Path, capsys: 
     [
         (["--seconds", "0"], "0 seconds are too short to tell anything: ask for at least 3"),
         (["--seconds", "nan"], "too short"),
-        (["--parameter", "joint/car/damping"], "no joint 'car'; there are: cart, pole"),
+        (["--parameter", "joint/car/damping"], "no joint 'car'; choose from: cart, pole"),
         (["--parameter", "damping"], "no kind 'damping'"),
-        (["--max-speed", "pol=2"], "no 'pol'; there are: cart"),
+        (["--max-speed", "pol=2"], "no 'pol'; choose from: cart"),
         (["--max-speed", "2"], "a share is at most 1"),
         (["--max-effort", "much"], "write a share such as 0.5, or NAME=VALUE"),
         (["--out", "none/motion.csv"], "--out: no such folder"),

@@ -101,8 +101,8 @@ def test_each_level_is_drawn_anew_on_its_own() -> None:
         ({"kind": "beta", "std": 0.9}, "no beta distribution"),
         ({"kind": "triangle"}, "no kind 'triangle'"),
         ({"kind": "mixture"}, "a mixture has parts"),
-        ({"std": -0.1}, "cannot be"),
-        ({"per": "day"}, "none of robot, episode, step"),
+        ({"std": -0.1}, "is negative: give"),
+        ({"per": "day"}, "write per one of: robot, episode, step"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(changes: dict[str, object], said: str) -> None:
@@ -176,7 +176,7 @@ def test_text_by_hand_may_have_remarks_and_empty_lines() -> None:
         ("a/b/c uniform 2 .. 1", "goes backwards"),
         ("a/b/c normal 0.3 within 0 .. 1", "write it like `normal 0.3"),
         ("a/b/c normal 0.3 +- 10 % within 0 .. 1", "% is for log-normal"),
-        ("a/b/c uniform 0 .. 1 per day", "none of robot, episode, step"),
+        ("a/b/c uniform 0 .. 1 per day", "write per one of: robot, episode, step"),
         ("correlation a/b/c 0.5", "write a correlation like"),
         ("a/b/c fixed 1\na/b/c fixed 2", "two ranges"),
     ],

@@ -33,7 +33,7 @@ def test_nearest_says_how_many_it_leaves_out() -> None:
 
 
 def test_nearest_of_nothing_says_so() -> None:
-    assert nearest("elbow", []) == "none exist"
+    assert nearest("elbow", []) == "(none exist)"
 
 
 @pytest.mark.parametrize("error", [InputError, ProjectError, LogError, CatalogueError])

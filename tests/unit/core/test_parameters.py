@@ -29,7 +29,7 @@ def test_index_finds_the_column() -> None:
 
 
 def test_index_of_a_misspelt_target_lists_what_exists() -> None:
-    with pytest.raises(InputError, match=r"no parameter joint/elbow/dampin; there are: joint/elbow/damping, "):
+    with pytest.raises(InputError, match=r"no parameter joint/elbow/dampin; choose from: joint/elbow/damping, "):
         SPACE.index("joint/elbow/dampin")
 
 
@@ -53,5 +53,5 @@ def test_a_target_that_stands_twice_is_refused() -> None:
 
 @pytest.mark.parametrize(("low", "high"), [(1.0, 1.0), (2.0, 1.0), (float("nan"), 1.0)])
 def test_bounds_that_leave_no_room_are_refused(low: float, high: float) -> None:
-    with pytest.raises(InputError, match="must be below high"):
+    with pytest.raises(InputError, match="is not below high"):
         Parameter("world/gravity", "environment", "m/s²", nominal=9.81, low=low, high=high)

@@ -87,12 +87,12 @@ def test_a_corrupt_episode(catalogue: Catalogue, tmp_path: Path) -> None:
 
 
 def test_unknown_ids_name_what_exists(catalogue: Catalogue) -> None:
-    with pytest.raises(CatalogueError, match="no episode 'x'; 0 exist: "):
+    with pytest.raises(CatalogueError, match="no episode 'x'; 0 exist; choose"):
         catalogue.episode("x")
     ids = [catalogue.add_artefact("fit", {"a.json": b"%d" % k}, make_provenance()) for k in range(5)]
     with pytest.raises(CatalogueError, match=f"no artefact '.*'; 5 exist, most alike: {ids[3]}, "):
         catalogue.artefact(ids[3][:-1])
-    with pytest.raises(CatalogueError, match=r"has no file .*; it has: a\.json"):
+    with pytest.raises(CatalogueError, match=r"has no file .*; choose from: a\.json"):
         catalogue.artefact_path(ids[0], "../x")
 
 
@@ -108,7 +108,7 @@ def test_what_could_not_be_given_back_is_refused(catalogue: Catalogue) -> None:
         catalogue.add_episode(make_episode(), make_provenance(config={"a": object()}))
     with pytest.raises(CatalogueError, match="too large"):
         catalogue.add_episode(make_episode(), make_provenance(seed=2**70))
-    with pytest.raises(CatalogueError, match="without a Provenance"):
+    with pytest.raises(CatalogueError, match="give a Provenance"):
         catalogue.add_episode(make_episode(), None)  # type: ignore[reportArgumentType]
     with pytest.raises(CatalogueError, match="use one of real, twin, sim"):
         catalogue.add_episode(make_episode(source="../up"), make_provenance())

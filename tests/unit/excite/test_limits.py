@@ -135,8 +135,8 @@ def test_a_motor_of_unknown_strength_must_be_told(tmp_path: Path) -> None:
         ("nan", "above 0"),
         ("hinge=inf", "above 0"),
         ("2", "a share is at most 1"),
-        ("hing=2", "no 'hing'; there are: hinge"),
-        ("=2", "no ''; there are: hinge"),
+        ("hing=2", "no 'hing'; choose from: hinge"),
+        ("=2", "no ''; choose from: hinge"),
     ],
 )
 def test_wishes_that_cannot_be_read(text: str, message: str) -> None:

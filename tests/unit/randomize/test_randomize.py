@@ -64,7 +64,7 @@ def test_a_damaged_fit_is_one_clear_line(folder: Path, tmp_path: Path, damage: A
 
 
 def test_an_unknown_method_lists_what_there_is(folder: Path) -> None:
-    with pytest.raises(InputError, match="no method 'dropa'; there are: dropo"):
+    with pytest.raises(InputError, match="no method 'dropa'; choose from: dropo"):
         randomize(folder, method="dropa")
 
 

@@ -14,7 +14,7 @@ MOMENT = Moment(0.01, Draws(0, np.arange(2, dtype=np.uint64)))
 def test_a_missing_or_unknown_knob_is_named() -> None:
     with pytest.raises(InputError, match="not given its knob lag_s"):
         LAG.begin(np.zeros((2, 1)), {}, MOMENT)
-    with pytest.raises(InputError, match=r"has no knob lag; its knobs are lag_s"):
+    with pytest.raises(InputError, match=r"has no knob lag; give its knobs: lag_s"):
         LAG.begin(np.zeros((2, 1)), LAG.ideal(2) | {"lag": np.zeros((2, 1))}, MOMENT)
 
 
@@ -29,7 +29,7 @@ def test_a_moment_without_what_the_layer_needs_is_refused() -> None:
 
 
 def test_other_columns_are_refused() -> None:
-    with pytest.raises(InputError, match="columns x, y, z; found 2 columns"):
+    with pytest.raises(InputError, match="columns x, y, z: give these, found 2 columns"):
         IMU.begin(np.zeros((2, 2)), IMU.ideal(2), MOMENT)
 
 
@@ -46,5 +46,5 @@ def test_some_worlds_begin_anew_and_the_others_go_on() -> None:
 
 def test_layers_are_found_by_name() -> None:
     assert layer_named("lag") is LAG
-    with pytest.raises(InputError, match="no layer 'lags'; available: lag"):
+    with pytest.raises(InputError, match="no layer 'lags'; choose from: lag"):
         layer_named("lags")

@@ -101,7 +101,7 @@ def test_mjcf_is_the_centre(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        ("mjlba=x.py", "no format 'mjlba'; there are: mjlab"),
+        ("mjlba=x.py", "no format 'mjlba'; choose from: mjlab"),
         ("mjlab", "--export mjlab: no file named; write --export mjlab=FILE"),
         ("mjlab=", "no file named"),
         ("mjlab=no/such/x.py", "no such folder"),
@@ -125,7 +125,7 @@ def test_a_wish_twice_is_refused(folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_ranges_of_another_model_are_refused(folder: Path) -> None:
     (folder.parent / "other.txt").write_text("joint/knee/damping uniform 0.1 .. 0.5\n")
-    with pytest.raises(InputError, match="no joint 'knee'; there are: "):
+    with pytest.raises(InputError, match="no joint 'knee'; choose from: "):
         export(folder, folder.parent / "other.txt", {"mjlab": folder.parent / "x.py"})
     assert not (folder.parent / "x.py").exists()
 

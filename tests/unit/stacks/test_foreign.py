@@ -502,7 +502,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     [
         ('"ranges": (0.5, 0.1)', "goes backwards"),
         ('"ranges": (0.5, 0.6), "operation": "invert"', "no operation 'invert'"),
-        ('"ranges": (0.5, 0.6), "distribution": cauchy(1)', "nothing here is like a cauchy"),
+        ('"ranges": (0.5, 0.6), "distribution": cauchy(1)', "a cauchy that is abs is not known here"),
         ('"ranges": (0.5, float("inf"))', "no pair of numbers"),
         ('"ranges": (0.5, 0.6), "asset_cfg": SceneEntityCfg("cat")', "the model has no 'cat'"),
         ('"ranges": (0.5, 0.6), "asset_cfg": SceneEntityCfg("cat", joint_names=".*")', "the model has no 'cat'"),

@@ -81,7 +81,7 @@ def test_a_wrong_field_behind_a_name_with_a_slash_names_the_fields(tmp_path) -> 
     project, model = load_project(tmp_path), mujoco.MjModel.from_xml_string(MODEL)
     with pytest.raises(InputError, match="nothing called 'dampin' there; write one of damping"):
         resolve("joint/left/shoulder/dampin", project, model)
-    with pytest.raises(InputError, match=r"no joint 'right/shoulder'; there are: left/shoulder"):
+    with pytest.raises(InputError, match=r"no joint 'right/shoulder'; choose from: left/shoulder"):
         resolve("joint/right/shoulder/damping", project, model)
 
 

@@ -103,18 +103,18 @@ def check_correlations(ranges: tuple[Range, ...], correlations: tuple[Correlatio
         name = f"the correlation of {pair.first} and {pair.second}"
         missing = [target for target in (pair.first, pair.second) if target not in known]
         if missing:
-            raise InputError(f"{name}: there is no range of {missing[0]}")
+            raise InputError(f"{name}: there is no range of {missing[0]}: add one, or delete the correlation")
         if pair.first == pair.second or not -1 < pair.value < 1:
             raise InputError(f"{name} is {pair.value:g}: give two parameters and a number between -1 and 1")
         first, second = known[pair.first], known[pair.second]
         if not (first.bell and second.bell):
-            raise InputError(f"{name}: only normal and log-normal ranges can be correlated")
+            raise InputError(f"{name}: only normal and log-normal ranges can be correlated: choose one of these kinds")
         if first.per != second.per:
-            raise InputError(f"{name}: one is drawn per {first.per}, the other per {second.per}")
+            raise InputError(f"{name}: one is drawn per {first.per}, the other per {second.per}: give both the same")
     named = {target for pair in correlations for target in (pair.first, pair.second)}
     group = [item for item in ranges if item.target in named]
     if group and np.linalg.eigvalsh(matrix_of(group, correlations)).min() < 1e-9:
-        raise InputError("the correlations contradict each other: no distribution has all of them")
+        raise InputError("the correlations contradict each other: no distribution has all of them; leave some out")
 
 
 def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> tuple[Correlation, ...]:

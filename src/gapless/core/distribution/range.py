@@ -57,21 +57,28 @@ class Range:
     def __post_init__(self) -> None:
         """Refuses what cannot be drawn from."""
         if self.kind not in KINDS:
-            raise InputError(f"{self.target}: no kind {self.kind!r}; there are: {', '.join(KINDS)}")
+            raise InputError(f"{self.target}: no kind {self.kind!r}; choose from: {', '.join(KINDS)}")
         if self.per not in LEVELS:
-            raise InputError(f"{self.target}: per {self.per!r} is none of {', '.join(LEVELS)}")
+            raise InputError(f"{self.target}: no level {self.per!r}; write per one of: {', '.join(LEVELS)}")
         if not self.low <= self.mean <= self.high:
-            raise InputError(f"{self.target}: {self.mean:g} is outside [{self.low:g}, {self.high:g}]")
+            raise InputError(
+                f"{self.target}: the centre {self.mean:g} is outside [{self.low:g}, {self.high:g}]: move it inside"
+            )
         if self.std < 0:
-            raise InputError(f"{self.target}: a standard deviation of {self.std:g} cannot be")
+            raise InputError(f"{self.target}: a standard deviation of {self.std:g} is negative: give one of at least 0")
         if self.kind in ("log-uniform", "log-normal") and self.low <= 0:
-            raise InputError(f"{self.target}: {self.kind} needs a low end above 0, found {self.low:g}")
+            raise InputError(
+                f"{self.target}: {self.kind} needs a low end above 0, found {self.low:g}: raise it, "
+                "or use uniform or normal"
+            )
         if self.kind == "beta":
             self.shape()
         if (self.kind == "mixture") != bool(self.parts):
-            raise InputError(f"{self.target}: a mixture has parts, and nothing else has")
+            raise InputError(
+                f"{self.target}: only a mixture has parts: give a mixture its parts, and no other kind any"
+            )
         if self.parts and not (sum(p.weight for p in self.parts) > 0 and all(p.weight >= 0 for p in self.parts)):
-            raise InputError(f"{self.target}: the weights of a mixture are at least 0, and one is above it")
+            raise InputError(f"{self.target}: give a mixture weights of at least 0, one of them above 0")
 
     @property
     def bell(self) -> bool:
@@ -101,7 +108,7 @@ class Range:
         variance = (self.std / width) ** 2 if width else 0.0
         if not 0 < variance < mean * (1 - mean):
             text = f"no beta distribution on [{self.low:g}, {self.high:g}] has mean {self.mean:g}, std {self.std:g}"
-            raise InputError(f"{self.target}: {text}")
+            raise InputError(f"{self.target}: {text}: give a smaller std")
         size = mean * (1 - mean) / variance - 1
         return mean * size, (1 - mean) * size
 

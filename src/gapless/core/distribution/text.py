@@ -104,7 +104,7 @@ def _number(value: float) -> str:
 def _range(words: list[str], reason: str) -> Range:
     target, kind, rest = (*words, "", "")[:3]
     if kind not in KINDS:
-        raise InputError(f"{target}: no kind {kind!r}; there are: {', '.join(KINDS)}")
+        raise InputError(f"{target}: no kind {kind!r}; choose from: {', '.join(KINDS)}")
     rest, per = _level(rest.strip(), target)
     found = re.fullmatch(_FORMS[kind], rest)
     if found is None:
@@ -117,7 +117,7 @@ def _made(target: str, kind: Kind, said: dict[str, str | None], reason: str, per
     numbers = {name: float(said[name] or 0.0) for name in ("mean", "std", "low", "high") if said.get(name)}
     low, high = (numbers.get(name, numbers.get("mean", 0.0)) for name in ("low", "high"))
     if low > high:
-        raise InputError(f"{target}: {low:g} .. {high:g} goes backwards")
+        raise InputError(f"{target}: {low:g} .. {high:g} goes backwards: write the smaller number first")
     if said.get("percent") and kind != "log-normal":
         raise InputError(f"{target}: % is for log-normal; give the standard deviation in the parameter's unit")
     mean = numbers.get("mean", (low + high) / 2)
@@ -132,7 +132,7 @@ def _level(rest: str, target: str) -> tuple[str, Level]:
     for level in LEVELS:
         if level == found[1]:
             return rest[: found.start()], level
-    raise InputError(f"{target}: per {found[1]!r} is none of {', '.join(LEVELS)}")
+    raise InputError(f"{target}: no level {found[1]!r}; write per one of: {', '.join(LEVELS)}")
 
 
 def _parts(target: str, text: str) -> tuple[Part, ...]:

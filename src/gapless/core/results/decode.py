@@ -21,10 +21,13 @@ def from_json(data: Mapping[str, Any]) -> Result:
         InputError: If the format or the verb is unknown, or a field is missing that has no default.
     """
     if data.get("format") != FORMAT:
-        raise InputError(f"this result has format {data.get('format')!r}; this gapless reads format {FORMAT}")
+        raise InputError(
+            f"this result has format {data.get('format')!r}; this gapless reads format {FORMAT}: run "
+            "the verb again, or use the gapless that wrote it"
+        )
     verb = str(data.get("verb"))
     if verb not in _RECORDS:
-        raise InputError(f"no verb {verb!r} makes results; there are: {nearest(verb, _RECORDS)}")
+        raise InputError(f"no verb {verb!r} makes results; choose from: {nearest(verb, _RECORDS)}")
     apart = [record for record, field in _APART.items() if verb == record.verb and field in data]
     return cast(Result, _record(apart[0] if apart else _RECORDS[verb], data))
 
@@ -33,7 +36,9 @@ def _record(kind: type[Any], data: Mapping[str, Any]) -> Any:
     hints = get_type_hints(kind)
     absent = [item.name for item in fields(kind) if item.name not in data and _is_needed(item)]
     if absent:
-        raise InputError(f"a result of {getattr(kind, 'verb', kind.__name__)} lacks {', '.join(absent)}")
+        raise InputError(
+            f"a result of {getattr(kind, 'verb', kind.__name__)}: it lacks {', '.join(absent)}: run the verb again"
+        )
     return kind(**{item.name: _value(hints[item.name], data[item.name]) for item in fields(kind) if item.name in data})
 
 

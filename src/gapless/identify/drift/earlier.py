@@ -60,11 +60,16 @@ def _named(evidence: Evidence, path: Path) -> IdentifyResult:
     try:
         result = from_json(read_result(path, "identify"))
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"--since: the fit lacks a part, or one is no number ({error}): {path}") from None
+        raise InputError(
+            f"--since: the fit lacks a part, or one is no number ({error}): run identify again: {path}"
+        ) from None
     if not isinstance(result, IdentifyResult):
-        raise InputError(f"--since: this is the noise of sensors, not a fit of the model: {path}")
+        raise InputError(
+            "--since: this is the noise of sensors, not a fit of the model: name what `gapless "
+            f"identify DIR --json FILE` wrote: {path}"
+        )
     if result.verdict == "refused":
-        raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): {path}")
+        raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): name one that was not: {path}")
     shared = set(result.inputs) & set(evidence.ids)
     if shared:
         names = [e.name for e, identity in zip(evidence.episodes, evidence.ids, strict=True) if identity in shared]

@@ -50,7 +50,7 @@ def pair_of(said: Any, name: str) -> tuple[float, float] | None:
         return None
     numbers = [x for x in said if isinstance(x, (int, float))] if isinstance(said, (list, tuple)) else []
     if len(numbers) != 2 or len(said) != 2 or not all(map(math.isfinite, numbers)):
-        raise InputError(f"{name} is no pair of numbers: {said_as(said)}")
+        raise InputError(f"{name} is no pair of numbers but {said_as(said)}: write (low, high)")
     return float(numbers[0]), float(numbers[1])
 
 
@@ -63,7 +63,7 @@ def operation_of(term: Written, default: str) -> Operation:
     said = term.params.get("operation", default)
     name = said.text.split(".")[-1] if isinstance(said, Unread) else said
     if name not in ("abs", "scale", "add"):
-        raise InputError(f"no operation {name!r} is known")
+        raise InputError(f"no operation {name!r}; write abs, scale or add")
     return name  # type: ignore[return-value]
 
 
@@ -95,14 +95,14 @@ def range_of(path: str, nominal: float, draw: Draw, per: Level, reason: str) -> 
     slope = nominal if draw.operation == "scale" else 1.0
     shift = nominal if draw.operation == "add" else 0.0
     if draw.operation == "scale" and nominal == 0:
-        raise InputError(f"{path}: scales what the model does not have")
+        raise InputError(f"{path}: scales what the model does not have: give the model a value")
     first, second = draw.ends
     name, arguments = (draw.distribution, ()) if isinstance(draw.distribution, str) else _called(draw.distribution)
     if name == "gaussian":
         return _bell(path, "normal", slope * first + shift, abs(slope) * second, None, per, reason)
     low, high = sorted((slope * first + shift, slope * second + shift))
     if first > second:
-        raise InputError(f"{path}: {first:g} .. {second:g} goes backwards")
+        raise InputError(f"{path}: {first:g} .. {second:g} goes backwards: write the smaller number first")
     if name == "uniform":
         kind = "fixed" if low == high else "uniform"
         return Range(path, kind, low, high, (low + high) / 2, reason=reason, per=per)
@@ -120,7 +120,7 @@ def range_of(path: str, nominal: float, draw: Draw, per: Level, reason: str) -> 
     if name == "mixture" and arguments:
         parts = tuple(Part(weight, slope * mean + shift, abs(slope) * std) for weight, mean, std in arguments)
         return Range(path, "mixture", low, high, (low + high) / 2, 0.0, reason, per, parts)
-    raise InputError(f"{path}: nothing here is like a {name} that is {draw.operation}")
+    raise InputError(f"{path}: a {name} that is {draw.operation} is not known here: write the range by hand")
 
 
 def _called(said: Any) -> tuple[str, tuple[Any, ...]]:
@@ -143,5 +143,5 @@ def _bell(
     if ends is None:
         low = max(low, POSITIVE.get(path.rpartition("/")[2], -math.inf))
     if not low <= mean <= high:
-        raise InputError(f"{path}: its centre {mean:g} is outside what it can be")
+        raise InputError(f"{path}: its centre {mean:g} is outside what it can be: correct it")
     return Range(path, kind, low, high, mean, std, reason, per)

@@ -37,9 +37,9 @@ def terms_of_dump(text: str, is_json: bool) -> tuple[list[Written], list[str]]:
         found = json.loads(text) if is_json else yaml.load(text, _Plain)
     except (ValueError, yaml.YAMLError) as error:
         kind = "JSON" if is_json else "YAML"
-        raise InputError(f"this is no {kind} ({' '.join(str(error).split())[:120]})") from None
+        raise InputError(f"this is no {kind} ({' '.join(str(error).split())[:120]}): save it again") from None
     if not isinstance(found, Mapping):
-        raise InputError("this holds no mapping of event terms")
+        raise InputError("this holds no mapping of event terms: name a dump that has `events`")
     return [_term(str(name), said) for name, said in _events(found).items() if _is_term(said)], []
 
 

@@ -38,7 +38,7 @@ def _mass(reading: Reading, term: Written) -> None:
 def _centre(reading: Reading, term: Written) -> None:
     axes = term.params.get("com_range")
     if not isinstance(axes, dict):
-        raise InputError("com_range is no mapping of axes")
+        raise InputError('com_range is no mapping of axes: write {"x": (low, high)}')
     for body in reading.chosen(term, "body").names:
         for axis in "xyz":
             ends = pair_of(axes.get(axis), f"com_range of {axis}")
@@ -75,7 +75,7 @@ def _gravity(reading: Reading, term: Written) -> None:
     said = term.params.get("gravity_distribution_params")
     rows = np.array(said, dtype=np.float64) if isinstance(said, (list, tuple)) else np.zeros(0)
     if rows.shape != (2, 3):
-        raise InputError("gravity_distribution_params is no pair of three numbers")
+        raise InputError("gravity_distribution_params is no pair of three numbers: write ([x, y, z], [x, y, z])")
     operation, down = operation_of(term, "abs"), reading.model.opt.gravity
     axis = int(np.abs(down).argmax())
     others = np.delete(rows, axis, axis=1)

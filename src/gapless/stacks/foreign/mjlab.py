@@ -49,7 +49,7 @@ def _field(reading: Reading, term: Written) -> None:
             continue
         pair = pair_of(ends, "ranges")
         if pair is None:
-            raise InputError("it has no ranges")
+            raise InputError("it has no ranges: write ranges=(low, high)")
         draw = Draw(pair, operation_of(term, operation), distribution_of(term))
         if shared and found.whole and draw.operation == "scale" and not field.startswith(("com", "size")):
             reading.add(term, f"{kind}/*/{field}", draw)
@@ -85,7 +85,7 @@ def _inertia(reading: Reading, term: Written) -> None:
         inner, mass = said.arguments[0], float(said.arguments[1])
         inner = inner.text.split(".")[-1] if isinstance(inner, Unread) else inner
     elif said != "uniform":
-        raise InputError(f"nothing here is like a pseudo-inertia that is {said_as(said)}")
+        raise InputError(f"a pseudo-inertia that is {said_as(said)} is not known here: write the range by hand")
     ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
     for body in reading.chosen(term, "body").names:
         nominal = float(reading.model.body(body).mass[0])

@@ -46,15 +46,15 @@ def read_foreign(path: str | Path, project: Project, model: mujoco.MjModel) -> F
     """
     place = Path(path)
     if place.suffix.lower() not in SUFFIXES:
-        raise InputError(f"event terms are in {', '.join(SUFFIXES)} files: {place}")
+        raise InputError(f"event terms are in {', '.join(SUFFIXES)} files: name one: {place}")
     if not place.is_file():
-        raise InputError(f"no such file: {place}")
+        raise InputError(f"no such file: name a file of event terms: {place}")
     try:
         text = place.read_text(encoding="utf-8")
         is_source = place.suffix.lower() == ".py"
         terms, notes = terms_of_source(text) if is_source else terms_of_dump(text, place.suffix.lower() == ".json")
     except UnicodeDecodeError:
-        raise InputError(f"this is no text: {place}") from None
+        raise InputError(f"this is no text: name a file of event terms: {place}") from None
     except InputError as error:
         raise InputError(f"{error}: {place}") from None
     if not terms:

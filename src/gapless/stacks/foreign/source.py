@@ -28,7 +28,7 @@ def terms_of_source(text: str) -> tuple[list[Written], list[str]]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise InputError(f"this is no Python ({error})") from None
+        raise InputError(f"this is no Python ({error}): correct it") from None
     reader = _Reader()
     reader.visit(tree)
     return list(reader.terms.values()), reader.notes

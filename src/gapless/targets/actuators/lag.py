@@ -22,7 +22,7 @@ def lag_target(place: Place) -> Target:
     if not len(own) and not len(bare):
         name = model.actuator(int(place.ids[0])).name
         text = "a DC motor lags by its inductance: give it one in the model"
-        other = f"{name} has dynamics of its own that are no lag"
+        other = f"{name} has dynamics of its own that are no lag: leave it out"
         raise InputError(f"parameter {place.path}: {text if is_dc_motor(model, int(place.ids[0])) else other}")
     nominal = 0.0 if place.shared or not len(own) else float(model.actuator_dynprm[own[0], 0])
 

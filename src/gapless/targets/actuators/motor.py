@@ -66,7 +66,7 @@ def speed_target(place: Place) -> Target:
     able = [a for a in place.ids if _may_become_motor(model, int(a))]
     servos = np.array(able, np.intp)
     if not able:
-        text = "only a position actuator with a forcerange has one; for a motor, the joint's damping does the same"
+        text = "only a position actuator with a forcerange has one; for a motor, use the joint's damping"
         raise InputError(f"parameter {place.path}: {text}")
 
     def write(fields: Fields, values: Array) -> None:

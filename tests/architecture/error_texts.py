@@ -1,0 +1,105 @@
+"""Every error text of the package, as far as it stands in the code: `python -m architecture.error_texts` lists them."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from architecture.tree import named, parsed, source_files
+
+ERRORS = {"GaplessError", "InputError", "ProjectError", "LogError", "CatalogueError", "ValueError"}
+MAKERS = {"project_error", "log_error", "error"}  # functions that return an error with a place
+UNKNOWN = "…"  # stands for what only a run can tell
+
+
+@dataclass(frozen=True)
+class ErrorText:
+    """The text of one error.
+
+    Attributes:
+        place: File and line.
+        text: The text, with an ellipsis for what only a run can tell.
+    """
+
+    place: str
+    text: str
+
+
+def find_error_texts() -> list[ErrorText]:
+    """Returns the text of every error that users may see; examples and re-raised ones left out."""
+    return [found for path in source_files(examples=False) for found in _texts_of(path)]
+
+
+def _texts_of(path: Path) -> Iterator[ErrorText]:
+    tree = parsed(path)
+    constants = _assigned(tree.body)
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        known = constants | _assigned(ast.walk(function))
+        for node in _own_nodes(function):
+            if isinstance(node, ast.Call) and (index := _text_argument(node)) is not None:
+                for text in _readings(node.args[index], known):
+                    yield ErrorText(f"{named(path)}:{node.lineno}", " ".join(text.split()))
+
+
+def _own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
+    """Yields the nodes of a function without those of functions inside it."""
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, ast.FunctionDef):
+            yield node
+            waiting += ast.iter_child_nodes(node)
+
+
+def _text_argument(call: ast.Call) -> int | None:
+    """Returns which argument of a call is an error's text; None if the call makes no error that users see."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in ERRORS | MAKERS or not call.args:
+        return None
+    if name == "error":  # Document.error(where, text)
+        return 1 if len(call.args) == 2 else None
+    return 0
+
+
+def _assigned(nodes: Iterator[ast.AST] | list[ast.stmt]) -> dict[str, list[ast.expr]]:
+    """Returns what names are set to, in any branch."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            found.setdefault(node.targets[0].id, []).append(node.value)
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and isinstance(node.value, ast.Tuple)
+        ):
+            for name, value in zip(node.targets[0].elts, node.value.elts, strict=False):
+                found.setdefault(getattr(name, "id", ""), []).append(value)
+    return found
+
+
+def _readings(node: ast.expr, known: dict[str, list[ast.expr]], depth: int = 0) -> list[str]:
+    """Returns what an expression may read as, (few) texts."""
+    if isinstance(node, ast.Constant):
+        return [str(node.value)]
+    if isinstance(node, ast.JoinedStr):
+        texts = [""]
+        for part in node.values:
+            inner = part.value if isinstance(part, ast.FormattedValue) else part
+            texts = [text + more for text in texts for more in _readings(inner, known, depth + 1)][:16]
+        return texts
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        first, second = (_readings(side, known, depth + 1) for side in (node.left, node.right))
+        return [a + b for a in first for b in second][:16]
+    if isinstance(node, ast.IfExp):
+        return _readings(node.body, known, depth + 1) + _readings(node.orelse, known, depth + 1)
+    if isinstance(node, ast.BoolOp):
+        return [text for value in node.values for text in _readings(value, known, depth + 1)]
+    if isinstance(node, ast.Name) and node.id in known and depth < 6:
+        others = {name: values for name, values in known.items() if name != node.id}
+        return [text for value in known[node.id] for text in _readings(value, others, depth + 1)]
+    return [UNKNOWN]
+
+
+if __name__ == "__main__":
+    for found in find_error_texts():
+        print(f"{found.place}: {found.text}")
