@@ -81,13 +81,23 @@ def __getattr__(name: str) -> Callable[..., Any]:
         raise
 
 
+def __dir__() -> list[str]:
+    """Returns what people call: every verb, and what copies examples; none of what this module imports."""
+    return sorted({*__all__, *_WHERE, "EXAMPLES", "copy_example", "example_names"})
+
+
 def example_names() -> tuple[str, ...]:
     """Returns the names of the bundled examples."""
     return tuple(sorted(path.parent.name for path in EXAMPLES.glob("*/gapless.yaml")))
 
 
-def copy_example(name: str, directory: str | Path) -> Path:
-    """Copies a bundled example to a folder, unless it is there already; returns the folder.
+def copy_example(name: str, directory: str | Path, *, reuse: bool = True) -> Path:
+    """Copies a bundled example to a folder; returns the folder.
+
+    Args:
+        name: The example's name.
+        directory: The folder; made where it is missing.
+        reuse: Whether an earlier copy of this example in the folder is left as it is, and used.
 
     Raises:
         InputError: If there is no such example, or the folder holds something else or cannot be written to.
@@ -96,7 +106,7 @@ def copy_example(name: str, directory: str | Path) -> Path:
         raise InputError(f"no example {name!r}; there are: {nearest(name, example_names())}")
     place = Path(directory)
     source = EXAMPLES / name
-    if (place / "gapless.yaml").is_file():
+    if reuse and (place / "gapless.yaml").is_file():
         if (place / "gapless.yaml").read_bytes() != (source / "gapless.yaml").read_bytes():
             raise InputError(f"this folder holds another project: name an empty one: {place}")
         return place

@@ -367,15 +367,23 @@ def report(
 @app.command()
 def demo(
     example: Annotated[str, typer.Argument(metavar="[EXAMPLE]", help="push, balance or handover")] = "push",
-    directory: Annotated[
-        Path | None,
-        typer.Option("--dir", metavar="DIR", help="folder to work in; default: gapless-demo/EXAMPLE"),
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="folder to work in; default: gapless-demo/EXAMPLE")
     ] = None,
+    directory: Annotated[Path | None, typer.Option("--dir", metavar="DIR", help="the same, as an option")] = None,
+    copy: Annotated[bool, typer.Option("--copy", help="only copy the example to DIR, and run nothing")] = False,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
-    """The whole loop on a bundled example, without hardware."""
-    place = directory or Path("gapless-demo") / example
+    """The whole loop on a bundled example, without hardware; or only a copy of it, to work on."""
+    if folder is not None and directory is not None:
+        raise InputError(f"the folder is named twice, {folder} and --dir {directory}: keep one")
+    place = folder or directory or Path("gapless-demo") / example
+    if copy:
+        _not_beside("--copy", {"--json": json, "--seed": seed})
+        verbs.copy_example(example, place, reuse=False)
+        out(None).print(f"copied {example} to {place}\nnext: gapless check {place}", markup=False, soft_wrap=True)
+        return
     result = _with_progress(verbs.demo, place, example, seed=seed)
     _finish_loop(place, result, json)
 

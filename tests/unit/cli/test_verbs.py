@@ -55,3 +55,10 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(name in listed for name in COMMANDS)
     assert run(["--version"]) == 0
     assert re.fullmatch(r"gapless \d+\.\d+\.\d+\n", capsys.readouterr().out)
+
+
+def test_dir_lists_what_people_call_and_nothing_else() -> None:
+    public = {name for name in dir(verbs) if not name.startswith("_")}
+    extra = {"audit", "identify_sensor", "search_ranges", "copy_example", "example_names", "EXAMPLES"}
+    assert public == set(verbs.__all__) | extra
+    assert all(hasattr(verbs, name) for name in public)
