@@ -18,6 +18,7 @@ from gapless.core.results import (
 )
 
 MOMENTS = 6  # stretches of logs that a diagnosis names
+MOST_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
 
 
 def show_notes(console: Console, result: NewResult | CheckResult) -> None:
@@ -153,13 +154,27 @@ def show_randomize(console: Console, result: RandomizeResult) -> None:
     for r in result.ranges:
         rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason)
     console.print(rows)
-    for pair in result.correlations:
-        console.print(f"together: {pair.first} and {pair.second}, {pair.value:+.2f}", markup=False)
+    _show_correlations(console, result)
     console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
     for export in result.exports:
         console.print(f"{export.format}: {export.path}", markup=False, soft_wrap=True)
-        for note in export.notes:
+        pairs = [note for note in export.notes if note.startswith("correlation ")]
+        notes = [note for note in export.notes if note not in pairs]
+        if len(pairs) > MOST_CORRELATIONS:
+            why = pairs[0].partition(": ")[2]
+            pairs = [f"{len(pairs)} correlations: {why}; each is listed in {export.path}"]
+        for note in (*notes, *pairs):
             console.print(f"  {note}", markup=False, soft_wrap=True)
+
+
+def _show_correlations(console: Console, result: RandomizeResult) -> None:
+    """Prints which parameters go together: each pair, or the strongest where they would fill the screen."""
+    pairs = sorted(result.correlations, key=lambda pair: -abs(pair.value))
+    texts = [f"{pair.first} and {pair.second}, {pair.value:+.2f}" for pair in pairs]
+    if len(pairs) > MOST_CORRELATIONS:
+        texts = [f"{len(pairs)} pairs, most of all {texts[0]}; all are in {result.path}"]
+    for text in texts:
+        console.print(f"together: {text}", markup=False, soft_wrap=True)
 
 
 def show_train(console: Console, result: TrainResult) -> None:

@@ -33,7 +33,8 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
     for entry in job.entries:
         fields = effects.touched.get(entry.target, frozenset())
         others = sorted(field for field in fields if field.startswith("signal.") and field not in CARRIED)
-        notes += [left_out(entry.target, WHY.get(field, f"no wrapper of actions has it ({field})")) for field in others]
+        say = changed if len(others) < len(fields) else left_out  # what is carried in part is not left out
+        notes += [say(entry.target, WHY.get(field, f"no wrapper of actions has it ({field})")) for field in others]
         if entry.kind == "measurement" and fields & set(CARRIED):
             text = "acts where the wrapper is told which element of the observation it is: observation={...}"
             notes.append(changed(entry.target, text))

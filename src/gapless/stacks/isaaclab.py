@@ -204,7 +204,8 @@ def _material(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
         return [], []
     body = int(model.geom_bodyid[model.geom(entry.name).id])
     if not body:
-        return [], [left_out(entry.target, "it belongs to the world: set it in the physics_material of the ground")]
+        why = "it belongs to the world: set it in the physics_material of the ground"
+        return [], [left_out(one.target, why) for one in both.values()]
     notes = []
     ends = {}
     for name, one in both.items():

@@ -68,8 +68,9 @@ def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
         fields = effects.touched.get(entry.target, frozenset())
         if "dof_frictionloss" in fields and entry.nominal == 0:
             notes.append(changed(entry.target, FRICTIONLESS))
-        if any(field.startswith("signal.") for field in fields):
-            notes.append(left_out(entry.target, LATENT))
+        latent = [field for field in fields if field.startswith("signal.")]
+        if latent:
+            notes.append((changed if len(latent) < len(fields) else left_out)(entry.target, LATENT))
     if effects.derived:
         notes.append(changed("all", "constants that MuJoCo derives from masses and sizes keep their nominal values"))
     body = [*_constants(effects, job), "", "    @jax.vmap", "    def rand_dynamics(rng):"]

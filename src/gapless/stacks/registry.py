@@ -13,6 +13,7 @@ from gapless.sim.blueprint import compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.stacks import document, gymnasium, isaaclab, mjcf, mjlab, playground
 from gapless.stacks.entries import Job, job_of
+from gapless.stacks.notes import not_carried, order_notes, summarize_reasons
 
 
 class Exporter(Protocol):
@@ -77,7 +78,8 @@ def export(
         What was written, with a line for each parameter that a format could not carry, or not as it is.
 
     Raises:
-        InputError: If the ranges are not for this project's model, or a file cannot be written.
+        InputError: If the ranges are not for this project's model, a format carries none of them, or a file cannot
+            be written.
     """
     blueprint = compile_project(load_project(directory))
     if isinstance(ranges, RandomizeResult):
@@ -87,17 +89,34 @@ def export(
         job = job_of(blueprint, found.ranges, found.correlations, Path(ranges).name)
     if not job.entries:
         raise InputError("there are no ranges to write")
+    texts: dict[str, str] = {}
     made: list[Export] = []
     for form, file in files.items():
         if form not in FORMATS:
             raise InputError(f"no format {form!r}; choose from: {nearest(form, FORMATS, len(FORMATS))}")
-        text, notes = FORMATS[form](job, Path(file).parent)
+        texts[form], notes = FORMATS[form](job, Path(file).parent)
+        _refuse_empty(job, form, notes, Path(file))
+        made.append(Export(form, str(file), order_notes(notes)))
+    for item in made:  # only now: where one format is refused, no file is written
         try:
-            Path(file).write_text(text, encoding="utf-8")
+            Path(item.path).write_text(texts[item.format], encoding="utf-8")
         except OSError as error:
-            raise InputError(f"--export {form}: cannot write: {error.strerror}: {file}") from None
-        made.append(Export(form, str(file), notes))
+            raise InputError(f"--export {item.format}: cannot write: {error.strerror}: {item.path}") from None
     return tuple(made)
+
+
+def _refuse_empty(job: Job, form: str, notes: Sequence[str], file: Path) -> None:
+    """Raises an error if a format carries none of the ranges: training would go on without any, unnoticed."""
+    reasons = not_carried(job, notes)
+    if len(reasons) < len(job.entries):
+        return
+    others = [
+        other for other in FORMATS if len(not_carried(job, FORMATS[other](job, file.parent)[1])) < len(job.entries)
+    ]
+    raise InputError(
+        f"--export {form}: none of the {len(job.entries)} ranges has a counterpart there, so nothing was written: "
+        f"{summarize_reasons(reasons)}: choose another format, {', '.join(others)} carry some: {file}"
+    )
 
 
 def exported(directory: str | Path, result: RandomizeResult, files: Mapping[str, Path]) -> RandomizeResult:
