@@ -185,6 +185,12 @@ def excite(
         list[str] | None,
         typer.Option(metavar="SHARE|ACTUATOR=VALUE", help="largest effort: a share of the model's, or its unit"),
     ] = None,
+    lowest: Annotated[
+        float | None,
+        typer.Option(
+            metavar="METRES", help="height that nothing may go below; default: the model's floor, else its base"
+        ),
+    ] = None,
     motion: Annotated[
         Path | None, typer.Option("--out", metavar="FILE.csv", help="the motion; default: DIR/excite.csv")
     ] = None,
@@ -192,7 +198,7 @@ def excite(
     json: Json = None,
 ) -> None:
     """Which motion to record so that the parameters can be told? Predicts their intervals before it is recorded."""
-    wishes = {"max_speed": max_speed or (), "max_effort": max_effort or ()}
+    wishes = {"max_speed": max_speed or (), "max_effort": max_effort or (), "lowest_m": lowest}
     result = _with_progress(
         verbs.excite, directory, parameter or (), fit=fit, seconds=seconds, out=motion, seed=seed, **wishes
     )

@@ -86,6 +86,8 @@ def _show_tried(console: Console, result: IdentifyResult) -> None:
 
 def show_excite(console: Console, result: ExciteResult) -> None:
     """Prints what the motion would tell, the limits it keeps, where it is and what to do with it."""
+    for text in result.assumed:
+        console.print(f"assumed: {text}", markup=False, soft_wrap=True)
     rows = table("parameter", ">assumed", ">predicted 95 % interval", "unit", "")
     for p in result.parameters:
         if p.wanted:
@@ -101,7 +103,11 @@ def show_excite(console: Console, result: ExciteResult) -> None:
             limits.add_row(k.name, *spans, k.unit, k.source, "active" if k.active else "")
         console.print(limits)
         but = f", but for: {', '.join(result.may_touch)}" if result.may_touch else ""
-        console.print(f"nothing is touched that is not touched at rest{but}", markup=False, soft_wrap=True)
+        console.print(
+            f"nothing that collides in the model is touched that is not touched at rest{but}",
+            markup=False,
+            soft_wrap=True,
+        )
     if result.path is None:
         console.print("no motion was written", style="bold")
         return

@@ -106,6 +106,7 @@ def nothing_found(setting: Setting, found: Found, reason: str, seed: int) -> Exc
         window_s=setting.window_s,
         num_tried=found.num_tried,
         seed=seed,
+        assumed=setting.workspace.assumed,
     )
 
 

@@ -232,7 +232,7 @@ class Search:
         fault = next((text for qpos in run.qpos if (text := setting.workspace.fault(qpos))), None)
         if broken or fault:
             return f"left alone, it does not stay within limits: {fault or ', '.join(broken)}"
-        return "no motion tried keeps the limits: allow more with --max-speed or --max-effort"
+        return "no motion tried keeps the limits: allow more with --max-speed, --max-effort or --lowest"
 
 
 def doubts(setting: Setting) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,7 @@ def excite(
     seconds: float = SECONDS,
     max_speed: Sequence[str] = (),
     max_effort: Sequence[str] = (),
+    lowest_m: float | None = None,
     out: str | Path | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -55,19 +57,22 @@ def excite(
         seconds: Length of the motion [s].
         max_speed: How fast driven joints may go: a share of the default, or `JOINT=VALUE` [rad/s, m/s].
         max_effort: How hard actuators may push: a share of their limit, or `ACTUATOR=VALUE` in the model's unit.
+        lowest_m: Height in the world of the model that nothing may go below [m]; None for the model's floor or, where
+            it has none, for the lowest point of the robot's base.
         out: Where the motion is written; None for `excite.csv` in the project folder.
         seed: Seed of the motions drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
-        InputError: If the project, the fit or a wish cannot be used, or the motion cannot be written.
+        InputError: If the project, the fit or a wish cannot be used, the motion cannot be written, or nobody says how
+            low a robot may go that hangs below its base.
     """
     least = (MIN_WINDOWS + 2) * WINDOW_S
     if not seconds >= least:
         raise InputError(f"{seconds:g} seconds are too short to tell anything: ask for at least {least:g}")
     prospect = look_ahead(directory, fit, parameters)
     path = writable(Path(out) if out is not None else prospect.project.directory / FILE_NAME, "--out")
-    setting = make_setting(prospect, seconds, max_speed, max_effort)
+    setting = make_setting(prospect, seconds, max_speed, max_effort, lowest_m)
     search = Search(setting, np.random.default_rng(seed))
     found = search.run(progress)
     chosen = search.safe(found.best)
@@ -75,17 +80,23 @@ def excite(
         result = nothing_found(setting, found, search.why_not(), seed)
     else:
         result = _result(setting, found, chosen, seed)
-    return _kept(prospect, result, chosen, path, {"max_speed": list(max_speed), "max_effort": list(max_effort)})
+    wishes = {"max_speed": list(max_speed), "max_effort": list(max_effort), "lowest_m": lowest_m}
+    return _kept(prospect, result, chosen, path, wishes)
 
 
 def make_setting(
-    prospect: Prospect, seconds: float, max_speed: Sequence[str] = (), max_effort: Sequence[str] = ()
+    prospect: Prospect,
+    seconds: float,
+    max_speed: Sequence[str] = (),
+    max_effort: Sequence[str] = (),
+    lowest_m: float | None = None,
 ) -> Setting:
     """Returns what a search needs: the limits that hold, the parameters to be fitted, the errors expected."""
     readings, command = prospect.rest()
     speed = Wishes.read("--max-speed", max_speed, joint_names(prospect), 1.0)
     effort = Wishes.read("--max-effort", max_effort, [item.actuator for item in prospect.project.commands], EFFORT)
     rest = prospect.states(readings[None])[0]
+    workspace = Workspace.of(prospect, rest, lowest_m)
     joints = driven_joints(prospect, rest, speed)
     channels = channels_of(prospect, command, joints, effort)
     space = prospect.space(prospect.tracks or sketches(prospect, channels, seconds))
@@ -94,7 +105,7 @@ def make_setting(
         space,
         channels,
         limits_of(prospect, joints, channels, effort),
-        Workspace.of(prospect, rest),
+        workspace,
         seconds,
         WINDOW_S,
         prospect.noise(),
@@ -139,11 +150,12 @@ def _result(setting: Setting, found: Found, run: Run, seed: int) -> ExciteResult
         num_tried=found.num_tried,
         seed=seed,
         curves=curves(project, run),
+        assumed=setting.workspace.assumed,
     )
 
 
 def _kept(
-    prospect: Prospect, result: ExciteResult, run: Run | None, path: Path, wishes: dict[str, list[str]]
+    prospect: Prospect, result: ExciteResult, run: Run | None, path: Path, wishes: dict[str, Any]
 ) -> ExciteResult:
     """Writes the motion, and enters it with the result in the catalogue."""
     config = {

@@ -1,4 +1,4 @@
-"""What a motion must not touch: anything that it does not touch, or nearly touch, at rest."""
+"""What a motion must not touch: anything that it does not touch, or nearly touch, at rest, and what is below it."""
 
 import copy
 from collections.abc import Iterable
@@ -8,10 +8,11 @@ import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
+from gapless.excite.heights import CLEARANCE_M, Extents, Floor, find_floors
 from gapless.excite.prospect import Prospect
 from gapless.targets import is_object
 
-CLEARANCE_M = 0.005  # nearer than this is touching
+MOST_PAIRS_NAMED = 4  # of bodies that pass through each other
 SOME_FRAMES = 250  # of a motion that is looked at while many are compared
 
 Pair = tuple[int, int]
@@ -26,36 +27,44 @@ class Workspace:
         allowed: Pairs of bodies that may touch.
         free: Bodies that may touch anything: things that the wanted parameters are about. All things may touch each
             other and what never moves.
-        floors: (num_floors, 6) a point of each floor and its normal.
-        above: (num_floors, ngeom) bool: moving geoms whose centre is above each floor at rest.
+        extents: Where the surfaces of its geoms are.
+        floors: What moving geoms stay above.
+        assumed: What was assumed of floors and collisions, as sentences; that of floors first.
     """
 
     model: mujoco.MjModel
     allowed: frozenset[Pair]
     free: frozenset[int]
-    floors: Array
-    above: np.ndarray
+    extents: Extents
+    floors: tuple[Floor, ...]
+    assumed: tuple[str, ...]
 
     @classmethod
-    def of(cls, prospect: Prospect, rest: Array) -> "Workspace":
-        """Returns the workspace of a project whose positions at rest are `rest`, (nq,)."""
+    def of(cls, prospect: Prospect, rest: Array, lowest_m: float | None = None) -> "Workspace":
+        """Returns the workspace of a project whose positions at rest are `rest`, (nq,).
+
+        Args:
+            prospect: What is known.
+            rest: (nq,) positions at rest.
+            lowest_m: Height that nothing may go below [m]; None for the model's floor, or else for that of the base.
+
+        Raises:
+            InputError: If something is lower than that at rest.
+        """
         model = copy.copy(prospect.blueprint.model)
         model.geom_margin[:] = np.maximum(model.geom_margin, CLEARANCE_M)
         data = mujoco.MjData(model)
         pairs = _touching(model, data, rest)
         things = frozenset(body for body in range(1, model.nbody) if is_object(model, body))
         free = frozenset(body for body in things if _is_wanted(model, body, prospect.wanted))
-        planes = [g for g in range(model.ngeom) if _is_floor(model, g)]
-        floors = np.array([[*data.geom_xpos[g], *data.geom_xmat[g].reshape(3, 3)[:, 2]] for g in planes])
-        floors = floors.reshape(-1, 6)
-        moving = model.body_weldid[model.geom_bodyid] != 0
-        above = np.array([moving & (_heights(data, floor) > 0) for floor in floors]).reshape(-1, model.ngeom)
-        return cls(model, frozenset(pairs), free, floors, above)
+        extents = Extents.of(model)
+        floors, assumed = find_floors(extents, data, lowest_m)
+        return cls(model, frozenset(pairs), free, extents, floors, (assumed, *_passing_through(model)))
 
     @property
     def may_touch(self) -> tuple[str, ...]:
         """Names of the things that the motion may touch."""
-        return tuple(self._name(body) for body in sorted(self.free))
+        return tuple(_name(self.model, body) for body in sorted(self.free))
 
     def fault(self, qpos: Array, most_frames: int | None = None) -> str | None:
         """Returns what is touched that must not be, in positions (num_steps, nq); None where nothing is.
@@ -69,10 +78,11 @@ class Workspace:
         for row in qpos[::every]:
             for pair in _touching(self.model, data, row):
                 if not self._may(pair):
-                    return " and ".join(self._name(body) for body in pair) + " would touch"
-            for floor, above in zip(self.floors, self.above, strict=True):
-                if np.any(_heights(data, floor)[above] < 0):
-                    return "something would go through the floor"
+                    return _pair_name(self.model, pair) + " would touch"
+            for floor in self.floors:
+                geom = floor.first_below(self.extents, data)
+                if geom is not None:
+                    return f"{_name(self.model, int(self.model.geom_bodyid[geom]))} would go below {floor.name}"
         return None
 
     def _may(self, pair: Pair) -> bool:
@@ -81,8 +91,13 @@ class Workspace:
         alone = bool(things) and all(body == 0 for body in rest)
         return pair in self.allowed or alone or any(body in self.free for body in pair)
 
-    def _name(self, body: int) -> str:
-        return "what is fixed" if body == 0 else self.model.body(body).name or f"body {body}"
+
+def _name(model: mujoco.MjModel, body: int) -> str:
+    return "what is fixed" if body == 0 else model.body(body).name or f"body {body}"
+
+
+def _pair_name(model: mujoco.MjModel, pair: Pair) -> str:
+    return " and ".join(_name(model, body) for body in pair)
 
 
 def _touching(model: mujoco.MjModel, data: mujoco.MjData, qpos: Array) -> set[Pair]:
@@ -104,11 +119,36 @@ def _is_wanted(model: mujoco.MjModel, body: int, wanted: Iterable[str]) -> bool:
     return any(target.startswith((*names, "body/*/", "geom/*/")) for target in wanted)
 
 
-def _is_floor(model: mujoco.MjModel, geom: int) -> bool:
-    plane = model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE
-    return bool(plane and model.body_weldid[model.geom_bodyid[geom]] == 0)
+def _passing_through(model: mujoco.MjModel) -> tuple[str, ...]:
+    """Returns, as a sentence, which bodies pass through each other in the model; nothing where all collide.
+
+    Neighbours in the tree are left out, and pairs that the model excludes by name: they are meant to.
+    """
+    geoms: dict[int, list[int]] = {}
+    for g in range(model.ngeom):
+        geoms.setdefault(int(model.body_weldid[model.geom_bodyid[g]]), []).append(g)
+    parent = {body: int(model.body_weldid[model.body_parentid[body]]) for body in geoms}
+    excluded = {(int(s) >> 16, int(s) & 0xFFFF) for s in model.exclude_signature}
+    pairs = [
+        (a, b)
+        for a in sorted(geoms)
+        for b in sorted(geoms)
+        if a < b and parent[b] != a and not {(a, b), (b, a)} & excluded
+    ]
+    through = [(a, b) for a, b in pairs if not any(_collide(model, i, j) for i in geoms[a] for j in geoms[b])]
+    if not through:
+        return ()
+    if len(through) == len(pairs):
+        text = "no two parts collide in the model, so nothing keeps the robot clear of itself and of what is around it"
+        return (text,)
+    more = f" and {len(through) - MOST_PAIRS_NAMED} more pairs" if len(through) > MOST_PAIRS_NAMED else ""
+    names = ", ".join(_pair_name(model, pair) for pair in through[:MOST_PAIRS_NAMED])
+    return (f"the model lets these pass through each other, so nothing keeps them apart: {names}{more}",)
 
 
-def _heights(data: mujoco.MjData, floor: Array) -> Array:
-    """Returns how far the centres of all geoms are above a floor, (ngeom,) [m]."""
-    return (data.geom_xpos - floor[:3]) @ floor[3:]
+def _collide(model: mujoco.MjModel, one: int, other: int) -> bool:
+    """Tells whether the engine looks for contacts of two geoms."""
+    types, affinities = model.geom_contype, model.geom_conaffinity
+    listed = {frozenset(pair) for pair in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)}
+    masks = (types[one] & affinities[other]) | (types[other] & affinities[one])
+    return bool(masks) or frozenset((one, other)) in listed

@@ -172,7 +172,7 @@ def test_a_robot_that_cannot_be_left_alone_gets_no_motion(tmp_path: Path) -> Non
     weak = PENDULUM.replace('fromto="0 0 0 0 0 -.3"', 'fromto="0 0 0 .3 0 0"').replace("-2 2", "-.1 .1")
     weak = weak.replace('damping="0.05"', 'damping="0.05" range="-20 20"')
     write_project(tmp_path, weak, {"u": "{actuator: motor}"}, ANGLE_AND_RATE, rate_hz=50, parameters=[*WHATEVER[:2]])
-    found = excite(tmp_path, seconds=6.0)
+    found = excite(tmp_path, seconds=6.0, lowest_m=-1.0)
     assert found.path is None
     assert found.parameters == ()
     assert len(found.advice) == 1

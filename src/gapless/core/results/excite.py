@@ -104,6 +104,7 @@ class ExciteResult:
         num_tried: How many motions were simulated.
         seed: Seed in force.
         curves: The motion and what the model says will be measured, thinned out.
+        assumed: What was assumed of what is around the robot, as sentences: first how low it may go.
     """
 
     verb: ClassVar[str] = "excite"
@@ -121,3 +122,4 @@ class ExciteResult:
     num_tried: int
     seed: int
     curves: tuple[Curve, ...] = ()
+    assumed: tuple[str, ...] = ()
