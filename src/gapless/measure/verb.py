@@ -6,6 +6,7 @@ import numpy as np
 
 import gapless
 from gapless.core.interval import Interval, wilson
+from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
@@ -37,9 +38,8 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut(evidence.project, evidence.tracks, window_s)
     label = "model" if fit is None else "fitted"
-    predicted = (
-        Predictor(evidence.blueprint, space).predict(windows, row[None])[0] if len(windows) else windows.measured
-    )
+    predicted = _predict(evidence, windows, space, row)
+    written = None if fit is None else _predict(evidence, windows, EMPTY_SPACE, np.zeros(0))
     result = MeasureResult(
         inputs=evidence.ids[: len(evidence.episodes)],
         window_s=window_s,
@@ -47,11 +47,19 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
         columns=column_errors(evidence, windows, predicted),
         success=known_success(evidence),
         traces=example_traces(evidence, windows, {label: predicted}),
+        as_written={} if written is None else column_errors(evidence, windows, written),
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)
     keep_result(evidence.catalogue, result, provenance)
     return result
+
+
+def _predict(evidence: Evidence, windows: Windows, space: ParameterSpace, row: Array) -> Array:
+    """Returns what a row of parameters predicts in each window; what was measured where there is no window."""
+    if not len(windows):
+        return windows.measured
+    return Predictor(evidence.blueprint, space).predict(windows, row[None])[0]
 
 
 def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dict[str, ColumnError]:

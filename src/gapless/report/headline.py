@@ -176,10 +176,11 @@ def _signals(parts: Parts) -> str:
         return ""
     clauses: list[str] = []
     if before is not None:
-        clauses.append(f"{n.percent(before)} with the model as written")
+        clauses.append(f"{n.small_percent(before)} with the model as written")
     if after is not None:
-        clauses.append(f"{n.percent(after)} with the fitted model")
-    return f"Prediction error in the median column, relative to how much it varies: {n.listed(clauses)}."
+        clauses.append(f"{n.small_percent(after)} with the fitted model")
+    missing = "; run `gapless measure` for that of the model as written" if before is None else ""
+    return f"Prediction error in the median column, relative to how much it varies: {n.listed(clauses)}{missing}."
 
 
 def _median_error(measure: MeasureResult | None) -> float | None:

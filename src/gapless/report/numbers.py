@@ -67,6 +67,11 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.0f} %".replace("-", _MINUS) if share is not None and known(share) else DASH
 
 
+def small_percent(share: float) -> str:
+    """Returns a share as percent that never rounds to nothing: `41 %`, `0.4 %`, `0.001 %`."""
+    return f"{float(f'{100 * share:.1g}'):g} %" if 0 < share < 0.01 else percent(share)
+
+
 def probability(value: float | None) -> str:
     """Returns a probability as percent that never rounds to certainty: `> 99 %`, `< 1 %`."""
     if value is None or not known(value):

@@ -1,7 +1,7 @@
 """Sorts the records that were given into the parts that the page shows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TypeVar
 
 from gapless.core.errors import InputError
@@ -75,11 +75,12 @@ def collect(results: Mapping[str, Result]) -> Parts:
         return of_loop if isinstance(of_loop, record_type) else _get(results, name, record_type)
 
     train = _get(results, "train", TrainResult)
+    fitted = part("measure_fitted", MeasureResult)
     shown = {item.name for item in fields(Parts)} - {"first", "not_shown"}
     return Parts(
         check=_get(results, "check", CheckResult),
-        measure=part("measure", MeasureResult),
-        measure_fitted=part("measure_fitted", MeasureResult),
+        measure=_measure_as_written(part("measure", MeasureResult), fitted),
+        measure_fitted=fitted,
         identify=part("identify", IdentifyResult),
         diagnose=part("diagnose", DiagnoseResult),
         noise=_get(results, "noise", SensorResult),
@@ -91,6 +92,15 @@ def collect(results: Mapping[str, Result]) -> Parts:
         loop=loop,
         not_shown=tuple(name for name in results if name not in shown),
     )
+
+
+def _measure_as_written(measure: MeasureResult | None, fitted: MeasureResult | None) -> MeasureResult | None:
+    """Returns the measure of the model as written; on the windows of that with the fit, where it knows both."""
+    if fitted is None or not fitted.as_written:
+        return measure
+    if measure is not None and (measure.inputs, measure.window_s) == (fitted.inputs, fitted.window_s):
+        return measure
+    return replace(fitted, columns=fitted.as_written, traces=measure.traces if measure else (), as_written={})
 
 
 def _get(results: Mapping[str, Result], name: str, record_type: type[R]) -> R | None:

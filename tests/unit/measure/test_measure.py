@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import numpy as np
@@ -113,3 +114,14 @@ def test_runs_without_a_log_count_in_success(tmp_path: Path) -> None:
     assert alone.success == after.success
     assert alone.num_windows == 0
     assert all(column.rmse is None for column in alone.columns.values())
+
+
+def test_with_a_fit_the_error_of_the_model_as_written_is_there_too(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {"joint/hinge/damping": 0.3})
+    fit = tmp_path / "fit.json"
+    entry = {"target": "joint/hinge/damping", "value": 0.3}
+    fit.write_text(json.dumps({"verb": "identify", "verdict": "good", "parameters": [entry]}))
+    written, fitted = measure(folder), measure(folder, fit=fit)
+    assert written.as_written == {}
+    assert fitted.as_written == written.columns
+    assert fitted.columns["q"].rmse < 0.5 * written.columns["q"].rmse  # type: ignore[operator]

@@ -1,7 +1,7 @@
 """How large the gap is, and what causes it: `measure` and `diagnose`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gapless.core.dimensions import Dimension
@@ -59,6 +59,7 @@ class MeasureResult:
         columns: Error per measured column.
         success: `simulation` and `reality` success where outcomes are known.
         traces: Examples for plots.
+        as_written: With a fit, the error per column of the model as written on the same windows; else empty.
     """
 
     verb: ClassVar[str] = "measure"
@@ -68,6 +69,7 @@ class MeasureResult:
     columns: Mapping[str, ColumnError]
     success: Mapping[str, Interval]
     traces: tuple[Trace, ...] = ()
+    as_written: Mapping[str, ColumnError] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
