@@ -49,13 +49,17 @@ def make_fixture() -> Callable[..., dict[str, Result]]:
     return make
 
 
-def make(text: str = "puck_x") -> dict[str, Result]:
-    """Returns one record per name that the page knows, with `text` wherever a user's text may stand."""
+def make(text: str = "puck_x", unit: str | None = None) -> dict[str, Result]:
+    """Returns one record per name that the page knows, with `text` wherever a user's text may stand.
+
+    Units are `text` too, unless `unit` says otherwise.
+    """
+    unit = text if unit is None else unit
     trace = Trace(text, text, "m", (0.0, nan, 0.2), (0.0, nan, 0.2), {"model": (0.0, 0.1, inf), text: (0.0, 0.0, 0.0)})
     errors = {text: ColumnError(0.03, 0.4, 0.01, 0.08, "m"), "q": ColumnError(None, None, nan, None, "rad")}
     measure = MeasureResult((ID,), 0.5, 12, errors, {"simulation": wilson(9, 10)}, (trace,))
     parameters = (
-        FittedParameter(text, "contact", text, 0.5, 0.3, 0.2, 0.4, 0.95, True, False, 0.0, 1.0),
+        FittedParameter(text, "contact", unit, 0.5, 0.3, 0.2, 0.4, 0.95, True, False, 0.0, 1.0),
         FittedParameter("body/puck/mass", "object", "kg", 0.2, 0.2, -inf, inf, 0.95, False, True, 0.1, 0.4),
         FittedParameter("world/tilt/x", "environment", "rad", nan, nan, nan, nan, 0.95, False, False, -0.1, 0.1),
     )
@@ -78,7 +82,7 @@ def make(text: str = "puck_x") -> dict[str, Result]:
         ),
         since=Since(text, text, (text, "body/puck/mass"), 0.95, True),
         drift=(
-            Drift(text, text, 0.5, 0.7, 0.4, 0.28, 0.53, 0.95, True, text),
+            Drift(text, unit, 0.5, 0.7, 0.4, 0.28, 0.53, 0.95, True, text),
             Drift("world/tilt/x", "rad", 0.0, -0.02, -0.02, -0.03, nan, 0.95, False, None),
         ),
     )
@@ -111,9 +115,9 @@ def make(text: str = "puck_x") -> dict[str, Result]:
         "measure_fitted": measure,
         "identify": identify,
         "diagnose": diagnose,
-        "noise": make_noise(text),
+        "noise": make_noise(text, unit),
         "randomize": randomize,
-        "audit": make_audit(text),
+        "audit": make_audit(text, unit),
         "train": train,
         "evaluate": EvaluateResult((ID,), "reality", wilson(0, 0), {text: 2}, 7),
         "loop": LoopResult(
@@ -123,7 +127,7 @@ def make(text: str = "puck_x") -> dict[str, Result]:
     }  # fmt: skip
 
 
-def make_noise(text: str) -> SensorResult:
+def make_noise(text: str, unit: str) -> SensorResult:
     """Returns the noise of three columns: one that is told, one that cannot be told, and one that is refused."""
     taus_s = (0.01, 0.1, 1.0)
     curve = AllanCurve(
@@ -131,20 +135,20 @@ def make_noise(text: str) -> SensorResult:
         {"white": (1e-3, 3e-4, 1e-4), "flicker": (1e-4, 1e-4, 1e-4)},
     )  # fmt: skip
     terms = {
-        "bias": NoiseTerm(0.1, -inf, inf, 0.95, 9, "mean", text, True),
+        "bias": NoiseTerm(0.1, -inf, inf, 0.95, 9, "mean", unit, True),
         "white": NoiseTerm(1e-3, 9e-4, 1.1e-3, 0.95, 9, "allan", "m", True),
         "bias_instability": NoiseTerm(2e-4, 1e-4, 3e-4, 0.95, 9, "allan", "m", True),
         "walk": NoiseTerm(0.0, 0.0, 7e-5, 0.95, 9, "allan", "m/√s", False),
         "drift": NoiseTerm(0.0, -1e-6, 1e-6, 0.95, 9, "line", "m/s", False),
     }
     told = ColumnNoise("m", 6000, "good", (), terms, 10.2, None, 9.96e-4, {"density": 1e-4}, curve)
-    loose = ColumnNoise(text, 6000, "poor", (text,), {"white": terms["white"]}, None, 0.32, None, {}, curve)
+    loose = ColumnNoise(unit, 6000, "poor", (text,), {"white": terms["white"]}, None, 0.32, None, {}, curve)
     refused = ColumnNoise("1", 0, "refused", (text,), {}, None, None, None, {}, None)
     columns = {text: told, "q": loose, "r": refused}
     return SensorResult((ID,), text, columns, "poor", (text,), 100.0, 60.0, (Note("info", text, text),))
 
 
-def make_audit(text: str) -> AuditResult:
+def make_audit(text: str, unit: str) -> AuditResult:
     """Returns an audit of four ranges: one too narrow, one too wide, one not varied, one that cannot be told."""
     parameters = (
         AuditedParameter(
@@ -152,7 +156,7 @@ def make_audit(text: str) -> AuditResult:
             0.5, -inf, inf, False, 0.0, nan, 0.0, 1.0, 0.0, 0.0, None, 1.0,
         ),
         AuditedParameter(
-            text, "contact", text, "too narrow", True, 0.8, 1.2,
+            text, "contact", unit, "too narrow", True, 0.8, 1.2,
             0.46, 0.45, 0.47, True, 0.37, 0.56, 0.37, 1.2, 0.34, 3.0, 1.0, 1.0,
         ),
         AuditedParameter(

@@ -112,7 +112,7 @@ def test_what_is_left_over_is_told_beside_the_shares(diagnose: DiagnoseResult) -
 def test_telling_moments_say_where_to_look(diagnose: DiagnoseResult) -> None:
     moment = TellingMoment("push_07", 123.4, 0.5, "puck_x", "contact", 23.44, 1.25)
     page = render(replace(diagnose, moments=(moment,)))
-    cells = '<td class="stacked">123.40 – 123.90</td><td>puck_x</td><td>contact</td>'
+    cells = '<td class="stacked">123.40 – 123.90</td><td class="name">puck_x</td><td>contact</td>'
     assert f'<th scope="row">push_07</th>{cells}<td class="num">23.4 → <span class="strong">1.25</span></td>' in page
     assert "in the records" not in page
     assert "Where to look" not in render(diagnose)
@@ -129,9 +129,9 @@ def test_conditions_are_grouped_and_those_that_matter_come_first(diagnose: Diagn
     page = render(replace(diagnose, conditions=(MORNING, DIM, BRIGHT)))
     light = '<th scope="rowgroup" rowspan="2">light</th>'
     counts = '<td class="num">12</td><td class="num">9</td><td class="num">73 % [46, 91]</td>'
-    assert f'<tr>{light}<td>dim</td>{counts}<td class="num strong" rowspan="2">98 %</td></tr>' in page
+    assert f'<tr>{light}<td class="name">dim</td>{counts}<td class="num strong" rowspan="2">98 %</td></tr>' in page
     counts = '<td class="num">26</td><td class="num">2</td><td class="num">10 % [2, 24]</td>'
-    assert f"<tr><td>bright</td>{counts}</tr>" in page
+    assert f'<tr><td class="name">bright</td>{counts}</tr>' in page
     assert '<td class="num" rowspan="1">8 %</td>' in page
     assert page.index(">light<") < page.index(">dim<") < page.index(">bright<") < page.index(">time of day<")
 
