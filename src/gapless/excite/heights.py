@@ -133,12 +133,12 @@ def find_floors(extents: Extents, data: mujoco.MjData, lowest_m: float | None) -
     held = moving & ~floating
     height, text = _given(extents, data, lowest_m, held) if lowest_m is not None else _base(extents, data, held)
     plane = np.array([0.0, 0.0, height]), UP
-    name = f"z = {height:.2f} m (--lowest sets it)"
-    floors.append(Floor.at_rest(name, extents, data, plane, held, floating))
+    shown = f"z = {round(height, 2) + 0.0:.2f} m"  # never -0.00
+    floors.append(Floor.at_rest(f"{shown} (--lowest sets it)", extents, data, plane, held, floating))
     also = f", nor below {', '.join(names)}" if names else "" if lowest_m is None else " (no floor in the model)"
     loose = sorted({_body_name(model, int(model.body_rootid[model.geom_bodyid[g]])) for g in np.flatnonzero(floating)})
     free = f"; {', '.join(loose)} floats freely and is not held to it" if loose else ""
-    return tuple(floors), f"nothing below z = {height:.2f} m, {text}{also}{free}"
+    return tuple(floors), f"nothing below {shown}, {text}{also}{free}"
 
 
 def _given(extents: Extents, data: mujoco.MjData, lowest_m: float, held: Mask) -> tuple[float, str]:

@@ -141,7 +141,7 @@ def _passing_through(model: mujoco.MjModel) -> tuple[str, ...]:
     if len(through) == len(pairs):
         text = "no two parts collide in the model, so nothing keeps the robot clear of itself and of what is around it"
         return (text,)
-    more = f" and {len(through) - MOST_PAIRS_NAMED} more pairs" if len(through) > MOST_PAIRS_NAMED else ""
+    more = f" and {len(through) - MOST_PAIRS_NAMED} more" if len(through) > MOST_PAIRS_NAMED else ""
     names = ", ".join(_pair_name(model, pair) for pair in through[:MOST_PAIRS_NAMED])
     return (f"the model lets these pass through each other, so nothing keeps them apart: {names}{more}",)
 
