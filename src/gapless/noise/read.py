@@ -84,7 +84,7 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
         text = "this is a folder: name a log, or for a project `gapless identify DIR --sensor LOG`"
         raise InputError(f"--sensor: {text}: {path}")
     there = column_names(path)
-    columns = _arrays(path, there) if path.suffix.lower() == ".npz" else None
+    columns = _arrays(path) if path.suffix.lower() == ".npz" else None
     known = [name for name in (columns or there) if name != TIME]
     names = _chosen(wanted, known, "which the log does not have")
     if columns is None:
@@ -112,11 +112,11 @@ def _chosen(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]
     return [name for name in known if not wanted or name in wanted]
 
 
-def _arrays(path: Path, there: Sequence[str]) -> dict[str, Array]:
+def _arrays(path: Path) -> dict[str, Array]:
     """Returns the columns of an npz file, arrays of several taken apart; `rate_hz` stands in for `time_s`."""
     found: dict[str, Array] = {}
     with np.load(path, allow_pickle=False) as arrays:
-        for name in there:
+        for name in arrays.files:
             try:
                 values = arrays[name]
             except ValueError:
@@ -127,7 +127,7 @@ def _arrays(path: Path, there: Sequence[str]) -> dict[str, Array]:
                 found[name] = values.astype(np.float64)
             elif values.shape[1] <= COMPONENTS:
                 found |= {f"{name}[{k}]": values[:, k].astype(np.float64) for k in range(values.shape[1])}
-        rate_hz = float(arrays[RATE]) if RATE in there and np.ndim(arrays[RATE]) == 0 else 0.0
+        rate_hz = float(arrays[RATE]) if RATE in arrays.files and np.ndim(arrays[RATE]) == 0 else 0.0
     lengths = {name: len(values) for name, values in found.items()}
     if len(set(lengths.values())) > 1:
         said = ", ".join(f"{name} has {length}" for name, length in list(lengths.items())[:4])

@@ -140,7 +140,9 @@ def test_npz_lengths_and_kinds(arm: Path) -> None:
     assert "200" in found
     assert "197" in found
     np.savez(arm / "logs" / "a.npz", **{**columns, "q1": np.zeros((200, 2))})
-    assert "shape (200, 2)" in refusal(arm, "a.npz")
+    assert "no column q1, which gapless.yaml maps; there are: q1_0" in refusal(arm, "a.npz")
+    np.savez(arm / "logs" / "a.npz", **{**columns, "q1": np.zeros((200, 2, 2))})
+    assert "shape (200, 2, 2)" in refusal(arm, "a.npz")
 
 
 def test_parquet_text_column(arm: Path) -> None:

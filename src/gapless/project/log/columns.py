@@ -1,40 +1,40 @@
 """The columns of a log file, whatever its format."""
 
 import csv
-import zipfile
-import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet as pq
 
-from gapless.core.errors import LogError, nearest
+from gapless.core.errors import nearest
 from gapless.core.signal import Array
+from gapless.project.log.arrays import as_doubles, npz_elements, parquet_elements, read_npz, read_parquet
+from gapless.project.log.errors import log_error
 
 SUFFIXES = (".csv", ".parquet", ".npz")
+_EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"
+_SAVE_NPZ = "save its arrays with numpy.savez(FILE, time_s=..., q=...)"
+CONVERT_WITH = {
+    **dict.fromkeys((".mcap", ".db3", ".bag"), _EXPORT_CSV),
+    **dict.fromkeys((".h5", ".hdf5", ".mat", ".npy", ".pkl"), _SAVE_NPZ),
+    **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
+}
 MAX_CSV_BYTES = 10**9  # a CSV is read whole; 1 GB of text takes about 3 GB of memory
 _MISSING = ("", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A")
 
 
-def log_error(text: str, path: Path) -> LogError:
-    """Returns an error whose message is one line, with the path in brackets at its end."""
-    return LogError(" ".join(f"{text} ({path})".splitlines()))
-
-
 def column_names(path: Path) -> tuple[str, ...]:
-    """Returns the names of a log's columns, in the file's order.
+    """Returns the names of a log's columns, in the file's order; lists are one column per element.
 
     Raises:
         LogError: If the file is missing, empty, too large or not what its ending says.
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}'", path)
+        advice = f"; {CONVERT_WITH[suffix]}" if suffix in CONVERT_WITH else ""
+        raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}'{advice}", path)
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -44,9 +44,8 @@ def column_names(path: Path) -> tuple[str, ...]:
     if suffix == ".csv":
         return _csv_names(path, size)
     if suffix == ".parquet":
-        return tuple(_parquet(path).schema_arrow.names)
-    with _npz(path) as arrays:
-        return tuple(arrays.files)
+        return tuple(element.name for element in parquet_elements(path))
+    return tuple(element.name for element in npz_elements(path))
 
 
 def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
@@ -61,7 +60,7 @@ def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
             raise log_error(_absent(name, there), path)
         if there.count(name) > 1:
             raise log_error(f"column {name} stands {there.count(name)} times: keep one", path)
-    read = {".csv": _read_csv, ".parquet": _read_parquet, ".npz": _read_npz}[path.suffix.lower()]
+    read = {".csv": _read_csv, ".parquet": read_parquet, ".npz": read_npz}[path.suffix.lower()]
     return read(path, list(dict.fromkeys(wanted)))
 
 
@@ -96,7 +95,7 @@ def _read_csv(path: Path, wanted: list[str]) -> dict[str, Array]:
         table = pyarrow.csv.read_csv(path, convert_options=convert)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         _explain_csv(path, wanted, error)
-    return {name: _doubles(table.column(name)) for name in wanted}
+    return {name: as_doubles(table.column(name)) for name in wanted}
 
 
 def _explain_csv(path: Path, wanted: list[str], error: Exception) -> NoReturn:
@@ -132,60 +131,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
-
-
-def _parquet(path: Path) -> Any:
-    try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:160]
-        raise log_error(f"not readable as Parquet, perhaps cut off: {reason}", path) from None
-
-
-def _read_parquet(path: Path, wanted: list[str]) -> dict[str, Array]:
-    file = _parquet(path)
-    for name in wanted:
-        kind = file.schema_arrow.field(name).type
-        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-            raise log_error(f"column {name} holds {kind}, not numbers: save it as numbers", path)
-    try:
-        table = file.read(columns=wanted)
-    except (pa.ArrowException, OSError) as error:
-        raise log_error(f"damaged Parquet: {' '.join(str(error).split())[:160]}", path) from None
-    return {name: _doubles(table.column(name)) for name in wanted}
-
-
-def _doubles(column: Any) -> Array:
-    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-@contextmanager
-def _npz(path: Path) -> Iterator[Any]:
-    with path.open("rb") as file:
-        try:
-            arrays: Any = np.load(file, allow_pickle=False)
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile):
-            raise log_error("not readable as npz, perhaps cut off: write it with numpy.savez", path) from None
-        if not isinstance(arrays, np.lib.npyio.NpzFile):
-            raise log_error("one array without a name: write it with numpy.savez(FILE, time_s=...)", path)
-        yield arrays
-
-
-def _read_npz(path: Path, wanted: list[str]) -> dict[str, Array]:
-    found: dict[str, Array] = {}
-    with _npz(path) as arrays:
-        for name in wanted:
-            try:
-                values = arrays[name]
-            except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
-                raise log_error(f"array {name} is damaged or holds objects: save plain numbers", path) from None
-            if values.ndim != 1 or values.dtype.kind not in "fiub":
-                text = f"array {name} is {values.dtype} of shape {values.shape}, not one row of numbers"
-                raise log_error(text, path)
-            found[name] = values.astype(np.float64)
-    first = wanted[0]
-    for name, values in found.items():
-        if len(values) != len(found[first]):
-            text = f"columns of different length: {first} has {len(found[first])}, {name} has {len(values)}"
-            raise log_error(f"{text}: save them with one value per time stamp", path)
-    return found

@@ -34,7 +34,7 @@ def inspect_logs(project: Project) -> tuple[Note, ...]:
         model = load_model(project.model_path)
     except (InputError, OSError) as error:
         return (Note("fault", str(project.logs_path), str(error)),)
-    notes = _unlogged_notes(unlogged, len(paths))
+    notes = _unlogged_notes(unlogged, len(paths)) + _drive_notes(project, model)
     for path in paths:
         notes += _inspect_one(project, path, model)
     return merged(notes)
@@ -50,6 +50,16 @@ def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
     else:
         first = Note("warning", "logs", f"{count}, and no logs: outcomes alone count, signals cannot be judged")
     return [first, *(note for run in unlogged for note in run.notes)]
+
+
+def _drive_notes(project: Project, model: mujoco.MjModel) -> list[Note]:
+    """Returns a warning where efforts are measured of joints that nothing drives in simulation."""
+    efforts = [item.name for item in project.measurements if item.element == "joint" and item.quantity == "effort"]
+    if model.nu or project.commands or not efforts:
+        return []
+    text = f"nothing drives the joints: {project.model_path.name} has no actuators, though efforts are measured; "
+    text += "to drive the joints by them run gapless new MODEL LOG... DIR --drive-by-effort, with a new DIR"
+    return [Note("warning", "model", text)]
 
 
 def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[Note]:

@@ -1,0 +1,63 @@
+"""List columns of Parquet and arrays of several columns in npz are one column per element."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gapless.core.errors import LogError
+from gapless.project.load import load_project
+from gapless.project.log.columns import column_names, read_columns
+from gapless.project.log.read import read_logs
+from gapless.project.new.create import new_project
+
+from .robots import moving, write_arm
+
+ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], None, [7.0, 8.0, 9.0]]
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32(), 3), pa.list_(pa.float32()), pa.large_list(pa.float64())])
+def test_lists_of_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    path = tmp_path / "run.parquet"
+    pq.write_table(pa.table({"time_s": [0.0, 1, 2, 3], "action": pa.array(ROWS, kind), "word": list("abcd")}), path)
+    assert column_names(path) == ("time_s", "action_0", "action_1", "action_2", "word")
+    found = read_columns(path, ["action_2", "time_s", "action_0"])
+    np.testing.assert_array_equal(found["action_2"], [3, 6, np.nan, 9])
+    np.testing.assert_array_equal(found["action_0"], [1, 4, np.nan, 7])
+    with pytest.raises(LogError, match=r"no column action,.*action_0"):
+        read_columns(path, ["action"])
+
+
+def test_lists_whose_length_varies_are_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "run.parquet"
+    pq.write_table(pa.table({"time_s": [0.0, 1, 2], "cloud": [[1.0], [1.0, 2.0], []]}), path)
+    assert column_names(path) == ("time_s", "cloud")
+    with pytest.raises(LogError, match=r"column cloud.*0 to 2 elements") as caught:
+        read_columns(path, ["time_s", "cloud"])
+    assert "\n" not in str(caught.value)
+    np.testing.assert_array_equal(read_columns(path, ["time_s"])["time_s"], [0, 1, 2])
+
+
+def test_arrays_of_npz(tmp_path: Path) -> None:
+    path = tmp_path / "run.npz"
+    np.savez(path, time_s=np.arange(4.0), q=np.arange(8).reshape(4, 2), images=np.zeros((4, 2, 2)))
+    assert column_names(path) == ("time_s", "q_0", "q_1", "images")
+    np.testing.assert_array_equal(read_columns(path, ["time_s", "q_1"])["q_1"], [1, 3, 5, 7])
+    with pytest.raises(LogError, match=r"array images .*\(4, 2, 2\)"):
+        read_columns(path, ["images"])
+
+
+def test_a_log_that_keeps_its_lists_is_mapped_and_read(tmp_path: Path) -> None:
+    model = write_arm(tmp_path / "arm.xml", ("shoulder", "elbow"))
+    times_s = np.arange(0, 4, 0.01)
+    states = np.column_stack([moving(0, times_s), moving(1, times_s)])
+    table = {"time_s": times_s, "observation": pa.array(states.tolist()), "action": pa.array(states.tolist())}
+    pq.write_table(pa.table(table), tmp_path / "run.parquet")
+    new_project(model, tmp_path / "run.parquet", tmp_path / "made")
+    project = load_project(tmp_path / "made")
+    assert project.measurement_names == ("observation_0", "observation_1")
+    assert project.command_names == ("action_0", "action_1")
+    (log,) = read_logs(project)
+    np.testing.assert_allclose(log.episode.measurements.values, states)
