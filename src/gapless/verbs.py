@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gapless.loop.verb import loop
     from gapless.measure.check import check
     from gapless.measure.verb import measure
+    from gapless.new.create import new_project as new
     from gapless.noise.verb import identify_sensor as identify_sensor
-    from gapless.project.new.create import new_project as new
     from gapless.randomize.verb import randomize
     from gapless.report.verb import report
 
@@ -44,7 +44,7 @@ _WHERE = {
     "identify_sensor": ("gapless.noise.verb", "identify_sensor"),
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
-    "new": ("gapless.project.new.create", "new_project"),
+    "new": ("gapless.new.create", "new_project"),
     "randomize": ("gapless.randomize.verb", "randomize"),
     "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),

@@ -19,7 +19,7 @@ from gapless.report.noise import draw_allan
 app = typer.Typer(
     name="gapless",
     help="Find out why a robot policy that works in simulation fails on the robot, and close that gap.\n\n"
-    "Start with `gapless demo`, or with `gapless new MODEL LOG DIR` for your own robot.",
+    "Start with `gapless demo`, or with `gapless new MODEL LOG... DIR` for your own robot.",
     no_args_is_help=False,
     add_completion=False,
     rich_markup_mode=None,
@@ -62,12 +62,24 @@ def about(
 @app.command()
 def new(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="MJCF or URDF file")],
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="one log: .csv, .parquet or .npz with time and signals")],
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="folder to make")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG... DIR",
+            help="logs (.csv, .parquet, .npz) or folders of them, with time and signals; last: the folder to make",
+        ),
+    ],
+    drive_by_effort: Annotated[
+        bool,
+        typer.Option(
+            "--drive-by-effort", help="for a model without actuators: add a motor per joint whose effort is logged"
+        ),
+    ] = False,
     json: Json = None,
 ) -> None:
-    """Make a project from a model and a log: guesses the mapping and says what it guessed."""
-    result = verbs.new(model, log, directory)
+    """Make a project from a model and logs: guesses the mapping and says what it guessed."""
+    *logs, directory = paths
+    result = verbs.new(model, logs, directory, drive_by_effort=drive_by_effort)
     show.show_notes(out(json), result)
     write_json(result, json)
 

@@ -77,9 +77,9 @@ def read_document(path: Path) -> Document:
 
 def _read_text(path: Path) -> str:
     if not path.parent.is_dir():
-        raise project_error("no such project folder; make one with: gapless new MODEL LOG DIR", path.parent)
+        raise project_error("no such project folder; make one with: gapless new MODEL LOG... DIR", path.parent)
     if not path.is_file():
-        raise project_error(f"no {FILE_NAME} in this folder; make one with: gapless new MODEL LOG DIR", path)
+        raise project_error(f"no {FILE_NAME} in this folder; make one with: gapless new MODEL LOG... DIR", path)
     try:
         if path.stat().st_size > _MAX_BYTES:
             raise project_error(f"larger than {_MAX_BYTES // 10**6} MB, so not a project file", path)

@@ -1,6 +1,8 @@
 """The model: reading it, naming its elements, and the units of what can be commanded and measured."""
 
+import os
 from pathlib import Path
+from xml.etree import ElementTree
 
 import mujoco
 
@@ -68,6 +70,21 @@ def load_model(path: Path) -> mujoco.MjModel:
         return load_spec(path).compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
+
+
+def relocate_files(xml: str, source: Path, folder: Path) -> str:
+    """Returns a model written for one folder such that it finds its meshes and textures from another.
+
+    This is done on the text: a spec looks for its files from where it was read, not from where it will be written.
+    """
+    root = ElementTree.fromstring(xml)
+    compiler = root.find("compiler")
+    if compiler is None:
+        compiler = ElementTree.Element("compiler")
+        root.insert(0, compiler)
+    for name in ("meshdir", "texturedir"):
+        compiler.set(name, os.path.relpath(source / compiler.get(name, "."), folder))
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _model_error(error: Exception, path: Path) -> ProjectError:

@@ -1,14 +1,13 @@
 """Writes a fitted row into a model of its own: gains, friction, masses and delays inside it."""
 
-import os
 from pathlib import Path
-from xml.etree import ElementTree
 
 import mujoco
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
+from gapless.project.model import relocate_files
 from gapless.realism.actuator import time_constant
 from gapless.sim.blueprint import Blueprint, editable_spec
 from gapless.sim.simulation import Simulation
@@ -48,7 +47,7 @@ def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folde
             shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps
             actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
-    return _moved(spec.to_xml(), source.parent, folder.resolve())
+    return relocate_files(spec.to_xml(), source.parent, folder.resolve())
 
 
 def _write_offset(actuator: mujoco.MjsActuator, offset: float) -> None:
@@ -65,21 +64,6 @@ def _write_lag(actuator: mujoco.MjsActuator, time_constant_s: float) -> None:
     actuator.dyntype = mujoco.mjtDyn.mjDYN_FILTEREXACT
     actuator.dynprm = [time_constant_s] + [0.0] * (len(actuator.dynprm) - 1)
     actuator.actearly = True
-
-
-def _moved(xml: str, source: Path, folder: Path) -> str:
-    """Returns a model written for one folder such that it finds its meshes and textures from another.
-
-    This is done on the text: a spec looks for its files from where it was read, not from where it will be written.
-    """
-    root = ElementTree.fromstring(xml)
-    compiler = root.find("compiler")
-    if compiler is None:
-        compiler = ElementTree.Element("compiler")
-        root.insert(0, compiler)
-    for name in ("meshdir", "texturedir"):
-        compiler.set(name, os.path.relpath(source / compiler.get(name, "."), folder))
-    return ElementTree.tostring(root, encoding="unicode")
 
 
 def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjModel) -> None:

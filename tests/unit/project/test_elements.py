@@ -8,12 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError
-from gapless.project.load import load_project
 from gapless.project.log.columns import column_names, read_columns
-from gapless.project.log.read import read_logs
-from gapless.project.new.create import new_project
-
-from .robots import moving, write_arm
 
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], None, [7.0, 8.0, 9.0]]
 
@@ -47,17 +42,3 @@ def test_arrays_of_npz(tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_columns(path, ["time_s", "q_1"])["q_1"], [1, 3, 5, 7])
     with pytest.raises(LogError, match=r"array images .*\(4, 2, 2\)"):
         read_columns(path, ["images"])
-
-
-def test_a_log_that_keeps_its_lists_is_mapped_and_read(tmp_path: Path) -> None:
-    model = write_arm(tmp_path / "arm.xml", ("shoulder", "elbow"))
-    times_s = np.arange(0, 4, 0.01)
-    states = np.column_stack([moving(0, times_s), moving(1, times_s)])
-    table = {"time_s": times_s, "observation": pa.array(states.tolist()), "action": pa.array(states.tolist())}
-    pq.write_table(pa.table(table), tmp_path / "run.parquet")
-    new_project(model, tmp_path / "run.parquet", tmp_path / "made")
-    project = load_project(tmp_path / "made")
-    assert project.measurement_names == ("observation_0", "observation_1")
-    assert project.command_names == ("action_0", "action_1")
-    (log,) = read_logs(project)
-    np.testing.assert_allclose(log.episode.measurements.values, states)

@@ -135,7 +135,7 @@ def test_not_a_project_file(arm: Path, content: bytes, words: str) -> None:
 
 def test_missing_file_and_folder_point_to_new(arm: Path) -> None:
     (arm / "gapless.yaml").unlink()
-    assert "gapless new MODEL LOG DIR" in message(arm)
+    assert "gapless new MODEL LOG... DIR" in message(arm)
     assert "no such project folder" in message(arm / "nowhere")
 
 

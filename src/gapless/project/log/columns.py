@@ -33,8 +33,8 @@ def column_names(path: Path) -> tuple[str, ...]:
     """
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        advice = f"; {CONVERT_WITH[suffix]}" if suffix in CONVERT_WITH else ""
-        raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}'{advice}", path)
+        advice = CONVERT_WITH.get(suffix, "save it as one of these")
+        raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}': {advice}", path)
     try:
         size = path.stat().st_size
     except OSError as error:

@@ -8,11 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError, ProjectError
+from gapless.new.create import new_project
 from gapless.project.load import load_project
 from gapless.project.log.read import read_logs
-from gapless.project.new.create import new_project
-
-from .conftest import ARM, table, write_csv
+from unit.project.conftest import ARM, table, write_csv
 
 
 def test_arm_round_trip(arm: Path, tmp_path: Path) -> None:
@@ -79,7 +78,7 @@ def test_names(tmp_path: Path, column: str, element: str, name: str, quantity: s
 def test_degrees_by_range_only_where_the_joint_has_one(tmp_path: Path) -> None:
     (tmp_path / "robot.xml").write_text(ARM)
     values = [-80.0, 10.0, 80.0]
-    columns = {"time_s": [0, 0.01, 0.02], "q_shoulder": values, "q_elbow": values, "weather": values}
+    columns = {"time_s": [0, 0.01, 0.02], "q_shoulder": values, "elbow_angle": values, "weather": values}
     made = new_project(tmp_path / "robot.xml", write_csv(tmp_path / "l.csv", columns), tmp_path / "made")
     scales = {m.name: m.scale for m in load_project(tmp_path / "made").measurements}
     assert scales == {"shoulder": pytest.approx(np.pi / 180), "elbow": 1.0}
