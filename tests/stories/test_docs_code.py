@@ -125,7 +125,9 @@ def test_quick_pages(verb: str, project: Path) -> None:
 def test_the_page_of_new(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = blocks("how-to/new.md")
     log = next(block.text for block in page if block.text.startswith("t_ms"))
-    (folder / "run1.csv").write_text(log, encoding="utf-8")
+    (folder / "runs").mkdir()
+    for name in ("run1.csv", "run2.csv"):
+        (folder / "runs" / name).write_text(log, encoding="utf-8")
     (folder / "robot.xml").write_bytes((EXAMPLES / "balance" / "robot.xml").read_bytes())
     run_python("how-to/new.md")
     shown = next(block.text for block in page if block.text.startswith("info"))

@@ -70,6 +70,8 @@ def new_project(
     given = [logs] if isinstance(logs, str | Path) else logs
     model, directory = Path(model).expanduser(), Path(directory).expanduser()
     _check_directory(directory)
+    if not given:
+        raise project_error("no log was given: write gapless new MODEL LOG... DIR", directory)
     compiled = load_model(model)
     recordings = read_recordings(find_logs([Path(each).expanduser() for each in given]))
     commands, measurements, guesses = guess_columns(

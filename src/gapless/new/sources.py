@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gapless.core.errors import InputError, nearest
+from gapless.core.errors import nearest
 from gapless.project.log.columns import CONVERT_WITH, SUFFIXES
 from gapless.project.log.errors import log_error
 
@@ -18,14 +18,11 @@ def find_logs(given: Sequence[Path]) -> list[Path]:
 
     Raises:
         LogError: If a file is missing or given twice, or a folder has no logs.
-        InputError: If nothing is given.
     """
-    if not given:
-        raise InputError("no log was given: write gapless new MODEL LOG... DIR")
     for path in given:
         if not path.exists():
             there = nearest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else "none"
-            raise log_error(f"no such log or folder of logs; beside it there are: {there}", path)
+            raise log_error(f"no such log or folder of logs; correct the path; beside it there are: {there}", path)
     found = [path for each in given for path in (_folder_logs(each) if each.is_dir() else [each])]
     seen: set[Path] = set()
     for path in found:

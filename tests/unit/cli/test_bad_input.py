@@ -52,6 +52,8 @@ def one_line(arguments: list[str], capsys: pytest.CaptureFixture[str], status: i
         (["measure", "nowhere"], "no such project folder"),
         (["measure", "."], "no gapless.yaml in this folder"),
         (["new", "a.xml", "b.csv", "made"], "a.xml"),
+        (["new", "a.xml", "b.csv", "c.csv"], "the last argument is the folder to make"),
+        (["new", "a.xml", "made"], "no log was given"),
     ],
 )
 def test_wrong_arguments(

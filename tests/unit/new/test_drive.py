@@ -19,7 +19,7 @@ from .robots import moving, write_arm
 JOINTS = ("shoulder_joint", "elbow_joint")
 LINK = """<link name="{child}"><inertial><mass value="1"/><origin xyz="0 0 .1"/>
 <inertia ixx=".01" iyy=".01" izz=".01" ixy="0" ixz="0" iyz="0"/></inertial>
-<visual><geometry><mesh filename="meshes/link.stl"/></geometry></visual></link>
+<collision><geometry><mesh filename="meshes/link.stl"/></geometry></collision></link>
 <joint name="{name}" type="revolute"><origin xyz="0 0 .3"/><parent link="{parent}"/><child link="{child}"/>
 <axis xyz="0 1 0"/><limit lower="-2" upper="2" effort="50" velocity="2"/></joint>"""
 
@@ -70,7 +70,7 @@ def test_joints_driven_by_the_logged_efforts(urdf: Path, log: Path, tmp_path: Pa
     assert [item.unit for item in project.commands] == ["N·m", "N·m"]
     model, original = load_model(project.model_path), load_model(urdf)
     assert model.nu == 2
-    assert (model.nmesh, model.ngeom) == (original.nmesh, original.ngeom)
+    assert (model.nmesh, model.ngeom) == (original.nmesh, original.ngeom) == (1, 2)
     np.testing.assert_allclose(model.body_mass, original.body_mass)
     assert list(model.actuator_trnid[:, 0]) == [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, n) for n in JOINTS]
     assert any(note.where == "model" and "motor" in note.text for note in made.notes)

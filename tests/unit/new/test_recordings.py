@@ -1,5 +1,6 @@
 """`new` takes many logs and folders of them, and times as people write them."""
 
+import csv
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -258,3 +259,24 @@ def test_a_log_that_keeps_its_lists_is_mapped_and_read(tmp_path: Path) -> None:
     assert project.command_names == ("action_0", "action_1")
     (log,) = read_logs(project)
     np.testing.assert_allclose(log.episode.measurements.values, states)
+
+
+def test_converting_a_csv_keeps_every_digit_and_word(model: Path, tmp_path: Path) -> None:
+    rows = 300
+    times_ms = 10 * np.arange(rows)
+    columns = {
+        "t_ms": times_ms,
+        "q_shoulder": ["0"] * (rows - 1) + ["0.123456789012345678"],
+        "stamp_of_camera_ns": [EPOCH_NS + k for k in range(rows)],
+        "remark": ["a, b"] * (rows - 1) + ['say "c"'],
+    }
+    log = write_csv(tmp_path / "run.csv", columns)
+    log.write_bytes(b"\xef\xbb\xbf" + log.read_bytes())
+    new_project(model, log, tmp_path / "made")
+    (read,) = read_logs(load_project(tmp_path / "made"))
+    assert read.episode.measurements.values[-1, 0] == pytest.approx(0.123456789012345678)
+    with (tmp_path / "made" / "logs" / "run.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert list(written[0]) == ["time_s", "q_shoulder", "stamp_of_camera_ns", "remark"]
+    assert written[-1]["stamp_of_camera_ns"] == str(EPOCH_NS + rows - 1)
+    assert [written[0]["remark"], written[-1]["remark"]] == ["a, b", 'say "c"']
