@@ -40,11 +40,13 @@ class Clock:
         columns: The time column; or two, seconds and nanoseconds.
         unit_s: Unit of the (first) column [s].
         text: What was recognised, and by what; empty for `time_s`.
+        is_date: It holds dates, not numbers.
     """
 
     columns: tuple[str, ...]
     unit_s: float = 1.0
     text: str = ""
+    is_date: bool = False
 
 
 def find_clock(path: Path) -> Clock:
@@ -86,10 +88,14 @@ def read_times(path: Path, clock: Clock) -> Array:
             raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
     if clock.columns == (TIME_S,):
         return read_columns(path, [TIME_S])[TIME_S]
-    stamps = [_since_first(_read_raw(path, name), name, path)[0] for name in clock.columns]
-    times_s = clock.unit_s * stamps[0]
-    if len(stamps) > 1:
-        times_s = times_s + 1e-9 * stamps[1]
+    found = [_since_first(_read_raw(path, name), name, path) for name in clock.columns]
+    if found[0][2] != clock.is_date:
+        kinds = ("dates", "numbers") if clock.is_date else ("numbers", "dates")
+        text = f"column {clock.columns[0]} holds {kinds[1]}, and {kinds[0]} in the first log"
+        raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
+    times_s = clock.unit_s * found[0][0]
+    if len(found) > 1:
+        times_s = times_s + 1e-9 * found[1][0]
         times_s = times_s - (times_s[np.isfinite(times_s)][0] if np.isfinite(times_s).any() else 0.0)
     return times_s
 
@@ -127,7 +133,7 @@ def _recognise(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[
     stamps, first, is_date = _since_first(_read_raw(path, columns[0]), columns[0], path)
     begins = "; time_s starts at 0"
     if is_date:
-        return Clock(columns, 1e-9, f"guessed: the time, as it holds dates{begins}"), stamps
+        return Clock(columns, 1e-9, f"guessed: the time, as it holds dates{begins}", is_date=True), stamps
     if len(columns) > 1:
         return Clock(columns, 1.0, f"guessed: the time, seconds with nanoseconds in {columns[1]}{begins}"), stamps
     steps = np.diff(stamps[np.isfinite(stamps)])
@@ -176,6 +182,7 @@ def _since_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool
         column = _as_nanoseconds(column) if is_date else column
         whole = pa.types.is_integer(column.type)
         column = column.cast(pa.int64() if whole else pa.float64())
+        column = column if whole else pc.if_else(pc.is_finite(column), column, None)
         there = pc.drop_null(column)
         if not len(there):
             raise log_error(f"column {name} holds no times at all: record the time in seconds", path)
@@ -188,6 +195,8 @@ def _since_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool
 
 
 def _as_nanoseconds(column: Any) -> Any:
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.duration("ns")).cast(pa.int64())
     if pa.types.is_temporal(column.type):
         zone = getattr(column.type, "tz", None)
         return column.cast(pa.timestamp("ns", zone)).cast(pa.int64())

@@ -126,6 +126,12 @@ def test_what_is_no_signal_of_the_robot_is_left_alone(tmp_path: Path) -> None:
     assert commanded(project) == {}
 
 
+def test_a_row_number_commands_nothing(tmp_path: Path) -> None:
+    model = write_arm(tmp_path / "arm.xml", ("elbow",))
+    project, _ = make(tmp_path, model, {"q_elbow": moving(0, TIMES_S), "Unnamed: 0": np.arange(len(TIMES_S))})
+    assert commanded(project) == {}
+
+
 def test_a_name_that_fits_two_joints_is_not_guessed(tmp_path: Path) -> None:
     model = write_arm(tmp_path / "arm.xml", ("shoulder_pan", "shoulder_lift", "elbow"), ())
     project, notes = make(tmp_path, model, {"q_shoulder": moving(0, TIMES_S), "q_elbow": moving(1, TIMES_S)})

@@ -146,6 +146,20 @@ def test_epoch_nanoseconds_are_exact(model: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(read.episode.measurements.times_s, 1.000001e-3 * np.arange(len(stamps)), atol=1e-12)
 
 
+def test_first_rows_without_a_time_do_not_matter(model: Path, tmp_path: Path) -> None:
+    times = np.r_[np.nan, np.nan, TIMES_S[2:] + 1.7e9]
+    np.savez(tmp_path / "run.npz", **{"__time": times, **signals()})
+    new_project(model, tmp_path / "run.npz", tmp_path / "made")
+    assert durations_s(tmp_path / "made") == pytest.approx([3.97])
+
+
+def test_dates_and_numbers_in_one_column_of_two_logs_are_refused(model: Path, tmp_path: Path) -> None:
+    first = write_csv(tmp_path / "a.csv", {"time": TIMES_S, **signals()})
+    second = write_csv(tmp_path / "b.csv", {"time": iso(TIMES_S), **signals()})
+    with pytest.raises(LogError, match=r"holds dates, and numbers in the first log.*b\.csv"):
+        new_project(model, [first, second], tmp_path / "made")
+
+
 def test_timestamps_of_parquet(model: Path, tmp_path: Path) -> None:
     stamps = pa.array([EPOCH_NS + 10_000_000 * k for k in range(len(TIMES_S))], pa.timestamp("ns", "UTC"))
     pq.write_table(pa.table({"recorded_time": stamps, **signals()}), tmp_path / "run.parquet")

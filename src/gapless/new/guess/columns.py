@@ -21,7 +21,7 @@ def guess_columns(
     guesser = NameGuesser(model, list(signals.columns))
     chosen, reasons = assign({column: guesser.guess(column) for column in signals.columns})
     chosen |= settle_by_motion(guesser, chosen, signals)
-    chosen |= command_in_order(guesser, chosen)
+    chosen |= command_in_order(guesser, chosen, signals)
     chosen |= order_by_motion(model, chosen, signals)
     chosen = guess_scales(guesser, chosen, signals)
     notes = _compose_notes(guesser, chosen, reasons)

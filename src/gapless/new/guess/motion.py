@@ -60,9 +60,9 @@ def _settle(model: mujoco.MjModel, column: str, joint: str, position: str, signa
     return None
 
 
-def command_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess]) -> dict[str, Guess]:
+def command_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Maps columns to actuators that nothing commands, in their order, where there are as many of each."""
-    left = [c for c in guesser.names if c not in chosen and not guesser.why_ignored(c)]
+    left = [c for c in guesser.names if not (c in chosen or guesser.why_ignored(c) or signals.is_counter(c))]
     spoken = [column for column in left if guesser.names[column].role == "command"]
     unnamed = [column for column in left if not guesser.names[column].role and not _names_something(guesser, column)]
     idle = find_idle(guesser.model, chosen)

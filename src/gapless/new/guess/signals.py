@@ -36,6 +36,11 @@ class Signals:
         together = _correlation(speed, rate)
         return together, together * float(np.std(speed) / np.std(rate)) if together else 0.0
 
+    def is_counter(self, column: str) -> bool:
+        """Returns whether a column rises with every sample, as clocks and row numbers do and commands do not."""
+        values = self.columns[column][np.isfinite(self.columns[column])]
+        return len(values) > 2 and bool(np.all(np.diff(values) > 0))
+
     def derivative(self, column: str) -> Array | None:
         """Returns the derivative of a column by its time, smoothed over five samples."""
         values = self._filled(column)
