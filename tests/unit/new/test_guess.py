@@ -126,6 +126,27 @@ def test_what_is_no_signal_of_the_robot_is_left_alone(tmp_path: Path) -> None:
     assert commanded(project) == {}
 
 
+def test_torques_that_are_applied_and_torques_that_are_measured(tmp_path: Path) -> None:
+    model = write_arm(tmp_path / "arm.xml", ("shoulder", "elbow"), kp="0")
+    model.write_text(model.read_text().replace("<position", "<motor").replace('kp="0"', ""))
+    columns = {f"{kind}{k}": moving(k + len(kind), TIMES_S) for kind in ("tau", "q", "tau_meas") for k in (1, 2)}
+    project, _ = make(tmp_path, model, columns)
+    assert commanded(project) == {"tau1": "shoulder", "tau2": "elbow"}
+    assert [measured(project)[f"tau_meas{k}"] for k in (1, 2)] == [("shoulder", "effort"), ("elbow", "effort")]
+
+
+def test_a_joint_called_as_the_column_comes_before_a_body_that_is_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "robot.xml").write_text(
+        """<mujoco><worldbody><body name="hand"><joint name="hand_x" type="slide"/><geom size=".1"/></body></worldbody>
+        <actuator><adhesion name="suction" body="hand" ctrlrange="0 1"/><motor name="push" joint="hand_x"/></actuator>
+        </mujoco>"""
+    )
+    columns = {"hand_x": moving(0, TIMES_S), "suction": 1.0 * (moving(1, TIMES_S) > 0), "u_push": moving(2, TIMES_S)}
+    project, _ = make(tmp_path, tmp_path / "robot.xml", columns)
+    assert measured(project) == {"hand_x": ("hand_x", "position")}
+    assert commanded(project) == {"suction": "suction", "u_push": "push"}
+
+
 def test_a_row_number_commands_nothing(tmp_path: Path) -> None:
     model = write_arm(tmp_path / "arm.xml", ("elbow",))
     project, _ = make(tmp_path, model, {"q_elbow": moving(0, TIMES_S), "Unnamed: 0": np.arange(len(TIMES_S))})

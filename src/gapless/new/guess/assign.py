@@ -33,13 +33,15 @@ def assign(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], di
     chosen: dict[str, Guess] = {}
     reasons: dict[str, str] = {}
     for place, row in owner.items():
-        if rival := _find_rival(score, owner, row, place):
+        rival = _find_rival(score, owner, row, place)
+        guess = by_key[columns[row], keys[place]]
+        if rival and (rival[0] == row or not guess.in_order):
             what = [by_key[columns[r], keys[p]] for r, p in ((row, place), rival)]
             both = f"it may be {what[0].what} or {what[1].what}"
             one = f"{columns[rival[0]]} and it may both be {what[0].what}"
             reasons[columns[row]] = both if rival[0] == row else one
         else:
-            chosen[columns[row]] = by_key[columns[row], keys[place]]
+            chosen[columns[row]] = guess
     taken = {guess.key: guess.column for guess in chosen.values()}
     for column in columns:
         if column not in chosen and column not in reasons:

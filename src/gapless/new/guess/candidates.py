@@ -20,6 +20,7 @@ from gapless.project.model import QUANTITIES, command_unit, index, names
 from gapless.project.records import Element
 
 _ONE_NUMBER = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+_SAID_MEASURED = 0.05  # how much surer a measurement is whose name says that it was measured
 _COMMAND_UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N·m", "N")}
 
 
@@ -109,12 +110,31 @@ class NameGuesser:
         matches = self._number_matches(name, self.known["joint"])
         if name.role:
             matches = matches or match_names(name.rest, self.known["joint"])
-            return [self._guess(name, "joint", m, name.role) for m in matches]
+            more = _SAID_MEASURED if name.is_measured else 0.0
+            surer = [replace(m, score=min(m.score + more, 1.0)) for m in matches]
+            return [self._guess(name, "joint", m, name.role) for m in surer] + self._applied(name, matches)
         if matches and not (name.is_measured and len(self._numbers_like(name)) == len(self.known["joint"])):
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= AGREE]
-        weaker = [replace(m, score=0.9 * m.score) for m in matches if name.rest]
-        return [self._guess(name, "joint", m, "position") for m in weaker]
+        weaker = [replace(m, score=m.score if self._is_called(name, m.name) else 0.9 * m.score) for m in matches]
+        return [self._guess(name, "joint", m, "position") for m in weaker if name.rest] or self._bare_commands(name)
+
+    def _is_called(self, name: ColumnName, known: str) -> bool:
+        return list(name.words) == split_words(known)
+
+    def _applied(self, name: ColumnName, matches: Sequence[Match]) -> list[Guess]:
+        """Returns the motors that an effort may command, where another column is the measured effort."""
+        if name.role != "effort" or name.is_measured:
+            return []
+        motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._takes(n, "effort")}
+        found = [replace(m, name=motors[m.name], score=0.95 * m.score) for m in matches if m.name in motors]
+        return [self._guess(name, "actuator", m, "command") for m in found]
+
+    def _bare_commands(self, name: ColumnName) -> list[Guess]:
+        """Returns the actuator that has exactly the column's name."""
+        called = [Match(n, AGREE, "") for n in self.known["actuator"] if self._is_called(name, n)]
+        found = [self._guess(name, "actuator", m, "command") for m in called]
+        return [replace(guess, reason="it is called as the actuator") for guess in found]
 
     def _guess(self, name: ColumnName, element: Element, match: Match, quantity: str) -> Guess:
         said = f"'{name.role_word}' says {quantity}" if name.role else "it is called as the joint"
@@ -151,7 +171,7 @@ class NameGuesser:
         rest = [word for word in name.rest if word not in skipped]
         rest = rest[:-1] if rest and rest[-1] == name.words[-1] else rest
         matches = match_names(rest, self.known["body"])
-        found = [self._guess(name, "body", m, quantity) for m in matches]
+        found = [replace(self._guess(name, "body", m, quantity), score=0.99 * m.score) for m in matches]
         because = f"'{name.words[-1]}' says {quantity} of a body, and "
         return [replace(g, reason=because + m.reason) for g, m in zip(found, matches, strict=True)]
 
