@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from gapless.core.episode import Episode
@@ -12,6 +13,7 @@ from gapless.tracks.impacts import smooth_between_impacts
 from gapless.tracks.smoother import Smoothed, find_quantum, smooth
 
 MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
+MIN_RATE_RATIO_TO_AVERAGE = 1.05  # logs this much faster than the control rate: the tolerance of `time_notes`
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,8 @@ class Track:
 
     Attributes:
         name: The episode's name.
-        commands: (num_rows, num_commands) held from each row to the next, in model units.
+        commands: (num_rows, num_commands) held from each row to the next, in model units: of logs faster than the
+            control rate, the mean over that interval.
         measured: (num_rows, num_measurements) in model units; NaN where missing.
         smooth: (num_rows, num_measurements) smoothed, gaps bridged.
         slope: (num_rows, num_measurements) its time derivative [unit/s].
@@ -50,7 +53,7 @@ def make_track(project: Project, episode: Episode) -> Track:
     rate_hz = project.rate_hz
     times_s = np.arange(int(episode.duration_s * rate_hz + 1e-6) + 1) / rate_hz
     first_s = episode.measurements.times_s[0]
-    commands = _held(episode.commands, times_s + first_s, 0.25 / rate_hz)
+    commands = _resample_commands(episode.commands, times_s + first_s, rate_hz)
     measured = np.stack(
         [
             _interpolated(
@@ -99,12 +102,36 @@ def _things(project: Project, measured: Array) -> list[list[int]]:
     return list(found.values())
 
 
-def _held(series: TimeSeries, times_s: Array, tolerance_s: float) -> Array:
+def _resample_commands(series: TimeSeries, times_s: Array, rate_hz: float) -> Array:
+    """Returns the commands of each control interval, (num_rows, num_commands).
+
+    A log that is no faster than the control rate gives the command in force. Of a faster one, that would be the first
+    of several, held too long: on average it comes (interval of the control - interval of the log) / 2 too late, and a
+    fitted delay would be too short by as much. The mean over the interval has the same integral as what was sent.
+    """
     if not series.names:
         return np.zeros((len(times_s), 0))
-    index = np.searchsorted(series.times_s, times_s + tolerance_s, side="right") - 1
-    held = series.values[np.clip(index, 0, len(series.times_s) - 1)]
-    return np.stack([_bridged(held[:, k], hold=True) for k in range(held.shape[1])], axis=1)
+    values = np.stack([_bridged(series.values[:, k], hold=True) for k in range(len(series.names))], axis=1)
+    if np.median(np.diff(series.times_s)) * rate_hz * MIN_RATE_RATIO_TO_AVERAGE < 1.0:
+        return _average_held(series.times_s, values, times_s, 1.0 / rate_hz)
+    return values[_index_in_force(series.times_s, times_s + 0.25 / rate_hz)]
+
+
+def _average_held(stamps_s: Array, values: Array, times_s: Array, interval_s: float) -> Array:
+    """Returns the means over [t, t + interval] of values that are held from each stamp to the next."""
+    ends_s = np.append(times_s, times_s[-1] + interval_s)
+    inside = (stamps_s > ends_s[0]) & (stamps_s < ends_s[-1])
+    edges_s = np.union1d(ends_s, stamps_s[inside])
+    pieces = values[_index_in_force(stamps_s, edges_s[:-1])]
+    starts = np.searchsorted(edges_s, times_s)
+    first = pieces[starts]
+    away = pieces - np.repeat(first, np.diff(np.append(starts, len(pieces))), axis=0)  # exactly 0 where nothing changes
+    return first + np.add.reduceat(away * np.diff(edges_s)[:, None], starts, axis=0) / interval_s
+
+
+def _index_in_force(stamps_s: Array, times_s: Array) -> NDArray[np.intp]:
+    """Returns which sample is the newest at each time; before the first, the first."""
+    return np.clip(np.searchsorted(stamps_s, times_s, side="right") - 1, 0, None)
 
 
 def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: bool, rate_hz: float) -> Array:

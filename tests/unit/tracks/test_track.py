@@ -59,6 +59,29 @@ def test_slow_commands_are_held_until_the_next(project: Project) -> None:
     assert np.array_equal(track.commands[:6, 0], [0, 0, 1, 1, 2, 2])
 
 
+def mean_of_ramp(commands: np.ndarray, rate_hz: float) -> float:
+    """Returns when a ramp of 1 per second, held from row to row, has its centre of change, relative to its start."""
+    return float(np.mean(commands - np.arange(len(commands)) / rate_hz))
+
+
+@pytest.mark.parametrize("log_hz", [150, 200, 300, 1000])
+def test_commands_faster_than_the_control_rate_are_not_shifted(project: Project, log_hz: int) -> None:
+    times_s = np.arange(2 * log_hz) / log_hz
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), times_s[:, None] * [1, 1]))
+    # Held from stamp to stamp, a ramp u = t is on average 1 / (2 log_hz) low; over a control interval of 0.01 s that
+    # begins at t its mean is t + 0.005 - 1 / (2 log_hz). The first sample of each interval would be t: later.
+    assert mean_of_ramp(track.commands[:-1, 0], 100) == pytest.approx(0.005 - 0.5 / log_hz, abs=2e-5)
+
+
+def test_commands_that_stay_over_a_control_interval_stay_exactly_as_sent(project: Project) -> None:
+    times_s = np.arange(400) / 200 + np.random.default_rng(0).uniform(0, 0.001, 400)
+    times_s -= times_s[0]
+    commands = np.where(times_s < 1, 0.1, 0.7)[:, None] * [1, 1]
+    track = make_track(project, episode(project, times_s, smooth_signals(times_s), commands))
+    assert np.array_equal(np.unique(track.commands[:99]), [0.1])
+    assert np.array_equal(np.unique(track.commands[102:]), [0.7])
+
+
 def test_missing_commands_keep_the_last_one(project: Project) -> None:
     times_s = np.arange(20) / 100
     commands = np.arange(20.0)[:, None] * [1, 1]
