@@ -45,6 +45,9 @@ def show_measure(console: Console, result: MeasureResult) -> None:
     console.print(f"{result.num_windows} {span} from {len(result.inputs)} logs")
     for where, success in result.success.items():
         console.print(f"success in {where}: {success.percent()} of {success.n}", markup=False)
+    for note in result.notes:
+        if note.level == "warning":
+            console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
 
 
 def show_identify(console: Console, result: IdentifyResult) -> None:

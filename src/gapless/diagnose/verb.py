@@ -83,7 +83,8 @@ def diagnose(
     silent = refusal is not None or severities is None
     traces = None if silent else read_traces(own, Severities.of(own), seed, progress, fitted)
     tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
-    heard = [note.text for note in found.notes] + ([refusal] if refusal else [])
+    heard = [f"{copy} holds the same recording as {first} and is left out" for copy, first in evidence.copies.items()]
+    heard += [note.text for note in found.notes] + ([refusal] if refusal else [])
     return _kept(evidence, _result(evidence, heard, outcomes, traces, tried, seed), policy, fit)
 
 

@@ -48,6 +48,7 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
         success=known_success(evidence),
         traces=example_traces(evidence, windows, {label: predicted}),
         as_written={} if written is None else column_errors(evidence, windows, written),
+        notes=evidence.notes,
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)

@@ -8,6 +8,7 @@ import mujoco
 
 from gapless.core.errors import ProjectError, nearest
 from gapless.project.document import project_error
+from gapless.project.finite import collect_warnings, find_nan_in_text, find_not_finite
 from gapless.project.records import Element
 
 QUANTITIES: dict[Element, tuple[str, ...]] = {
@@ -48,28 +49,35 @@ def load_spec(path: Path) -> mujoco.MjSpec:
     """Reads an MJCF or URDF file as a specification that can be edited and compiled.
 
     Raises:
-        ProjectError: One line, if the file is missing or cannot be parsed.
+        ProjectError: One line, if the file is missing, cannot be parsed, or holds nan.
     """
     if not path.is_file():
         there = [p.name for p in path.parent.glob("*") if p.suffix.lower() in (".xml", ".urdf", ".mjcf")]
         text = f"no model file {path.name}; in its folder there are: {nearest(path.name, there)}"
         raise project_error(f"{text}; write model: FILE, relative to gapless.yaml", path)
     try:
-        return mujoco.MjSpec.from_file(str(path))
+        with collect_warnings() as warnings:
+            spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
+    if any("NaN" in text for text in warnings):  # the engine would take another value in its place, or compute with nan
+        raise project_error(f"{find_nan_in_text(path)}: write a number", path)
+    return spec
 
 
 def load_model(path: Path) -> mujoco.MjModel:
     """Reads and compiles an MJCF or URDF file.
 
     Raises:
-        ProjectError: One line, if the file is missing or does not compile.
+        ProjectError: One line, if the file is missing, does not compile, or holds numbers that are not finite.
     """
     try:
-        return load_spec(path).compile()
+        model = load_spec(path).compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
+    if found := find_not_finite(model):
+        raise project_error(f"{found}: write a finite number", path)
+    return model
 
 
 def relocate_files(xml: str, source: Path, folder: Path) -> str:

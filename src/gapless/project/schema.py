@@ -7,7 +7,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from gapless.core.errors import nearest
 from gapless.project.document import Document
+from gapless.project.limits import smallest_value
 from gapless.project.values import (
+    Bound,
     Code,
     DimensionName,
     Noise,
@@ -22,6 +24,7 @@ from gapless.project.values import (
 )
 
 VERSION = "1"
+MAX_RATIO_OF_BOUNDS = 1e12  # a search by factors gets lost in more
 _EXAMPLES = {
     "model": "model: robot.xml",
     "rate_hz": "rate_hz: 100",
@@ -81,8 +84,8 @@ class ParameterKeys(_Strict):
     """One item of the list `parameters`."""
 
     target: Target
-    low: Number | None = None
-    high: Number | None = None
+    low: Bound | None = None
+    high: Bound | None = None
     dimension: DimensionName | None = None
     per: SharingName = "robot"
 
@@ -90,6 +93,13 @@ class ParameterKeys(_Strict):
     def _ordered(self) -> "ParameterKeys":
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(f"{self.target}: low {self.low:g} must be below high {self.high:g}")
+        least = smallest_value(self.target)
+        for name, bound in (("low", self.low), ("high", self.high)):
+            if bound is not None and bound < least:
+                raise ValueError(f"{self.target} cannot be {bound:g}: write {name}: {least:g} or more")
+        if self.low and self.high and self.low > 0 and self.high / self.low > MAX_RATIO_OF_BOUNDS:
+            text = f"{self.target}: from {self.low:g} to {self.high:g} is a factor of more than {MAX_RATIO_OF_BOUNDS:g}"
+            raise ValueError(f"{text}: write low: 0, or bounds that are closer")
         return self
 
 

@@ -11,6 +11,8 @@ from gapless.core.errors import nearest
 from gapless.core.parameters import SHARINGS, Sharing
 
 TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
+MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 1e5  # slower is no control; faster than any drive's own current loop
+MAX_BOUND = 1e12  # size of a bound of a parameter, in its unit
 _CODE = re.compile(r"[^:]+\.py:[A-Za-z_]\w*")
 
 
@@ -60,6 +62,15 @@ def _noise(value: Any) -> float:
 def _rate(value: Any) -> float:
     if (number := _number(value)) <= 0:
         raise ValueError(f"{number:g} is not positive: write the control rate in Hz, such as 100")
+    if not MIN_RATE_HZ <= number <= MAX_RATE_HZ:
+        span = f"from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g}"
+        raise ValueError(f"{number:g} Hz is no control rate: write one {span}, such as 100")
+    return number
+
+
+def _bound(value: Any) -> float:
+    if abs(number := _number(value)) > MAX_BOUND:
+        raise ValueError(f"{number:g} is beyond {MAX_BOUND:g}: write the largest value that this robot could have")
     return number
 
 
@@ -97,6 +108,7 @@ Number = Annotated[float, BeforeValidator(_number)]
 Whole = Annotated[int, BeforeValidator(_whole)]
 Text = Annotated[str, BeforeValidator(_text)]
 Scale = Annotated[float, BeforeValidator(_scale)]
+Bound = Annotated[float, BeforeValidator(_bound)]
 Noise = Annotated[float, BeforeValidator(_noise)]
 Rate = Annotated[float, BeforeValidator(_rate)]
 Code = Annotated[str, BeforeValidator(_code)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
+from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
@@ -48,9 +49,22 @@ def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterS
         low, high = default_bounds(target, project, model, scales)
         low = entry.low if entry.low is not None else low
         high = entry.high if entry.high is not None else high
+        _refuse_outside_knob(target, low, high)
         dimension = entry.dimension or target.dimension
         found.append(Parameter(target.path, dimension, target.unit, target.nominal, low, high, entry.per))
     return ParameterSpace(tuple(found))
+
+
+def _refuse_outside_knob(target: Target, low: float, high: float) -> None:
+    """Refuses bounds at which a layer makes no sense.
+
+    Raises:
+        InputError: If they are outside of what its knob can be.
+    """
+    knob = target.knob.knob if target.knob else None
+    if knob and not (knob.low <= low and high <= knob.high):
+        text = f"from {low:g} to {high:g} goes beyond what {knob.name} can be"
+        raise InputError(f"parameter {target.path}: {text}: write bounds from {knob.low:g} to {knob.high:g}")
 
 
 def parameters_of(blueprint: Blueprint, tracks: Sequence[Track], paths: Sequence[str]) -> tuple[Parameter, ...]:

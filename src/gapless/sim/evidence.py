@@ -1,7 +1,7 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import gapless
@@ -12,6 +12,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.project.load import load_project
+from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.inspect import merged, time_notes
 from gapless.project.log.read import read_logs
 from gapless.project.log.unlogged import read_unlogged
@@ -37,6 +38,7 @@ class Evidence:
         terms: Groups of further ones that the model may lack; `identify` tries them.
         notes: What reading the logs had to say: corrupt samples, gaps, jitter.
         unlogged: Runs of which only outcome and conditions are known, where they were asked for.
+        copies: Name of a log that is left out -> name of the log that holds the same recording.
     """
 
     project: Project
@@ -49,6 +51,7 @@ class Evidence:
     terms: tuple[ParameterSpace, ...]
     notes: tuple[Note, ...]
     unlogged: tuple[Episode, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> tuple[Episode, ...]:
@@ -76,6 +79,8 @@ class Evidence:
         """
         names = [episode.name for episode in self.episodes]
         for name in hold_out:
+            if first := self.copies.get(Path(name).stem) or self.copies.get(name):
+                raise InputError(f"--hold-out {name}: it holds the same recording as {first}: delete one of the two")
             if Path(name).stem not in names and name not in names:
                 raise InputError(f"--hold-out {name}: no such log; there are: {nearest(name, names)}")
         wanted = {name for name in hold_out} | {Path(name).stem for name in hold_out}
@@ -92,6 +97,8 @@ class Evidence:
 def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogged: bool = False) -> Evidence:
     """Reads a project and its logs, and enters the logs in the catalogue.
 
+    Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
+
     Args:
         directory: The project folder.
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
@@ -103,7 +110,9 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
     project = load_project(directory)
     blueprint = compile_project(project)
     unlogged = read_unlogged(project) if with_unlogged else ()
-    logs = read_logs(project, logs_like, may_be_none=bool(unlogged))
+    every_log = read_logs(project, logs_like, may_be_none=bool(unlogged))
+    copies = find_copies(every_log)
+    logs = [log for k, log in enumerate(every_log) if k not in copies]
     catalogue = Catalogue.open(project.directory)
     mapping = {"commands": project.command_names, "measurements": project.measurement_names}
     entries = [
@@ -116,8 +125,10 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
     ids = catalogue.add_episodes(entries)
     episodes = tuple(log.episode for log in logs)
     tracks = tuple(make_track(project, episode) for episode in episodes)
-    notes = merged([note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))])
+    notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
+    notes += copy_notes(every_log, copies, left_out=True)
+    copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
     silent = tuple(run.episode for run in unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
-    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent)
+    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, merged(notes), silent, copied)

@@ -117,6 +117,117 @@ def unknown_joint(folder: Path) -> None:
     (folder / "gapless.yaml").write_text(text)
 
 
+def dangling_link(folder: Path) -> None:
+    (folder / "logs" / "motion0.csv").unlink()
+    (folder / "logs" / "motion0.csv").symlink_to("archive/motion0.csv")
+
+
+def folder_for_a_log(folder: Path) -> None:
+    (folder / "logs" / "motion9.csv").mkdir()
+
+
+def replace_in(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def list_parameter(folder: Path, line: str) -> None:
+    replace_in(folder / "gapless.yaml", "parameters: auto", f"parameters:\n- {line}")
+
+
+def negative_damping(folder: Path) -> None:
+    list_parameter(folder, "{target: joint/pole/damping, low: -5, high: 2}")
+
+
+def endless_bound(folder: Path) -> None:
+    list_parameter(folder, "{target: joint/pole/damping, low: 0, high: 1e300}")
+
+
+def endless_ratio(folder: Path) -> None:
+    list_parameter(folder, "{target: actuator/motor/gain, low: 1e-300, high: 10}")
+
+
+def negative_size(folder: Path) -> None:
+    list_parameter(folder, "{target: geom/pole/size/x, low: -1, high: 1}")
+
+
+def impossible_share(folder: Path) -> None:
+    list_parameter(folder, "{target: measurement/pole/outliers/share, low: 0, high: 7}")
+
+
+def mass_nan(folder: Path) -> None:
+    replace_in(folder / "robot.xml", 'mass=".15"', 'mass="nan"')
+
+
+def mass_infinite(folder: Path) -> None:
+    replace_in(folder / "robot.xml", 'mass=".15"', 'mass="inf"')
+
+
+def armature_nan(folder: Path) -> None:
+    replace_in(folder / "robot.xml", '<joint name="pole"', '<joint name="pole" armature="nan"')
+
+
+def armature_infinite(folder: Path) -> None:
+    replace_in(folder / "robot.xml", '<joint name="pole"', '<joint name="pole" armature="inf"')
+
+
+def huge_command(folder: Path) -> None:
+    replace_in(folder / "logs" / "motion0.csv", "\n0.02,1,", "\n0.02,1e308,")
+
+
+def huge_scale(folder: Path) -> None:
+    replace_in(folder / "gapless.yaml", "{actuator: motor}", "{actuator: motor, scale: 1e308}")
+
+
+def rate_of_a_gigahertz(folder: Path) -> None:
+    replace_in(folder / "gapless.yaml", "rate_hz: 50", "rate_hz: 1e9")
+
+
+def rate_of_a_year(folder: Path) -> None:
+    replace_in(folder / "gapless.yaml", "rate_hz: 50", "rate_hz: 3e-8")
+
+
+def rate_far_above_the_logs(folder: Path) -> None:
+    replace_in(folder / "gapless.yaml", "rate_hz: 50", "rate_hz: 20000")
+
+
+def time_in_nanoseconds(folder: Path) -> None:
+    for log in (folder / "logs").glob("*.csv"):
+        rows = [line.partition(",") for line in log.read_text().splitlines()]
+        log.write_text("\n".join(["".join(rows[0]), *(f"{float(t) * 1e9:.0f},{rest}" for t, _, rest in rows[1:])]))
+
+
+def endless_pause(folder: Path) -> None:
+    log = folder / "logs" / "motion0.csv"
+    log.write_text(log.read_text() + "1e15,0,0,0\n")
+
+
+EXTREMES: list[tuple[Damage, str]] = [
+    (dangling_link, "it is a link to archive/motion0.csv, which is not there: restore that file, or delete the link"),
+    (folder_for_a_log, "it has the name of a log but is no file"),
+    (negative_damping, "joint/pole/damping cannot be -5: write low: 0 or more"),
+    (endless_bound, "1e+300 is beyond 1e+12: write the largest value"),
+    (endless_ratio, "a factor of more than 1e+12: write low: 0, or bounds that are closer"),
+    (negative_size, "geom/pole/size/x cannot be -1: write low: 0 or more"),
+    (impossible_share, "write bounds from 0 to 1"),
+    (mass_nan, '<geom name="pole"'),
+    (mass_infinite, "'pole'"),
+    (armature_infinite, "armature of joint 'pole' is inf: write a finite number"),
+    (armature_nan, "has armature nan: write a number"),
+    (huge_command, "column voltage: 1 of"),
+    (huge_scale, "times scale 1e+308: correct the log, or leave the cells empty"),
+    (rate_of_a_gigahertz, "rate_hz: 1e+09 Hz is no control rate: write one from 0.1 to 100000"),
+    (rate_of_a_year, "rate_hz: 3e-08 Hz is no control rate"),
+    (
+        rate_far_above_the_logs,
+        "recorded at 50 Hz while rate_hz is 20000, more than 20 times as fast: write rate_hz: ",
+    ),
+    (time_in_nanoseconds, "time_s looks like nanoseconds, it must be seconds"),
+    (endless_pause, "split the file, or correct time_s"),
+]
+
+
 DAMAGES: list[tuple[Damage, str]] = [
     (no_model, "no model file robot.xml"),
     (broken_model, "robot.xml"),
@@ -129,6 +240,7 @@ DAMAGES: list[tuple[Damage, str]] = [
     (not_writable, "no catalogue can be made here"),
     (bad_yaml, "gapless.yaml"),
     (unknown_joint, "pole"),
+    *EXTREMES,
 ]
 
 
@@ -148,6 +260,15 @@ def test_check_lists_faults_and_its_status_says_so(folder: Path, capsys: pytest.
     assert "fault" in said.out
     assert "not sound" in said.out
     assert said.err == ""
+
+
+@pytest.mark.parametrize(("damage", "text"), EXTREMES, ids=[damage.__name__ for damage, _ in EXTREMES])
+def test_check_finds_extremes(damage: Damage, text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    damage(folder)
+    assert run(["check", str(folder)]) == 2
+    said = capsys.readouterr()
+    assert text in said.out + said.err
+    assert "fault of gapless" not in said.err
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_sound_log_has_no_notes(arm: Path) -> None:
     [
         ("time_s", TIMES_S + 0.5 * (TIMES_S > 1), "warning", ["1 gap(s)", "0.51 s at 1 s"]),
         ("time_s", TIMES_S * 1.2, "warning", ["83.33 Hz", "rate_hz is 100"]),
-        ("time_s", TIMES_S * 1000, "warning", ["looks like milliseconds"]),
+        ("time_s", TIMES_S / 2, "warning", ["200 Hz", "rate_hz is 100", "averaged", "write rate_hz: 200"]),
         # Intervals alternate between 11 and 9 ms, 11 more often: deviation 1 ms of 11 ms.
         ("time_s", TIMES_S + 0.001 * (np.arange(200) % 2), "info", ["intervals scatter by 9 %"]),
         ("u1", np.ones(200), "warning", ["constant at 1", "nothing can be identified"]),
@@ -45,6 +45,18 @@ def test_sound_log_has_no_notes(arm: Path) -> None:
 def test_finding(arm: Path, column: str, values: object, level: str, words: list[str]) -> None:
     found = [note for note in notes(arm, **{column: values}) if all(word in note.text for word in words)]
     assert [(note.level, note.where) for note in found] == [(level, f"run0.csv: {column}")]
+
+
+def test_time_in_milliseconds_is_a_fault(arm: Path) -> None:
+    (found,) = notes(arm, time_s=TIMES_S * 1000)
+    assert found.level == "fault"
+    assert "time_s looks like milliseconds, it must be seconds" in found.text
+
+
+def test_a_copy_of_a_log_is_a_fault_and_names_both(arm: Path) -> None:
+    write_csv(arm / "logs" / "run1.csv", {**table(), "time_s": list(TIMES_S + 1.7e9)})
+    (found,) = inspect_logs(load_project(arm))
+    assert (found.level, found.text) == ("fault", "run0.csv and run1.csv hold the same recording: delete one")
 
 
 def test_lost_samples_are_not_jitter_and_the_gap_is_not_a_rate(arm: Path) -> None:

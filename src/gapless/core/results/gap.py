@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
+from gapless.core.results.soundness import Note
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class MeasureResult:
         success: `simulation` and `reality` success where outcomes are known.
         traces: Examples for plots.
         as_written: With a fit, the error per column of the model as written on the same windows; else empty.
+        notes: What reading the logs had to say.
     """
 
     verb: ClassVar[str] = "measure"
@@ -70,6 +72,7 @@ class MeasureResult:
     success: Mapping[str, Interval]
     traces: tuple[Trace, ...] = ()
     as_written: Mapping[str, ColumnError] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True)

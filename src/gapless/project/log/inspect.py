@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 import mujoco
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
+from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.read import Log, log_paths, read_log
 from gapless.project.log.unlogged import read_unlogged
 from gapless.project.model import is_hinge, joint_range, load_model
@@ -20,7 +20,6 @@ _RATE_TOLERANCE = 0.05
 _JITTER_SHARE = 0.05  # of the median interval
 _SATURATED_SHARE = 0.05  # of the samples
 _DEGREES_LIMIT_RAD = 6 * np.pi  # three turns
-_UNIT_RATIOS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 
 def inspect_logs(project: Project) -> tuple[Note, ...]:
@@ -35,9 +34,15 @@ def inspect_logs(project: Project) -> tuple[Note, ...]:
     except (InputError, OSError) as error:
         return (Note("fault", str(project.logs_path), str(error)),)
     notes = _unlogged_notes(unlogged, len(paths)) + _drive_notes(project, model)
+    logs: list[Log] = []
     for path in paths:
-        notes += _inspect_one(project, path, model)
-    return merged(notes)
+        try:
+            logs.append(read_log(project, path))
+        except (InputError, OSError) as error:
+            notes.append(Note("fault", path.name, str(error)))
+    for log in logs:
+        notes += _inspect_one(project, log, model)
+    return merged([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
 def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
@@ -62,11 +67,7 @@ def _drive_notes(project: Project, model: mujoco.MjModel) -> list[Note]:
     return [Note("warning", "model", text)]
 
 
-def _inspect_one(project: Project, path: Path, model: mujoco.MjModel) -> list[Note]:
-    try:
-        log = read_log(project, path)
-    except (InputError, OSError) as error:
-        return [Note("fault", path.name, str(error))]
+def _inspect_one(project: Project, log: Log, model: mujoco.MjModel) -> list[Note]:
     notes = [*log.notes, *time_notes(log, project.rate_hz)]
     for command in project.commands:
         notes += _command_notes(log, command)
@@ -94,16 +95,11 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
         notes.append(Note("info", where, text))
     found_hz = 1 / median_s
     if abs(found_hz / rate_hz - 1) > _RATE_TOLERANCE:
-        text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}: correct one"
-        notes.append(Note("warning", where, text + _unit_hint(found_hz / rate_hz)))
+        text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}: "
+        slower = "commands are averaged over each control interval; for all that the logs tell write rate_hz: "
+        text += f"{slower}{found_hz:.4g}" if found_hz > rate_hz else "correct one"
+        notes.append(Note("warning", where, text))
     return notes
-
-
-def _unit_hint(ratio: float) -> str:
-    for factor, unit in _UNIT_RATIOS.items():
-        if abs(ratio / factor - 1) < 0.5:
-            return f"; time_s looks like {unit}, it must be seconds"
-    return ""
 
 
 def _command_notes(log: Log, command: CommandMap) -> list[Note]:

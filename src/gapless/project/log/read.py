@@ -10,11 +10,16 @@ import numpy as np
 from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.results import Note
-from gapless.core.signal import Array, TimeSeries
+from gapless.core.signal import Array, Flags, TimeSeries
 from gapless.project.log.columns import SUFFIXES, log_error, read_columns
 from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.sidecar import read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
+
+MAX_VALUE = 1e12  # in model units; no robot has larger numbers, and the engine overflows far above them
+MAX_RATE_RATIO = 20.0  # rate_hz over the rate of a log: beyond, nearly all rows would be made up
+MAX_ROWS = 20_000_000  # of one log at the control rate: 55 hours at 100 Hz, 160 MB per column
+_UNIT_RATIOS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,12 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
     """Returns the project's log files, sorted by name; hidden files are left out.
 
     Raises:
-        LogError: If the folder is missing, has no logs though it needs some, or two logs share a name.
+        LogError: If the folder is missing, has no logs though it needs some, two logs share a name, or one is no file.
     """
     folder = project.logs_path
     if not folder.is_dir():
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    found = [path for path in files if path.suffix.lower() in SUFFIXES]
+    found = [path for path in files_beside_logs(folder) if path.suffix.lower() in SUFFIXES]
     if not found and not may_be_none:
         there = nearest("log.csv", (path.name for path in folder.iterdir()))
         raise log_error(f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}", folder)
@@ -53,6 +57,26 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
             raise log_error(f"{other} and {path.name} have one name: rename one, or delete the copy", folder)
         by_name[path.stem] = path
     return tuple(found)
+
+
+def files_beside_logs(folder: Path) -> list[Path]:
+    """Returns the files in a folder of logs, sorted by name; hidden ones and folders are left out.
+
+    Raises:
+        LogError: If a log, or what is said of one, is a link to nothing, or something else than a file.
+    """
+    files: list[Path] = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_file():
+            files.append(path)
+        elif path.is_symlink() and not path.exists() and path.suffix.lower() in (*SUFFIXES, ".json"):
+            text = f"it is a link to {path.readlink()}, which is not there: restore that file, or delete the link"
+            raise log_error(text, path)
+        elif path.suffix.lower() in SUFFIXES:
+            raise log_error("it has the name of a log but is no file: rename it, or move it elsewhere", path)
+    return files
 
 
 def read_logs(project: Project, patterns: Sequence[str] = (), *, may_be_none: bool = False) -> tuple[Log, ...]:
@@ -85,11 +109,13 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
     each, unless `as_recorded`; other missing values stay NaN.
 
     Raises:
-        LogError: One line, if it has no such columns, no numbers, or time that runs backwards.
+        LogError: One line, if it has no such columns, no numbers, commands beyond all measure, time that runs
+            backwards, or far fewer samples than the control rate needs.
     """
     columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
+    _refuse_far_rate(times_s, project.rate_hz, path)
     about = read_sidecar(path, notes)
     episode = Episode(
         name=path.stem,
@@ -130,6 +156,32 @@ def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array
     return times_s[new], rows[new]
 
 
+def _refuse_far_rate(times_s: Array, rate_hz: float, path: Path) -> None:
+    """Refuses a log that the control rate would fill with made-up rows.
+
+    Raises:
+        LogError: If it is far slower than the control rate, or too long at that rate.
+    """
+    found_hz, num_rows = float(1 / np.median(np.diff(times_s))), float(times_s[-1] * rate_hz)
+    if rate_hz > MAX_RATE_RATIO * found_hz:
+        text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}, more than {MAX_RATE_RATIO:g} times as fast"
+        advice = unit_hint(found_hz / rate_hz) or f": write rate_hz: {found_hz:.4g} in gapless.yaml"
+        raise log_error(text + advice, path)
+    if num_rows > MAX_ROWS:
+        at = int(np.argmax(np.diff(times_s)))
+        text = f"{num_rows:.3g} rows at rate_hz {rate_hz:g}, more than {MAX_ROWS:.0e}; its longest pause is"
+        pause_s = float(times_s[at + 1] - times_s[at])
+        raise log_error(f"{text} {pause_s:.4g} s at {times_s[at]:.4g} s: split the file, or correct time_s", path)
+
+
+def unit_hint(ratio: float) -> str:
+    """Returns which unit time_s seems to have if a log is slower than the control rate by this ratio, or nothing."""
+    for factor, unit in _UNIT_RATIOS.items():
+        if abs(ratio / factor - 1) < 0.5:
+            return f"; time_s looks like {unit}, it must be seconds"
+    return ""
+
+
 def _series(
     maps: tuple[CommandMap, ...] | tuple[MeasurementMap, ...],
     columns: Mapping[str, Array],
@@ -143,17 +195,34 @@ def _series(
     values = np.empty((len(times_s), len(maps)))
     for place, item in enumerate(maps):
         raw = columns[item.column][keep]
-        infinite = np.isinf(raw)
-        values[:, place] = np.where(infinite, np.nan, item.scale * raw + item.offset)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mapped = item.scale * raw + item.offset
+            huge = np.abs(mapped) > MAX_VALUE
+        if isinstance(item, CommandMap):
+            _refuse_huge_command(item, raw, huge & np.isfinite(raw), path)
+        values[:, place] = np.where(huge | np.isinf(raw), np.nan, mapped)
         where = f"{path.name}: {item.column}"
-        if infinite.any():
-            text = f"{int(infinite.sum())} of {len(raw)} values are infinite and count as missing"
+        if huge.any():
+            word = "infinite" if np.isinf(raw[huge]).all() else f"infinite or beyond {MAX_VALUE:g}"
+            text = f"{int(huge.sum())} of {len(raw)} values are {word} and count as missing"
             notes.append(Note("warning", where, text))
         if missing := int(np.isnan(raw).sum()):
             notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
         if isinstance(item, MeasurementMap) and not as_recorded:
             _drop_corrupt(values[:, place], times_s, item, where, notes)
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
+
+
+def _refuse_huge_command(item: CommandMap, raw: Array, huge: Flags, path: Path) -> None:
+    """Refuses commands that nothing was ever sent.
+
+    Raises:
+        LogError: If there is one; the message says where.
+    """
+    if huge.any():
+        at, scaled = int(np.argmax(huge)), f" times scale {item.scale:g}" if item.scale != 1 else ""
+        text = f"{int(huge.sum())} of {len(raw)} commands are beyond {MAX_VALUE:g}, the first {raw[at]:g}{scaled}"
+        raise log_error(f"column {item.column}: {text}: correct the log, or leave the cells empty", path)
 
 
 def _drop_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:

@@ -10,7 +10,7 @@ from gapless.core.episode import Episode
 from gapless.core.results import Note
 from gapless.core.signal import TimeSeries
 from gapless.project.log.columns import SUFFIXES, log_error
-from gapless.project.log.read import Log
+from gapless.project.log.read import Log, files_beside_logs
 from gapless.project.log.sidecar import SIDECAR_KEYS, about_run, read_object
 from gapless.project.records import Project
 
@@ -46,7 +46,7 @@ def _is_other(data: Mapping[str, Any]) -> bool:
 def _without_log(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    files = files_beside_logs(folder)
     logged = {path.stem for path in files if path.suffix.lower() in SUFFIXES}
     return [path for path in files if path.suffix == ".json" and path.stem not in logged]
 

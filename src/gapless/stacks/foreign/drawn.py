@@ -6,12 +6,11 @@ from typing import Any, Literal
 
 from gapless.core.distribution import Level, Part, Range
 from gapless.core.errors import InputError
+from gapless.project.limits import smallest_value
 from gapless.stacks.foreign.term import Called, Unread, Written, said_as
 
 FAR = 4.0  # standard deviations at which a bell that nobody cuts is cut here
-POSITIVE = {"mass": 1e-6} | dict.fromkeys(
-    ("friction", "frictionloss", "damping", "armature", "stiffness", "kp", "kd", "limit", "restitution"), 0.0
-)
+MIN_MASS_KG = 1e-6  # of a bell that is cut: a body without mass does not move
 Operation = Literal["abs", "scale", "add"]
 
 
@@ -141,7 +140,7 @@ def _bell(
     """Returns a normal range, cut at its ends, or far out and where the field has no sense."""
     low, high = ends or (mean - FAR * std, mean + FAR * std)
     if ends is None:
-        low = max(low, POSITIVE.get(path.rpartition("/")[2], -math.inf))
+        low = max(low, MIN_MASS_KG if path.endswith("/mass") else smallest_value(path))
     if not low <= mean <= high:
         raise InputError(f"{path}: its centre {mean:g} is outside what it can be: correct it")
     return Range(path, kind, low, high, mean, std, reason, per)
