@@ -1,6 +1,7 @@
 """The model: reading it, naming its elements, and the units of what can be commanded and measured."""
 
 import os
+import warnings
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -56,12 +57,14 @@ def load_spec(path: Path) -> mujoco.MjSpec:
         text = f"no model file {path.name}; in its folder there are: {nearest(path.name, there)}"
         raise project_error(f"{text}; write model: FILE, relative to gapless.yaml", path)
     try:
-        with collect_warnings() as warnings:
+        with collect_warnings() as warned:
             spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
-    if any("NaN" in text for text in warnings):  # the engine would take another value in its place, or compute with nan
+    if any("NaN" in text for text in warned):  # the engine would take another value in its place, or compute with nan
         raise project_error(f"{find_nan_in_text(path)}: write a number", path)
+    for text in warned:
+        warnings.warn(f"{text} ({path})", stacklevel=2)
     return spec
 
 
