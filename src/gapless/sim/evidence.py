@@ -19,6 +19,7 @@ from gapless.project.log.unlogged import read_unlogged
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.prediction.assumed import find_assumptions
 from gapless.sim.terms import candidate_terms
 from gapless.tracks.track import Track, make_track
 
@@ -39,6 +40,7 @@ class Evidence:
         notes: What reading the logs had to say: corrupt samples, gaps, jitter.
         unlogged: Runs of which only outcome and conditions are known, where they were asked for.
         copies: Name of a log that is left out -> name of the log that holds the same recording.
+        assumptions: What predictions assume of states that no column shows.
     """
 
     project: Project
@@ -52,6 +54,7 @@ class Evidence:
     notes: tuple[Note, ...]
     unlogged: tuple[Episode, ...] = ()
     copies: Mapping[str, str] = field(default_factory=dict)
+    assumptions: tuple[Note, ...] = ()
 
     @property
     def runs(self) -> tuple[Episode, ...]:
@@ -125,10 +128,13 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
     ids = catalogue.add_episodes(entries)
     episodes = tuple(log.episode for log in logs)
     tracks = tuple(make_track(project, episode) for episode in episodes)
+    assumptions = find_assumptions(blueprint, tracks)
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
-    notes += copy_notes(every_log, copies, left_out=True)
+    notes = merged(notes + copy_notes(every_log, copies, left_out=True))
     copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
     silent = tuple(run.episode for run in unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
-    return Evidence(project, catalogue, blueprint, episodes, ids, tracks, space, terms, merged(notes), silent, copied)
+    return Evidence(
+        *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
+    )

@@ -43,10 +43,14 @@ class Examination:
         return (*self.evidence.notes, *self.notes)
 
     def judged(self, word: Verdict, reasons: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
-        """Returns the verdict on a fit of these data: not good if they have mistakes, which are the first reasons."""
+        """Returns the verdict on a fit of these data: not good if they have mistakes, which are the first reasons.
+
+        What is assumed of states that no column shows is the last of them: the fit holds where that does.
+        """
         if self.mistakes and word == "good":
             word = "poor"
-        return word, (*(mistake.text for mistake in self.mistakes), *reasons)
+        assumed = (note.text for note in self.evidence.assumptions)
+        return word, (*(mistake.text for mistake in self.mistakes), *reasons, *assumed)
 
 
 def examine(evidence: Evidence) -> Examination:
@@ -65,7 +69,7 @@ def examine(evidence: Evidence) -> Examination:
     if not mistakes:
         stretches = [*standing(blueprint, tracks), *unresponsive(blueprint, tracks, doubts)]
     notes = [Note("fault", ", ".join(mistake.columns), mistake.text) for mistake in mistakes]
-    notes += _stretch_notes(evidence, stretches) + still
+    notes += [*evidence.assumptions, *_stretch_notes(evidence, stretches), *still]
     marked = without(evidence.tracks, stretches)
     return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), _refusal(marked, stretches))
 

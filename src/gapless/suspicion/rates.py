@@ -42,6 +42,8 @@ def _expected(project: Project, track: Track) -> Iterator[Expected]:
                 slope = np.where(np.isfinite(track.measured[:, one]), track.slope[:, one], np.nan)
                 yield item.column, other, slope, np.full_like(slope, track.slope_sd[one])
     for columns in quaternion_columns(project):
+        if len(columns) < 4:
+            continue
         body = project.measurements[columns[0]].name
         rates = body_rate(track.smooth[:, columns], track.slope[:, columns])
         error = np.full(len(rates), 2 * float(np.linalg.norm(track.slope_sd[columns])))

@@ -205,12 +205,12 @@ def _align_quaternions(project: Project, measured: Array) -> None:
 
 
 def quaternion_columns(project: Project) -> list[list[int]]:
-    """Returns the columns of each body whose whole quaternion is measured, in the order w x y z."""
+    """Returns the columns of each body's quaternion that are mapped, in the order w x y z; others count as 0."""
     found: dict[str, dict[str, int]] = {}
     for k, item in enumerate(project.measurements):
         if item.element == "body" and item.quantity in ("qw", "qx", "qy", "qz"):
             found.setdefault(item.name, {})[item.quantity] = k
-    return [[c[q] for q in ("qw", "qx", "qy", "qz")] for c in found.values() if len(c) == 4]
+    return [[c[q] for q in ("qw", "qx", "qy", "qz") if q in c] for c in found.values()]
 
 
 def difference(project: Project, predicted: Array, measured: Array) -> Array:

@@ -7,6 +7,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
+from gapless.sim.reading import yaw_of
 from gapless.targets.body import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
@@ -17,6 +18,8 @@ _ANGULAR = ("wx", "wy", "wz")
 @dataclass(frozen=True)
 class StateReader:
     """Fills engine states from readings; what is not measured stays as the model has it, at rest.
+
+    `find_assumptions` says what that is for a project. Components of a quaternion that are not mapped are 0.
 
     Attributes:
         model: The compiled model.
@@ -69,18 +72,33 @@ def _free_state(pose: Array, twist: Array, columns: dict[str, int], value: Array
     for k, quantity in enumerate(_POSE[:3]):
         if quantity in columns:
             pose[:, k], twist[:, k] = value[:, columns[quantity]], rate[:, columns[quantity]]
-    if all(quantity in columns for quantity in _POSE[3:]):
-        index = [columns[quantity] for quantity in _POSE[3:]]
-        length = np.linalg.norm(value[:, index], axis=1, keepdims=True)
-        pose[:, 3:] = value[:, index] / np.maximum(length, 1e-9)
-        twist[:, 3:] = body_rate(pose[:, 3:], rate[:, index])
+    mapped = [k for k, quantity in enumerate(_POSE[3:]) if quantity in columns]
+    if mapped:
+        index = [columns[_POSE[3 + k]] for k in mapped]
+        quaternion, slope = np.zeros((2, len(value), 4))  # components that are not mapped are 0
+        quaternion[:, mapped], slope[:, mapped] = value[:, index], rate[:, index]
+        length = np.linalg.norm(quaternion, axis=1, keepdims=True)
+        pose[:, 3:] = quaternion / np.maximum(length, 1e-9)
+        twist[:, 3:] = body_rate(pose[:, 3:], slope)
     elif "yaw" in columns:
-        half = value[:, columns["yaw"]] / 2
-        pose[:, 3:] = np.stack([np.cos(half), 0 * half, 0 * half, np.sin(half)], axis=1)
-        twist[:, 5] = rate[:, columns["yaw"]]
+        pose[:, 3:] = _turn_to_yaw(pose[:, 3:], value[:, columns["yaw"]])
+        twist[:, 3:] = rate[:, columns["yaw"], None] * _vertical_in_body(pose[:, 3:])
     for k, quantity in enumerate(_LINEAR + _ANGULAR):
         if quantity in columns:
             twist[:, k] = value[:, columns[quantity]]
+
+
+def _turn_to_yaw(quaternion: Array, yaw_rad: Array) -> Array:
+    """Returns quaternions (num_worlds, 4) turned about the vertical until they have a yaw: they lean as before."""
+    half = (yaw_rad - yaw_of(quaternion)) / 2
+    (w, x, y, z), c, s = quaternion.T, np.cos(half), np.sin(half)
+    return np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)
+
+
+def _vertical_in_body(quaternion: Array) -> Array:
+    """Returns the world's vertical in the frame of bodies, (num_worlds, 3): the third row of their rotation matrix."""
+    w, x, y, z = quaternion.T
+    return 2 * np.stack([x * z - w * y, y * z + w * x, 0.5 - x * x - y * y], axis=1)
 
 
 def body_rate(quaternion: Array, slope: Array) -> Array:
