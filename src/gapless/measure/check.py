@@ -61,7 +61,8 @@ def check(directory: str | Path) -> CheckResult:
 def _examined(evidence: Evidence) -> tuple[list[Note], dict[str, float]]:
     """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
     found = examine(evidence)
-    notes = [*found.notes, *([Note("fault", "logs", found.refusal)] if found.refusal else [])]
+    unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
+    notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
     numerics, lost = convergence(found.evidence)
     return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
 

@@ -18,6 +18,7 @@ from gapless.tracks.track import Track, make_track
 
 FAR_MORE = 5.0  # times the noise that a project states
 NO_SIGNALS = "signals were not judged: no run has a log"
+NO_TARGETS = "nothing can be fitted to these commands: they are no targets of the servos that they are mapped to"
 MOST_LOST = 0.5  # share of the logs that may be of no use
 
 
@@ -71,7 +72,8 @@ def examine(evidence: Evidence) -> Examination:
     notes = [Note("fault", ", ".join(mistake.columns), mistake.text) for mistake in mistakes]
     notes += [*evidence.assumptions, *_stretch_notes(evidence, stretches), *still]
     marked = without(evidence.tracks, stretches)
-    return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), _refusal(marked, stretches))
+    refusal = NO_TARGETS if any(mistake.prevents_fit for mistake in mistakes) else _refusal(marked, stretches)
+    return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), refusal)
 
 
 def _smoothed_anew(evidence: Evidence) -> Sequence[Track]:

@@ -16,10 +16,12 @@ class Mistake:
     Attributes:
         columns: The columns it is about, the likeliest first.
         text: What looks wrong, why, and what to do, as one sentence.
+        prevents_fit: Whether nothing can be fitted until it is mended.
     """
 
     columns: tuple[str, ...]
     text: str
+    prevents_fit: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from gapless.sim.prediction.windows import Windows, cut
 from gapless.suspicion.claims import Claim, claims_about, clock_claims, shift_commands
 from gapless.suspicion.doubts import Doubts
 from gapless.suspicion.findings import Mistake
-from gapless.suspicion.following import find_following, followed, unfollowed
+from gapless.suspicion.following import find_following, find_increments, followed, unfollowed
 from gapless.suspicion.rates import contradictions
 from gapless.suspicion.refine import refined
 from gapless.suspicion.skill import Skill, lively, measure_skill
@@ -45,6 +45,9 @@ def find_mistakes(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts)
     the other: with the first one granted, is there another? Data that are as mapped cost one batched call.
     """
     following = find_following(blueprint, tracks)
+    increments = find_increments(blueprint, following, tracks)
+    if increments:
+        return tuple(increments)  # with these for targets nothing else can be judged
     found = contradictions(blueprint.project, tracks) + unfollowed(blueprint, following)
     if found:
         return tuple(found)
