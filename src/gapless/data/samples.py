@@ -52,7 +52,17 @@ def write_samples(path: Path, temporary: Path, commands: TimeSeries, measurement
     table = pa.concat_tables([_rows("command", commands), _rows("measurement", measurements)])
     table = table.replace_schema_metadata({METADATA_KEY: json.dumps(about)})
     unfinished = temporary / f"{uuid.uuid4().hex}.parquet"
-    pq.write_table(table, unfinished, row_group_size=ROW_GROUP_ROWS, compression="zstd")
+    words: Any = ["signal", "name", "unit"]
+    numbers = ["time_s", "value"]
+    encoding = dict.fromkeys(numbers, "BYTE_STREAM_SPLIT")  # half the size and half the time of a dictionary
+    pq.write_table(
+        table,
+        unfinished,
+        row_group_size=ROW_GROUP_ROWS,
+        compression="zstd",
+        use_dictionary=words,
+        column_encoding=encoding,
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     os.replace(unfinished, path)
 

@@ -58,16 +58,19 @@ def peak_efforts(blueprint: Blueprint, tracks: Sequence[Track]) -> dict[str, flo
 def _samples(project: Project, tracks: Sequence[Track]) -> tuple[Array, Array, Array]:
     """Returns smoothed readings, their slopes, and the slopes' slopes, at some rows of all logs."""
     every = max(1, sum(len(track.smooth) for track in tracks) // MOST_ROWS)
-    parts = [
-        (track.smooth[::every], track.slope[::every], np.gradient(track.slope, axis=0)[::every] * project.rate_hz)
-        for track in tracks
-        if len(track.slope) > 2
-    ]
+    parts = [_some_rows(track, every, project.rate_hz) for track in tracks if len(track.slope) > 2]
     if not parts:
         nothing = np.zeros((0, len(project.measurements)))
         return nothing, nothing, nothing
     value, rate, change = (np.concatenate(part) for part in zip(*parts, strict=True))
     return value, rate, change
+
+
+def _some_rows(track: Track, every: int, rate_hz: float) -> tuple[Array, Array, Array]:
+    rows = np.arange(0, len(track.slope), every)
+    after, before = np.minimum(rows + 1, len(track.slope) - 1), np.maximum(rows - 1, 0)
+    change = (track.slope[after] - track.slope[before]) / (after - before)[:, None] * rate_hz
+    return track.smooth[rows], track.slope[rows], change
 
 
 def _forces(model: mujoco.MjModel, qpos: Array, qvel: Array) -> tuple[Array, Array]:

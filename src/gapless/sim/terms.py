@@ -26,7 +26,8 @@ def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[Para
         return ()  # its owner has listed what may be wrong
     groups = [*_drive_terms(project, model), *_joint_terms(project, model)]
     groups += [*_servo_terms(project, model), *_link_terms(project, model), *object_terms(project, model)]
-    return tuple(ParameterSpace(parameters_of(blueprint, tracks, group)) for group in groups)
+    every = iter(parameters_of(blueprint, tracks, [path for group in groups for path in group]))
+    return tuple(ParameterSpace(tuple(next(every) for _ in group)) for group in groups)
 
 
 def _drive_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:

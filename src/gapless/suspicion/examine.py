@@ -13,6 +13,7 @@ from gapless.suspicion.findings import Mistake, Stretch, without
 from gapless.suspicion.mistakes import find_mistakes
 from gapless.suspicion.response import unresponsive
 from gapless.suspicion.standstill import standing
+from gapless.tracks.excerpts import take_excerpts
 from gapless.tracks.smoother import estimate_noise
 from gapless.tracks.track import Track, make_track
 
@@ -65,7 +66,7 @@ def examine(evidence: Evidence) -> Examination:
     blueprint, tracks = evidence.blueprint, _smoothed_anew(evidence)
     doubts = find_doubts(blueprint, tracks)
     still = _constant_commands(evidence)
-    mistakes = find_mistakes(blueprint, tracks, doubts)
+    mistakes = find_mistakes(blueprint, take_excerpts(tracks, evidence.project.rate_hz), doubts)
     stretches: list[Stretch] = []
     if not mistakes:
         stretches = [*standing(blueprint, tracks), *unresponsive(blueprint, tracks, doubts)]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.signal import correlate
 
 from gapless.core.signal import Array, Indices
 from gapless.sim.blueprint import Blueprint
@@ -275,9 +276,16 @@ def _regress(reader: Pair, sender: Pair, tracks: Sequence[Track], lags: Indices)
         stop = len(track.measured) - first
         read = track.smooth[last:stop, reader.reading]
         read = read - read.mean()
-        for k, lag in enumerate(lags):
-            sent = track.commands[last - int(lag) : stop - int(lag), sender.command] / sender.gear
-            sent = sent - sent.mean()
-            sums[:, k] += read @ sent, read @ read, sent @ sent
+        sent = track.commands[:, sender.command] / sender.gear
+        sent = sent - sent.mean()
+        both = correlate(sent, read, mode="valid")[::-1]  # the largest lag is the earliest command
+        total, squares = (_moving_sums(values, len(read))[::-1] for values in (sent, sent**2))
+        sums += both, np.full(len(lags), read @ read), np.maximum(squares - total**2 / len(read), 0.0)
     both, read2, sent2 = sums
     return both / np.sqrt(np.maximum(read2 * sent2, 1e-300)), both / np.maximum(sent2, 1e-300)
+
+
+def _moving_sums(values: Array, count: int) -> Array:
+    """Returns the sum of every `count` values in a row."""
+    sums = np.cumsum(np.concatenate([[0.0], values]))
+    return sums[count:] - sums[:-count]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from gapless.core.signal import Array, Flags
 from gapless.sim.blueprint import Blueprint
@@ -63,9 +64,9 @@ def _travels(blueprint: Blueprint, track: Track, pair: Pair, span: int) -> tuple
 
 def _travel(values: Array, span: int, late: int) -> Array:
     """Returns the largest minus the smallest value from each row on, over a span and what may come late."""
-    padded = np.concatenate([values, np.full(span + late, values[-1])])
-    view = np.lib.stride_tricks.sliding_window_view(padded, span + late + 1)[: len(values)]
-    return view.max(axis=1) - view.min(axis=1)
+    size = span + late + 1
+    ahead = {"size": size, "origin": -(size // 2), "mode": "nearest"}  # from each row on; the last value goes on
+    return maximum_filter1d(values, **ahead) - minimum_filter1d(values, **ahead)
 
 
 def _usual(blueprint: Blueprint, tracks: Sequence[Track], pair: Pair) -> float:

@@ -54,6 +54,6 @@ def smooth_between_impacts(
 def _calm(sudden: Flags, count: int) -> Flags:
     """Returns the rows that no sudden third difference touches, nor do their neighbours."""
     near = np.zeros(count, dtype=np.bool_)
-    for row in np.flatnonzero(sudden):
-        near[max(0, row - CLEAR) : row + 4 + CLEAR] = True
+    for offset in range(-CLEAR, 4 + CLEAR):
+        near[np.clip(np.flatnonzero(sudden) + offset, 0, count - 1)] = True
     return ~near

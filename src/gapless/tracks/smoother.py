@@ -14,6 +14,9 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from gapless.core.signal import Array
 
 PENALTIES = 10.0 ** np.arange(-6, 7.01, 0.5)  # of L; at the first, 1 part in 1000 of the jerk passes for noise
+LONG_ROWS = 20_000  # of a longer signal the penalty is chosen on stretches that come to this many rows
+NUM_STRETCHES = 8
+MOST_LEVELS = 100_000  # values of a signal that are compared to find its step: more than any encoder has levels
 _ANGLES = (np.arange(4096) + 0.5) * np.pi / 4096  # frequencies [rad/sample] of the integrals in `_errors`
 
 
@@ -58,9 +61,8 @@ def smooth(
         value_sd, slope_sd = _errors(0.0, most, rate_hz)
         return Smoothed(values.copy(), _slope(values, rate_hz), most, value_sd, slope_sd, np.inf)
     weight = np.ones(len(values) - 3) if weight is None else weight
-    fits = [_fit(values, penalty * weight, least, most) for penalty in PENALTIES]
-    best = int(np.argmax([fit[0] for fit in fits]))
-    _, value, noise = fits[best]
+    best = _likeliest(values, weight, least, most)
+    _, value, noise = _fit(values, PENALTIES[best] * weight, least, most)
     value_sd, slope_sd = _errors(PENALTIES[best], noise, rate_hz)
     jerk_sd = noise / float(np.sqrt(PENALTIES[best]))
     return Smoothed(value, _slope(value, rate_hz), noise, value_sd, slope_sd, jerk_sd)
@@ -80,6 +82,7 @@ def estimate_noise(values: Array) -> float:
 
 def find_quantum(values: Array) -> float:
     """Returns the step that all values are multiples of, from a common origin; 0 where there is none."""
+    values = values[:: -(-len(values) // MOST_LEVELS) or 1]
     levels = np.unique(values[np.isfinite(values)])
     gaps = np.diff(levels)
     if len(levels) < 3 or len(levels) > len(values) / 2:
@@ -88,6 +91,18 @@ def find_quantum(values: Array) -> float:
     step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
     ratio = gaps / step
     return step if np.mean(np.abs(ratio - np.round(ratio)) < 0.05) > 0.95 else 0.0
+
+
+def _likeliest(values: Array, weight: Array, least: float, most: float) -> int:
+    """Returns which of `PENALTIES` makes the readings likeliest; of a long signal, those of some stretches."""
+    count, length = len(values), len(values)
+    firsts = np.zeros(1, dtype=np.intp)
+    if count > LONG_ROWS:
+        length = LONG_ROWS // NUM_STRETCHES
+        firsts = np.linspace(0, count - length, NUM_STRETCHES).astype(np.intp)
+    pieces = [(values[first : first + length], weight[first : first + length - 3]) for first in firsts]
+    totals = [sum(_fit(piece, penalty * own, least, most)[0] for piece, own in pieces) for penalty in PENALTIES]
+    return int(np.argmax(totals))
 
 
 def _fit(values: Array, penalty: Array, least: float, most: float) -> tuple[float, Array, float]:

@@ -1,9 +1,9 @@
 """The columns of a log file, whatever its format."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv
@@ -21,7 +21,9 @@ CONVERT_WITH = {
     **dict.fromkeys((".h5", ".hdf5", ".mat", ".npy", ".pkl"), _SAVE_NPZ),
     **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
 }
-MAX_CSV_BYTES = 10**9  # a CSV is read whole; 1 GB of text takes about 3 GB of memory
+MAX_CSV_BYTES = 10**9  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
+CSV_BLOCK_BYTES = 4 * 2**20  # of text in memory at a time
+Report = Callable[[float], None]
 _MISSING = ("", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A")
 
 
@@ -48,8 +50,13 @@ def column_names(path: Path) -> tuple[str, ...]:
     return tuple(element.name for element in npz_elements(path))
 
 
-def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
+def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None) -> dict[str, Array]:
     """Reads some columns of a log as numbers of equal length, NaN where nothing was recorded.
+
+    Args:
+        path: The log.
+        wanted: Names of columns; only they are kept in memory.
+        report: Called with how much of a CSV is read, in [0, 1].
 
     Raises:
         LogError: If one is missing or holds anything but numbers; the message says where.
@@ -60,8 +67,10 @@ def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
             raise log_error(_absent(name, there), path)
         if there.count(name) > 1:
             raise log_error(f"column {name} stands {there.count(name)} times: keep one", path)
-    read = {".csv": _read_csv, ".parquet": read_parquet, ".npz": read_npz}[path.suffix.lower()]
-    return read(path, list(dict.fromkeys(wanted)))
+    columns = list(dict.fromkeys(wanted))
+    if path.suffix.lower() == ".csv":
+        return _read_csv(path, columns, report)
+    return {".parquet": read_parquet, ".npz": read_npz}[path.suffix.lower()](path, columns)
 
 
 def _absent(name: str, there: Sequence[str]) -> str:
@@ -87,14 +96,22 @@ def _csv_names(path: Path, size: int) -> tuple[str, ...]:
     return tuple(header)
 
 
-def _read_csv(path: Path, wanted: list[str]) -> dict[str, Array]:
+def _read_csv(path: Path, wanted: list[str], report: Report | None) -> dict[str, Array]:
     convert = pyarrow.csv.ConvertOptions(
         include_columns=wanted, column_types=dict.fromkeys(wanted, pa.float64()), null_values=list(_MISSING)
     )
+    blocks: list[Any] = []
     try:
-        table = pyarrow.csv.read_csv(path, convert_options=convert)
+        with path.open("rb") as file:
+            options = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK_BYTES)
+            reader = pyarrow.csv.open_csv(file, options, convert_options=convert)
+            for block in reader:
+                blocks.append(block)
+                if report is not None:
+                    report(file.tell() / path.stat().st_size)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         _explain_csv(path, wanted, error)
+    table = pa.Table.from_batches(blocks, reader.schema)
     return {name: as_doubles(table.column(name)) for name in wanted}
 
 

@@ -4,11 +4,10 @@ Only positions and velocities are judged: forces jump, and so may commands.
 """
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
-from gapless.core.signal import Array, Flags
+from gapless.core.signal import Array, Flags, Indices
 
 FACTORS = {"position": 10.0, "x": 10.0, "y": 10.0, "z": 10.0, "velocity": 30.0, "vx": 30.0, "vy": 30.0, "vz": 30.0}
 WIDEST = 3  # samples of a spike
@@ -57,8 +56,9 @@ def find_corrupt(values: Array, times_s: Array, quantity: str) -> Iterator[tuple
 def _spikes(x: Array, factor: float, usual: float) -> Flags:
     """Returns samples that stick out, up to `WIDEST` in a row, between neighbours that go on smoothly."""
     found = np.zeros(len(x), dtype=np.bool_)
+    begins = np.flatnonzero(np.abs(np.diff(x[1:])) > factor * usual) + 2  # what sticks out is reached by a jump
     for width in range(1, WIDEST + 1):
-        first = np.arange(2, len(x) - width - 1)
+        first = begins[begins < len(x) - width - 1]
         left, right = x[first - 1], x[first + width]
         around = np.abs(right - left)
         around = np.maximum(around, np.abs(left - x[first - 2]))
@@ -72,29 +72,33 @@ def _spikes(x: Array, factor: float, usual: float) -> Flags:
     return found
 
 
-def _same(x: Array) -> list[tuple[int, int]]:
-    """Returns the runs of equal values, (first, end) each."""
+def _find_runs(x: Array) -> tuple[Indices, Indices]:
+    """Returns where runs of equal values begin, and where they end: the place after the last."""
     edges = np.flatnonzero(np.diff(x)) + 1
-    bounds = np.concatenate([[0], edges, [len(x)]])
-    return [(int(a), int(b)) for a, b in pairwise(bounds)]
+    return np.concatenate([[0], edges]), np.concatenate([edges, [len(x)]])
+
+
+def _find_jumps(x: Array, first: Indices, end: Indices) -> tuple[Array, Array]:
+    """Returns how far each run of equal values is from the value before it and from the one after; NaN at the ends."""
+    padded = np.concatenate([[np.nan], x, [np.nan]])
+    return np.abs(x[first] - padded[first]), np.abs(padded[end + 1] - x[end - 1])
 
 
 def _teleports(x: Array, jump: float) -> Flags:
     """Returns runs of one value that begin and end with a jump: the marker of a lost reading, such as 0 or -1."""
-    found = np.zeros(len(x), dtype=np.bool_)
-    for first, end in _same(x):
-        if first > 0 and end < len(x) and end - first > WIDEST:
-            found[first:end] = min(abs(x[first] - x[first - 1]), abs(x[end] - x[end - 1])) > jump
-    return found
+    first, end = _find_runs(x)
+    before, after = _find_jumps(x, first, end)
+    lost = (end - first > WIDEST) & (before > jump) & (after > jump)
+    return np.repeat(lost, end - first)
 
 
 def _frozen(x: Array, times_s: Array, jump: float) -> Flags:
     """Returns what repeats a value for long that was reached smoothly and is left by a jump."""
-    found = np.zeros(len(x), dtype=np.bool_)
-    for first, end in _same(x):
-        if first > 0 and end < len(x) and times_s[end - 1] - times_s[first] > HELD_S:
-            smooth = abs(x[first] - x[first - 1]) <= jump
-            found[first + 1 : end] = smooth and abs(x[end] - x[end - 1]) > jump
+    first, end = _find_runs(x)
+    before, after = _find_jumps(x, first, end)
+    stuck = (times_s[end - 1] - times_s[first] > HELD_S) & (before <= jump) & (after > jump)
+    found = np.repeat(stuck, end - first)
+    found[first] = False  # the first of them was read
     return found
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
+from gapless.project.log.columns import Report
 from gapless.project.log.copies import copy_notes, find_copies
-from gapless.project.log.read import Log, log_paths, read_log
+from gapless.project.log.read import Log, log_paths, read_log, report_parts
 from gapless.project.log.unlogged import read_unlogged
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
@@ -23,26 +24,34 @@ _DEGREES_LIMIT_RAD = 6 * np.pi  # three turns
 
 
 def inspect_logs(project: Project) -> tuple[Note, ...]:
-    """Returns what is wrong or odd in a project's logs; the same finding in many logs is one note.
+    """Returns what is wrong or odd in a project's logs; the same finding in many logs is one note."""
+    return read_and_inspect(project)[1]
+
+
+def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tuple[Log, ...], tuple[Note, ...]]:
+    """Returns a project's logs, and what is wrong or odd in them; the same finding in many logs is one note.
 
     A log that cannot be read is a note of level `fault`; nothing is raised for it.
+
+    Args:
+        project: The project.
+        report: Called with how much is read, in [0, 1].
     """
     try:
         unlogged = read_unlogged(project)
         paths = log_paths(project, may_be_none=bool(unlogged))
         model = load_model(project.model_path)
     except (InputError, OSError) as error:
-        return (Note("fault", str(project.logs_path), str(error)),)
-    notes = _unlogged_notes(unlogged, len(paths)) + _drive_notes(project, model)
-    logs: list[Log] = []
-    for path in paths:
+        return (), (Note("fault", str(project.logs_path), str(error)),)
+    notes, logs = _unlogged_notes(unlogged, len(paths)) + _drive_notes(project, model), list[Log]()
+    for path, part in report_parts(paths, report):
         try:
-            logs.append(read_log(project, path))
+            logs.append(read_log(project, path, report=part))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
-    for log in logs:
-        notes += _inspect_one(project, log, model)
-    return merged([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
+        else:
+            notes += _inspect_one(project, logs[-1], model)
+    return tuple(logs), merged([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
 def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:

@@ -1,8 +1,9 @@
 """Logs: one file each, read as one episode in model units."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Flags, TimeSeries
-from gapless.project.log.columns import SUFFIXES, log_error, read_columns
+from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
 from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.sidecar import read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
@@ -79,14 +80,36 @@ def files_beside_logs(folder: Path) -> list[Path]:
     return files
 
 
-def read_logs(project: Project, patterns: Sequence[str] = (), *, may_be_none: bool = False) -> tuple[Log, ...]:
+def read_logs(
+    project: Project, patterns: Sequence[str] = (), *, may_be_none: bool = False, report: Report | None = None
+) -> tuple[Log, ...]:
     """Reads the logs of a project, sorted by name: all, or those whose name matches one of some patterns.
+
+    Args:
+        project: The project.
+        patterns: Such as `march-*`; none for all logs.
+        may_be_none: Whether there need be no logs.
+        report: Called with how much is read, in [0, 1].
 
     Raises:
         LogError: One line about the first log that cannot be read, or about a pattern that matches none.
     """
     paths = log_paths(project, may_be_none=may_be_none)
-    return tuple(read_log(project, path) for path in _matching(paths, patterns))
+    paths = _matching(paths, patterns)
+    return tuple(read_log(project, path, report=part) for path, part in report_parts(paths, report))
+
+
+def report_parts(paths: Sequence[Path], report: Report | None) -> Iterator[tuple[Path, Report | None]]:
+    """Yields each log with a report of its own, which fills that log's part of the whole, by size of file."""
+    sizes = [path.stat().st_size for path in paths] if report else []
+    for number, path in enumerate(paths):
+        yield path, report and partial(_report_part, report, sum(sizes[:number]), sizes[number], sum(sizes))
+    if report is not None:
+        report(1.0)
+
+
+def _report_part(report: Report, before: int, size: int, total: int, share: float) -> None:
+    report((before + size * share) / max(1, total))
 
 
 def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
@@ -102,7 +125,7 @@ def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
     return [path for path in paths if not patterns or any(path in matches for matches in found.values())]
 
 
-def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
+def read_log(project: Project, path: Path, *, as_recorded: bool = False, report: Report | None = None) -> Log:
     """Reads one log: the mapped columns in model units (scale * column + offset), and its sidecar.
 
     Rows with a repeated or no time stamp are left out, and samples that cannot be readings become NaN, with a note
@@ -112,7 +135,7 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
         LogError: One line, if it has no such columns, no numbers, commands beyond all measure, time that runs
             backwards, or far fewer samples than the control rate needs.
     """
-    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
+    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names), report)
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
     _refuse_far_rate(times_s, project.rate_hz, path)
