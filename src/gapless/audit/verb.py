@@ -15,7 +15,7 @@ from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, keep_result
+from gapless.data.keep import ids_of, try_to_keep
 from gapless.identify.fit import make_problem
 from gapless.identify.horizon import shortest_s
 from gapless.identify.verb import why_refuse
@@ -44,7 +44,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     Raises:
         InputError: If the project, its logs or the ranges cannot be used.
     """
-    gathered = gather(directory)
+    gathered = gather(directory, progress=progress)
     distribution, unread = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
     looked = examine(gathered)
     plain = looked.evidence
@@ -116,5 +116,5 @@ def _kept(evidence: Evidence, ranges: Distribution, result: AuditResult) -> Audi
     """Enters an audit in the catalogue; returns it."""
     config = {"project": fingerprint(evidence.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
     provenance = Provenance("randomize --audit", gapless.__version__, result.inputs, config, result.seed)
-    keep_result(evidence.catalogue, result, provenance)
+    try_to_keep(evidence.catalogue, result, provenance)
     return result

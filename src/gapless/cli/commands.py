@@ -11,7 +11,8 @@ from gapless import verbs
 from gapless.cli import show
 from gapless.cli.audit import show_audit
 from gapless.cli.noise import show_sensor
-from gapless.cli.output import checked, out, progress, write_json
+from gapless.cli.output import checked, out, write_json
+from gapless.cli.progress import progress
 from gapless.core.errors import InputError
 from gapless.core.places import writable
 from gapless.report.noise import draw_allan
@@ -90,7 +91,7 @@ def check(directory: Directory, json: Json = None) -> None:
 
     Prints what is wrong, or "sound". Faults make the exit status 2.
     """
-    result = verbs.check(directory)
+    result = _with_progress(verbs.check, directory)
     show.show_notes(out(json), result)
     write_json(result, json)
     if not result.sound:
@@ -108,7 +109,7 @@ def measure(
     json: Json = None,
 ) -> None:
     """How far is simulation from reality: prediction error, bias and lag of every measured column."""
-    result = verbs.measure(directory, fit=fit, window_s=window)
+    result = _with_progress(verbs.measure, directory, fit=fit, window_s=window)
     show.show_measure(out(json), result)
     write_json(result, json)
 

@@ -3,12 +3,13 @@
 import os
 import sys
 import traceback
+import warnings
 from typing import Any
 
 import typer
 
 from gapless.cli.commands import app
-from gapless.core.errors import GaplessError
+from gapless.core.errors import GaplessError, Interrupted, NotKeptWarning
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]  # click's, or typer's own copy of it, by typer's version
@@ -21,6 +22,13 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Runs one command line and returns its exit status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NotKeptWarning)
+        warnings.showwarning = _show_warning
+        return _run(arguments)
+
+
+def _run(arguments: list[str]) -> int:
     try:
         command = typer.main.get_command(app)
         with command.make_context("gapless", list(arguments)) as context:
@@ -30,8 +38,10 @@ def run(arguments: list[str]) -> int:
         return _say(f"{error.format_message()} (see `{_help_of(error)}`)", BAD_INPUT)
     except typer.Exit as leave:
         return leave.exit_code
+    except Interrupted as stop:
+        return _say(f"stopped: {stop}", INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
-        return _say("stopped: what was finished is kept, and the same command goes on from there", INTERRUPTED)
+        return _say("stopped: there is no result, and the same command begins anew", INTERRUPTED)
     except GaplessError as error:
         return _say(str(error), BAD_INPUT)
     except BrokenPipeError:
@@ -43,6 +53,14 @@ def run(arguments: list[str]) -> int:
         hint = "a fault of gapless, not yours; GAPLESS_DEBUG=1 shows where"
         return _say(f"{type(error).__name__}: {' '.join(str(error).split())} ({hint})", FAULT)
     return 0
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
+    """Prints what users must know as a line of ours, and other warnings as Python does."""
+    if issubclass(category, NotKeptWarning):
+        _say(str(message), 0)
+    else:
+        print(warnings.formatwarning(message, category, *where[:2]), file=sys.stderr, end="")
 
 
 def _help_of(error: Any) -> str:

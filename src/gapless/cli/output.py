@@ -1,14 +1,10 @@
-"""What people see: progress on standard error, results as short tables on standard output."""
+"""What people see of results: short tables on standard output."""
 
 import json
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from gapless.core.errors import InputError
@@ -22,50 +18,6 @@ class Printer(Console):
     def on_broken_pipe(self) -> None:
         """Raises the BrokenPipeError that is being handled."""
         raise
-
-
-class Steps:
-    """Shows each step of long work once: a bar on a terminal, a line when done elsewhere."""
-
-    def __init__(self, console: Console) -> None:
-        """Writes to a console."""
-        self._console = console
-        self._bars = Progress(
-            TextColumn("  {task.description:34}"),
-            BarColumn(bar_width=28),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TimeElapsedColumn(),
-            console=console,
-        )
-        self._tasks: dict[str, TaskID] = {}
-        self._began: dict[str, float] = {}
-        self._done: set[str] = set()
-
-    def __call__(self, label: str, share: float) -> None:
-        """Takes note of how far a step is, in [0, 1]."""
-        if self._console.is_terminal:
-            if label not in self._tasks:
-                self._tasks[label] = self._bars.add_task(label, total=1.0)
-            self._bars.update(self._tasks[label], completed=share)
-            return
-        began = self._began.setdefault(label, time.monotonic())
-        if share >= 1.0 and label not in self._done:
-            self._done.add(label)
-            self._console.print(f"  {label:34} {time.monotonic() - began:5.0f} s", highlight=False)
-
-    @contextmanager
-    def shown(self) -> Iterator["Steps"]:
-        """Shows the bars while the work lasts."""
-        if self._console.is_terminal:
-            with self._bars:
-                yield self
-        else:
-            yield self
-
-
-def progress() -> Steps:
-    """Returns a display of progress on standard error."""
-    return Steps(Console(stderr=True))
 
 
 def checked(target: str | None) -> str | None:

@@ -164,7 +164,8 @@ def show_randomize(console: Console, result: RandomizeResult) -> None:
         rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason)
     console.print(rows)
     _show_correlations(console, result)
-    console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
+    if result.path:
+        console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
     for export in result.exports:
         console.print(f"{export.format}: {export.path}", markup=False, soft_wrap=True)
         pairs = [note for note in export.notes if note.startswith("correlation ")]

@@ -24,6 +24,14 @@ class CatalogueError(InputError):
     """The project's catalogue cannot be read or written."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during work of which something is kept; the message says what, and what the same command does then."""
+
+
+class NotKeptWarning(UserWarning):
+    """There is a result, but it could not be entered in the catalogue."""
+
+
 def nearest(asked: str, available: Iterable[str], limit: int = 8) -> str:
     """Returns the available names as one readable list, those most like `asked` first."""
     names = sorted(set(available))

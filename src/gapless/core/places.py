@@ -1,9 +1,27 @@
 """Looking at where results will go before the work begins."""
 
 import os
+import shutil
 from pathlib import Path
 
 from gapless.core.errors import InputError
+
+LEAST_FREE_BYTES = 50_000_000  # results and their samples take a few MB each; a disk with less is about to be full
+
+
+def require_space(folder: Path) -> None:
+    """Looks whether the disk of a folder has room for results: hours of work must not end at a full disk.
+
+    Raises:
+        InputError: If it has not.
+    """
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError:
+        return  # no such folder, or a file system that does not say
+    if free < LEAST_FREE_BYTES:
+        needed = f"results need {LEAST_FREE_BYTES / 1e6:.0f} MB"
+        raise InputError(f"only {free / 1e6:.1f} MB free on this disk, {needed}: free some space first: {folder}")
 
 
 def writable(path: Path, option: str) -> Path:
@@ -18,4 +36,5 @@ def writable(path: Path, option: str) -> Path:
         raise InputError(f"{option}: no such folder: make it first: {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise InputError(f"{option}: no permission to write: {path}")
+    require_space(path.parent)
     return path

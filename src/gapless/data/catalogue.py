@@ -180,6 +180,10 @@ class Catalogue:
         """Returns the folder that an artefact's files lie in, or would lie in."""
         return self._artefacts.place(id)
 
+    def unfinished_path(self, name: str) -> Path:
+        """Returns where work that is not finished may keep a file; what is a week old is deleted now and then."""
+        return self._temporary / name
+
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all, newest last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY created_at, id"

@@ -2,9 +2,11 @@
 
 import json
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 
+from gapless.core.errors import CatalogueError, NotKeptWarning
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditResult, Result, SensorResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
@@ -25,6 +27,26 @@ def keep_result(
     content = {**(files or {}), RESULT: json.dumps(to_json(result), indent=1).encode()}
     kind = {SensorResult: SENSOR, AuditResult: AUDIT}.get(type(result), result.verb)
     return catalogue.add_artefact(kind, content, provenance)
+
+
+def try_to_keep(
+    catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
+) -> str | None:
+    """Enters a result as `keep_result` does; where that fails, as on a full disk, warns and returns None.
+
+    What took long to find is not lost then: whoever asked still gets the result.
+    """
+    try:
+        return keep_result(catalogue, result, provenance, files)
+    except CatalogueError as error:
+        warn_not_kept(f"this result of {result.verb}", error)
+        return None
+
+
+def warn_not_kept(what: str, error: CatalogueError) -> None:
+    """Warns that something is not in the catalogue."""
+    text = f"{what} is not in the catalogue, so later verbs and `report` do not see it: {error}"
+    warnings.warn(text, NotKeptWarning, stacklevel=3)
 
 
 def kept_result(catalogue: Catalogue, identity: str) -> Result:

@@ -14,7 +14,7 @@ from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, keep_result
+from gapless.data.keep import ids_of, try_to_keep
 from gapless.diagnose.counterfactual.repairs import rank_repairs
 from gapless.diagnose.counterfactual.simulate import policy_simulator
 from gapless.diagnose.counterfactual.spread import compare_spread
@@ -68,7 +68,7 @@ def diagnose(
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _player(load_project(directory), policy)
-    found = examine(gather(directory, with_unlogged=True))
+    found = examine(gather(directory, with_unlogged=True, progress=progress))
     evidence = found.evidence
     fitted = None if fit is None else _values(fit, evidence.blueprint)
     outcomes = weigh_outcomes(evidence.runs)
@@ -222,7 +222,7 @@ def _kept(evidence: Evidence, result: DiagnoseResult, *used: str | Path | None) 
     config = {"project": fingerprint(evidence.project)}
     inputs = (*evidence.ids, *ids_of(*used))
     provenance = Provenance("diagnose", gapless.__version__, inputs, config, result.seed)
-    keep_result(evidence.catalogue, result, provenance)
+    try_to_keep(evidence.catalogue, result, provenance)
     return result
 
 

@@ -14,7 +14,7 @@ from gapless.core.places import writable
 from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
-from gapless.data.keep import keep_result
+from gapless.data.keep import try_to_keep
 from gapless.excite.limits import limits_of
 from gapless.excite.outlook import advice, curves, nothing_found, predicted
 from gapless.excite.play import motion_csv
@@ -173,5 +173,5 @@ def _kept(
             raise InputError(f"--out: cannot write: {error.strerror}: {path}") from None
         result = replace(result, path=str(path.resolve()))
     provenance = Provenance("excite", gapless.__version__, prospect.ids, config, result.seed)
-    keep_result(prospect.catalogue, result, provenance, files)
+    try_to_keep(prospect.catalogue, result, provenance, files)
     return result

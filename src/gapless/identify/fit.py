@@ -1,12 +1,15 @@
 """From logs to a row near the best: windows drawn, a start searched, their length and the terms chosen."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
 from gapless.identify.horizon import choose_length_s, num_windows, shortest_s
+from gapless.identify.journal import Journal
 from gapless.identify.rescale import NEAR, rescaled
 from gapless.identify.structure import Columns, Structure, choose
 from gapless.identify.swap import Swap, ending, try_lag, try_play
@@ -17,7 +20,7 @@ from gapless.solver.lean import lean
 from gapless.solver.problem import Problem
 from gapless.solver.search import search
 from gapless.solver.slopes import FINE, MEDIUM
-from gapless.solver.solve import Progress, approach
+from gapless.solver.solve import Progress, approach, part_of
 from gapless.solver.timestep import finer_in_time, without_step
 from gapless.targets.path import split_target
 
@@ -98,6 +101,7 @@ def fit(
     window_s: float | None,
     rng: np.random.Generator,
     progress: Progress | None,
+    journal: Journal | None = None,
 ) -> Found:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
 
@@ -112,58 +116,113 @@ def fit(
         window_s: Length of the windows [s]; None chooses it.
         rng: Draws windows and starts.
         progress: Called with what is being done and how far it is, in [0, 1].
+        journal: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
     """
+    journal = journal or Journal()
+    step = journal.step
     always, groups = _columns(evidence, episodes)
     tiers = _tiers(problem, groups)
     few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
-    starts = search(few.on(limited(few.windows, rng, SEARCH_WINDOWS)).reweighted(few.base), rng, num_found=STARTS)
-    tell(progress, 0.1)
-    judge = few.reweighted(starts[0])
-    row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
-    row = rescaled(few, row)
-    found = choose(few, row, tiers.wrong, worth=CORRECTED)
-    tell(progress, 0.25)
-    row = approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST)
+    found = _begin(few, tiers, rng, progress, journal)
+    row = found.row
     if window_s is None:
-        window_s = choose_length_s(evidence, problem.predictor, list(episodes), row, rng)
-    problem = replace(problem, free=found.free)
+        window_s = step(lambda: choose_length_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+    measured = replace(problem, free=found.free)
     if window_s > shortest_s(evidence.project):
-        problem = problem.on(limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s, evidence.space)))
-        row = approach(problem.reweighted(row), row, FIRST)
+        most = num_windows(window_s, evidence.space)
+        measured = measured.on(limited(_cut(evidence, episodes, window_s), rng, most))
+        row = step(lambda: approach(measured.reweighted(found.row), found.row, FIRST))
     tell(progress, 0.5)
-    measured, fine = problem, finer_in_time(problem.predictor)
+    fine = finer_in_time(measured.predictor)
     problem = without_step(measured, fine, row)
     some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
-    structure = _with_terms(problem, some, replace(found, row=row), tiers, progress)
-    played = _swapped(try_play, some, structure, groups, ADDED)
-    if len(played.free) > len(structure.free):  # some terms, and the scale of all forces, may have made up for play
+    structure = _with_terms(problem, some, replace(found, row=row), tiers, part_of(progress, 0.5, 0.25), journal)
+    played = step(lambda: _swapped(try_play, some, structure, groups, ADDED))
+    tell(progress, 0.85)
+    if len(played.free) > len(structure.free):
         only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
-        bare = np.where(np.isin(np.arange(len(row)), only), played.row, problem.base)
-        problem = without_step(measured, fine, bare)
-        now = replace(problem, free=only)
-        bare = rescaled(now, approach(now.reweighted(bare), bare, FIRST))
-        played = _with_terms(problem, some, Structure(only, bare, played.tried), tiers, None)
-    structure = _swapped(try_lag, some, played, groups, LAG)
+        again = partial(without_step, measured, fine)
+        played = _again_with_play(again, some, replace(played, free=only), tiers, part_of(progress, 0.85, 0.1), journal)
+    structure = step(lambda: _swapped(try_lag, some, played, groups, LAG))
     now = replace(without_step(measured, fine, structure.row), free=structure.free)
-    structure = replace(structure, row=rescaled(now, structure.row, NEAR))
+    structure = replace(structure, row=step(lambda: rescaled(now, structure.row, NEAR)))
     left = set(range(len(row))) - set(structure.free)
     targets = problem.predictor.space.targets
     held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
+    tell(progress, 1.0)
     return Found(measured, structure, window_s, held)
 
 
+def _begin(
+    few: Problem, tiers: _Tiers, rng: np.random.Generator, progress: Progress | None, journal: Journal
+) -> Structure:
+    """Returns what may be wrong in the model and a row near the best, on few short windows."""
+    step = journal.step
+    look = few.on(limited(few.windows, rng, SEARCH_WINDOWS))
+    starts = step(lambda: search(look.reweighted(few.base), rng, num_found=STARTS), rng)
+    tell(progress, 0.05)
+    row = step(lambda: _best_end(few.reweighted(starts[0]), starts, part_of(progress, 0.05, 0.15)))
+    row = step(lambda: rescaled(few, row))
+    tell(progress, 0.25)
+    found = step(lambda: choose(few, row, tiers.wrong, worth=CORRECTED, progress=part_of(progress, 0.25, 0.1)))
+    tell(progress, 0.35)
+    row = step(lambda: approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST))
+    tell(progress, 0.4)
+    return replace(found, row=row)
+
+
+def _best_end(problem: Problem, starts: Array, progress: Progress | None) -> Array:
+    """Returns the best of the rows that solves from some starts end at."""
+    ends: list[Array] = []
+    for number, start in enumerate(starts):
+        ends.append(approach(problem, start, FIRST, part_of(progress, number / len(starts), 1 / len(starts))))
+    return min(ends, key=problem.cost)
+
+
+def _again_with_play(
+    make: Callable[[Array], Problem],
+    some: Problem,
+    played: Structure,
+    tiers: _Tiers,
+    progress: Progress | None,
+    journal: Journal,
+) -> Structure:
+    """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
+    bare = np.where(np.isin(np.arange(len(played.row)), played.free), played.row, some.base)
+    problem = make(bare)
+    now = replace(problem, free=played.free)
+    bare = journal.step(lambda: rescaled(now, approach(now.reweighted(bare), bare, FIRST)))
+    return _with_terms(problem, some, replace(played, row=bare), tiers, progress, journal)
+
+
 def _with_terms(
-    problem: Problem, some: Problem, structure: Structure, tiers: _Tiers, progress: Progress | None
+    problem: Problem,
+    some: Problem,
+    structure: Structure,
+    tiers: _Tiers,
+    progress: Progress | None,
+    journal: Journal,
 ) -> Structure:
     """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
     still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
-    more = choose(replace(problem, free=structure.free), structure.row, still, worth=CORRECTED)
-    structure = more.after(structure)
-    for number, tier in enumerate((tiers.lacking, tiers.around)):
-        now = replace(some, free=structure.free)
-        more = choose(now, structure.row, tier, worth=ADDED, thorough=True, progress=_later(progress, number))
-        structure = more.after(structure)
+    parts = [(problem, still, CORRECTED), (some, tiers.lacking, ADDED), (some, tiers.around, ADDED)]
+    for number, (where, groups, worth) in enumerate(parts):
+        structure = journal.step(
+            partial(_with_some, where, structure, groups, worth, number > 0, part_of(progress, number / 3, 1 / 3))
+        )
     return structure
+
+
+def _with_some(
+    problem: Problem,
+    structure: Structure,
+    groups: Sequence[Columns],
+    worth: float,
+    thorough: bool,
+    progress: Progress | None,
+) -> Structure:
+    now = replace(problem, free=structure.free)
+    return choose(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
 
 
 def _swapped(swap: Swap, some: Problem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
@@ -204,7 +263,3 @@ def tell(progress: Progress | None, done: float) -> None:
     """Says how far a fit is, in [0, 1], to whoever wants to know."""
     if progress is not None:
         progress("fit", done)
-
-
-def _later(progress: Progress | None, tier: int) -> Progress | None:
-    return None if progress is None else lambda label, done: progress(label, 0.5 + (tier + done) / 4)

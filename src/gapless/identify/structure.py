@@ -78,7 +78,7 @@ def choose(
         if not left:
             break
         if progress is not None:
-            progress("choosing terms", number / MAX_ROUNDS)
+            progress("fit", number / MAX_ROUNDS)
         now = replace(problem, free=chosen).reweighted(row)
         savings = _round(now, row, left, halves, worth)
         for group, saving in zip(left, savings, strict=True):

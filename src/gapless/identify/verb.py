@@ -1,28 +1,30 @@
 """The verb `identify`."""
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 import gapless
 from gapless.chance.scatter import apart, with_scatter
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, Interrupted
 from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
-from gapless.data.keep import keep_result
+from gapless.data.keep import try_to_keep
 from gapless.identify.anchor import anchor_reason
 from gapless.identify.between import Between, between_runs, with_own
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem, tell
 from gapless.identify.horizon import shortest_s
+from gapless.identify.journal import Journal, open_journal
 from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.rescale import doubted
@@ -32,9 +34,11 @@ from gapless.sim.evidence import Evidence, gather
 from gapless.sim.traces import example_traces
 from gapless.solver.problem import Problem, Watch
 from gapless.solver.solution import Solution, widened
-from gapless.solver.solve import Progress, approach
+from gapless.solver.solve import Progress, approach, part_of
 from gapless.solver.timestep import timeless
 from gapless.suspicion.examine import Examination, examine
+
+FIT = "fit"  # what it is called where progress is shown
 
 
 def identify(
@@ -67,7 +71,7 @@ def identify(
         InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
     neural = _neural(posterior)
-    looked = _looked(directory, logs, neural)
+    looked = _looked(directory, logs, neural, progress)
     told, chance = apart(looked.evidence)
     evidence = told.for_runs
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
@@ -79,32 +83,35 @@ def identify(
     if refusal:
         return _unfitted(told, looked, chance, (fitted, held), first_s, seed, refusal)
     train.notice(train.unit(train.base))
-    found = fit(train, evidence, fitted, window_s, rng, _part(progress, 0.0, 0.7))
-    window_s, structure = found.window_s, found.structure
-    earlier = named or earlier_fit(evidence, None, window_s)
-    train = replace(found.problem, free=structure.free)
-    weighted = train.reweighted(structure.row)
-    weighted, solution = _solved(weighted, found, _part(progress, 0.7, 0.3))
-    train.notice(solution.unit)
-    nothing = train.on(train.windows.pick(np.zeros(0, np.intp)))
-    judged = make_problem(evidence, evidence.whole, held, window_s, rng) if held else nothing
-    between = between_runs(train, solution)
-    row = with_own(judged, solution.row, between, LAST)
-    result = _judged(evidence, train, judged, (fitted, held), between, row, window_s=window_s, seed=seed)
-    result = _doubted(replace(result, tried=structure.tried), looked)
-    result = since_then(result, earlier, train, solution.row)
-    result = with_scatter(result, told, chance, fitted, between.solution.row)
-    result, files = _sampled(result, weighted, between, neural, progress)
-    return _kept(told, result, between.solution.row, files)
+    options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
+    with _noted(evidence, options, progress) as (journal, report):
+        found = fit(train, evidence, fitted, window_s, rng, part_of(report, 0.0, 0.7), journal)
+        window_s, structure = found.window_s, found.structure
+        train = replace(found.problem, free=structure.free)
+        weighted, solution = _solved(train.reweighted(structure.row), found, part_of(report, 0.7, 0.3), journal)
+        train.notice(solution.unit)
+        between = between_runs(train, solution)
+        held_out = make_problem(evidence, evidence.whole, held, window_s, rng) if held else train.without_windows
+        row = with_own(held_out, solution.row, between, LAST)
+        result = _judged(evidence, train, held_out, (fitted, held), between, row, window_s=window_s, seed=seed)
+        result = _doubted(replace(result, tried=structure.tried), looked)
+        result = since_then(result, named or earlier_fit(evidence, None, window_s), train, solution.row)
+        result = with_scatter(result, told, chance, fitted, between.solution.row)
+        result, files = _sampled(result, weighted, between, neural, progress)
+        result = _kept(told, result, between.solution.row, files)
+        journal.close(unless=result.model is None)  # then the same command gives it soon, when there is room for it
+    return result
 
 
-def _looked(directory: str | Path, logs: Sequence[str], neural: ModuleType | None) -> Examination:
+def _looked(
+    directory: str | Path, logs: Sequence[str], neural: ModuleType | None, progress: Progress | None
+) -> Examination:
     """Returns the logs of a project, looked through.
 
     Raises:
         InputError: If they cannot be used, or neural samples are asked for of what each run has its own of.
     """
-    looked = examine(gather(directory, logs))
+    looked = examine(gather(directory, logs, progress=progress))
     if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
         raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
     return looked
@@ -130,14 +137,31 @@ def _unfitted(
     return _kept(evidence, _doubted(found, looked), evidence.whole.nominal, {})
 
 
-def _solved(problem: Problem, found: Found, progress: Progress | None) -> tuple[Problem, Solution]:
+def _solved(problem: Problem, found: Found, progress: Progress | None, journal: Journal) -> tuple[Problem, Solution]:
     """Returns the problem without what the time step does, and its solution: intervals hold if what was held is off."""
-    row = approach(problem, found.structure.row, FINAL, _part(progress, 0.0, 0.3))
+    row = journal.step(lambda: approach(problem, found.structure.row, FINAL, part_of(progress, 0.0, 0.3)))
     freed = timeless(problem, row, LAST)
     tell(progress, 0.5)
     solution = doubted(freed.problem, freed.row, LAST)
     tell(progress, 0.9)
-    return freed.problem, widened(freed.problem, solution, found.held, freed.finer, freed.left)
+    solution = widened(freed.problem, solution, found.held, freed.finer, freed.left)
+    tell(progress, 1.0)
+    return freed.problem, solution
+
+
+@contextmanager
+def _noted(
+    evidence: Evidence, options: dict[str, Any], progress: Progress | None
+) -> Iterator[tuple[Journal, Progress | None]]:
+    """Yields the journal of a fit and its progress, under one label; lets Ctrl-C say what is kept, if anything is."""
+    journal = open_journal(evidence, options)
+    label = f"{FIT}, from where it was stopped" if journal.goes_on else FIT
+    try:
+        yield journal, None if progress is None else lambda _, done: progress(label, done)
+    except KeyboardInterrupt:
+        if not journal.num_steps:
+            raise
+        raise Interrupted("what was fitted so far is kept, and the same command goes on from there") from None
 
 
 def _sampled(
@@ -215,13 +239,6 @@ def _judged(
     )
 
 
-def _part(progress: Progress | None, begin: float, share: float) -> Progress | None:
-    """Returns a progress that fills a part of another one."""
-    if progress is None:
-        return None
-    return lambda label, done: progress(label, begin + share * done)
-
-
 def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | None:
     """Returns why these logs cannot be fitted at all, or None."""
     if len(problem.windows) < MIN_WINDOWS:
@@ -286,7 +303,9 @@ def _kept(evidence: Evidence, result: IdentifyResult, row: Array, samples: Mappi
         folder = evidence.catalogue.artefact_folder("0")
         files["model.xml"] = corrected_xml(evidence.blueprint, evidence.whole, row, folder).encode()
         files |= samples
-    identity = keep_result(evidence.catalogue, result, provenance, files)
-    path = {name: str(evidence.catalogue.artefact_path(identity, name).resolve()) for name in files}
+    identity = try_to_keep(evidence.catalogue, result, provenance, files)
+    path: dict[str, str] = {}
+    if identity is not None:
+        path = {name: str(evidence.catalogue.artefact_path(identity, name).resolve()) for name in files}
     neural = replace(result.neural, path=path.get(NEURAL)) if result.neural else None
     return replace(result, model=path.get("model.xml"), posterior=path.get(GAUSSIAN), neural=neural)

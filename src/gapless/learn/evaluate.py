@@ -8,13 +8,15 @@ from typing import Literal
 import numpy as np
 
 import gapless
+from gapless.core.errors import CatalogueError
 from gapless.core.interval import wilson
+from gapless.core.places import require_space
 from gapless.core.protocols import World
 from gapless.core.provenance import Provenance
 from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import ids_of, keep_result
+from gapless.data.keep import ids_of, try_to_keep, warn_not_kept
 from gapless.learn.policy import check_fits, load_policy
 from gapless.project.code import load_reality, load_task
 from gapless.project.fingerprint import fingerprint
@@ -52,6 +54,7 @@ def evaluate(
         InputError: If project or policy cannot be used.
     """
     project = load_project(directory)
+    require_space(project.directory)
     catalogue = Catalogue.open(project.directory)
     world = open_world(project, where, num_trials, reality_seed)
     name = f"{where}-{Path(policy).parent.name[:8]}-{seed}-"
@@ -64,11 +67,15 @@ def evaluate(
         "project": fingerprint(project),
     }
     provenance = Provenance("evaluate", gapless.__version__, parents, about, seed)
-    ids = catalogue.add_episodes([(episode, provenance) for episode in runs.episodes])
+    try:
+        ids = catalogue.add_episodes([(episode, provenance) for episode in runs.episodes])
+    except CatalogueError as error:  # trials on a robot are dear: their outcome is not lost with the disk
+        ids = ()
+        warn_not_kept("what the runs measured", error)
     failures = Counter(episode.failed_in for episode in runs.episodes if episode.failed_in is not None)
     success = wilson(int(runs.success.sum()), len(runs.success))
     result = EvaluateResult((*parents, *ids), where, success, dict(failures), seed)
-    keep_result(catalogue, result, provenance)
+    try_to_keep(catalogue, result, provenance)
     return result
 
 

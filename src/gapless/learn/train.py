@@ -14,8 +14,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 import gapless
 from gapless.core.distribution import Distribution, nominal_only, ranges_from_text, ranges_to_text
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, Interrupted
 from gapless.core.interval import Interval, wilson
+from gapless.core.places import require_space
 from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
@@ -95,6 +96,7 @@ def train(
     """
     config = config or TrainConfig()
     project = load_project(directory)
+    require_space(project.directory)
     catalogue = Catalogue.open(project.directory)
     blueprint = compile_project(project)
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
@@ -133,7 +135,7 @@ def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -
         steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
         grown = ranges_to_text(learner.distribution.ranges).encode()
         catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps, GROWN: grown}, provenance)
-        raise
+        raise Interrupted("what was learned is kept, and the same command goes on from there") from None
     num_steps = learner.num_done + int(learner.model.num_timesteps)
     curve = tuple(learner.curve)
     grown = () if learner.env.curriculum is None else learner.distribution.ranges

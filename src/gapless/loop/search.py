@@ -14,6 +14,7 @@ from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, keep_result
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
+from gapless.loop.verb import going_on
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
@@ -73,14 +74,15 @@ def search_ranges(
     move = Move.of(read_ranges(begun.path, compile_project(project)))
     rng = np.random.default_rng(seed)
     tried, success = [move.still], list[float]()
-    for k in range(config.num_tries):
-        if k:
-            tried.append(suggest(np.stack(tried), np.array(success), config.num_trials, rng))
-        _tell(progress, f"try {k + 1} of {config.num_tries}", k / config.num_tries)
-        path = _keep(project, move, tried[k], begun, seed)
-        policy = train(directory, path, config=config.train, seed=seed).policy
-        shown = evaluate(directory, policy, num_trials=config.num_trials, seed=seed, reality_seed=reality_seed)
-        success.append(shown.success.value)
+    with going_on():
+        for k in range(config.num_tries):
+            if k:
+                tried.append(suggest(np.stack(tried), np.array(success), config.num_trials, rng))
+            _tell(progress, f"try {k + 1} of {config.num_tries}", k / config.num_tries)
+            path = _keep(project, move, tried[k], begun, seed)
+            policy = train(directory, path, config=config.train, seed=seed).policy
+            shown = evaluate(directory, policy, num_trials=config.num_trials, seed=seed, reality_seed=reality_seed)
+            success.append(shown.success.value)
     best = best_of(np.stack(tried), np.array(success), config.num_trials)
     _tell(progress, f"try {config.num_tries} of {config.num_tries}", 1.0)
     path = _keep(project, move, tried[best], begun, seed, [(list(t), s) for t, s in zip(tried, success, strict=True)])

@@ -1,11 +1,12 @@
 """The verb `loop`: train, meet reality, find the cause, close the gap, prove it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import gapless
-from gapless.core.errors import InputError, LogError
+from gapless.core.errors import InputError, Interrupted, LogError
 from gapless.core.interval import Interval
 from gapless.core.provenance import Provenance
 from gapless.core.results import (
@@ -17,9 +18,10 @@ from gapless.core.results import (
     TrainResult,
 )
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, keep_result, newest
+from gapless.data.keep import RESULT, newest, try_to_keep
+from gapless.diagnose.traces.read import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
-from gapless.identify.verb import identify
+from gapless.identify.verb import FIT, identify
 from gapless.learn.evaluate import Where, evaluate, open_world, run_trials
 from gapless.learn.train import TrainConfig, train
 from gapless.measure.verb import measure
@@ -87,11 +89,22 @@ def loop(
         missing = "task" if project.task is None else "reality"
         raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
     steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or _silent)
-    result = _run(steps, None if policy is None else str(policy))
+    with going_on():
+        result = _run(steps, None if policy is None else str(policy))
     about = {"project": fingerprint(project), "reality_seed": reality_seed}
     provenance = Provenance("loop", gapless.__version__, (result.last.policy_id, *result.inputs), about, seed)
-    keep_result(Catalogue.open(project.directory), result, provenance)
+    try_to_keep(Catalogue.open(project.directory), result, provenance)
     return result
+
+
+@contextmanager
+def going_on() -> Iterator[None]:
+    """Lets Ctrl-C say what the same command takes over from the catalogue."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        text = "trainings, recordings and steps of fits are kept, and the same command goes on from there; "
+        raise Interrupted(f"{text}trials that only score are run again") from None
 
 
 def _run(steps: "_Steps", policy: str | None) -> LoopResult:
@@ -151,9 +164,16 @@ class _Steps:
     reality_seed: int
     progress: Progress
 
-    def _within(self, label: str) -> Progress:
+    def _within(self, label: str, *parts: str) -> Progress:
+        """Returns a progress under one label; of a verb that has several of its own, those named make up the whole."""
         self.progress(label, 0.0)
-        return lambda _, share: self.progress(label, share)
+
+        def report(part: str, share: float) -> None:
+            before = next((k for k, name in enumerate(parts) if part.startswith(name)), None if parts else 0)
+            if before is not None:
+                self.progress(label, (before + share) / max(1, len(parts)))
+
+        return report
 
     def train(self, label: str, ranges: str | None, start: str | None, config: TrainConfig) -> TrainResult:
         report = self._within(label)
@@ -195,17 +215,22 @@ class _Steps:
 
     def understand(self) -> _Understood:
         """Measures, diagnoses, fits, and turns the fit into ranges."""
-        report = self._within("finding the cause")
+        report = self._within("finding the cause", REHEARSING, FITTING)
         gap = measure(self.directory)
         causes = diagnose(self.directory, seed=self.seed, progress=report)
-        report = self._within("fitting the model")
-        fit = identify(self.directory, seed=self.seed, progress=report)
+        self.progress("finding the cause", 1.0)
+        fit = identify(self.directory, seed=self.seed, progress=self._within("fitting the model", FIT))
         self.progress("fitting the model", 1.0)
         if fit.verdict == "refused":
             raise InputError(f"the fit was refused, so there is nothing to train on: {'; '.join(fit.reasons)}")
+        if fit.model is None:
+            raise InputError("the fit could not be kept, and training needs it: free some space, then the same command")
         path = _kept_fit(self.project)
         fitted_gap = measure(self.directory, fit=path)
-        return _Understood(gap, causes, fit, fitted_gap, randomize(self.directory, fit=path, seed=self.seed))
+        ranges = randomize(self.directory, fit=path, seed=self.seed)
+        if not ranges.path:
+            raise InputError("the ranges could not be kept, and training needs them: free some space, then go on")
+        return _Understood(gap, causes, fit, fitted_gap, ranges)
 
 
 def _kept_fit(project: Project) -> Path:

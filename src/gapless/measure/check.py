@@ -1,5 +1,6 @@
 """The verb `check`: is this project sound?"""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,60 +11,73 @@ from gapless.core.parameters import Parameter
 from gapless.core.provenance import Provenance
 from gapless.core.results import CheckResult, Note
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import keep_result
+from gapless.data.keep import try_to_keep
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.inspect import read_and_inspect
 from gapless.sim.blueprint import EMPTY_SPACE, finer
-from gapless.sim.evidence import Evidence, gather
+from gapless.sim.evidence import READING, Evidence, Progress, gather
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import cut
 from gapless.suspicion.examine import examine
 from gapless.tracks.track import difference
 
+EXAMINING = "looking for mistakes"
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
 CONVERGED = 0.1  # halving the time step may move predictions by this share of what they move at all
 
 
-def check(directory: str | Path) -> CheckResult:
+def check(directory: str | Path, *, progress: Progress | None = None) -> CheckResult:
     """Says what is wrong with a project, or that it is sound.
 
     The model must compile and the mapping must hold, else this raises; logs that cannot be used become faults.
     The simulation is converged if halving its time step changes its predictions little.
 
+    Args:
+        directory: The project folder.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
     Raises:
         InputError: If the project file or the model cannot be read at all.
     """
     project = load_project(directory)
-    notes = list(inspect_logs(project))
+    logs, found = read_and_inspect(project, progress and partial(progress, READING))
+    notes = list(found)
     numerics: dict[str, float] = {}
     inputs: tuple[str, ...] = ()
     if not any(note.level == "fault" for note in notes):
         try:
-            evidence = gather(directory, with_unlogged=True)
+            evidence = gather(directory, with_unlogged=True, logs=logs, progress=progress)
         except InputError as error:
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:
             inputs = evidence.ids
             notes += _outside_bounds(evidence.space.parameters)
             if evidence.tracks:
-                about_signals, numerics = _examined(evidence)
+                about_signals, numerics = _examined(evidence, progress or _silent)
                 notes += about_signals
     rank = {"fault": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: rank[note.level])
     result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
     provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
-    keep_result(Catalogue.open(project.directory), result, provenance)
+    try_to_keep(Catalogue.open(project.directory), result, provenance)
     return result
 
 
-def _examined(evidence: Evidence) -> tuple[list[Note], dict[str, float]]:
+def _silent(label: str, share: float) -> None:
+    del label, share
+
+
+def _examined(evidence: Evidence, progress: Progress) -> tuple[list[Note], dict[str, float]]:
     """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
+    progress(EXAMINING, 0.0)
     found = examine(evidence)
+    progress(EXAMINING, 0.8)
     unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
     notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
     numerics, lost = convergence(found.evidence)
+    progress(EXAMINING, 1.0)
     return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
 
 

@@ -10,10 +10,10 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, keep_result, kept_result
+from gapless.data.keep import ids_of, kept_result, try_to_keep
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.blueprint import EMPTY_SPACE
-from gapless.sim.evidence import Evidence, gather
+from gapless.sim.evidence import Evidence, Progress, gather
 from gapless.sim.prediction.predict import Predictor
 from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.ranges import read_fit
@@ -21,25 +21,34 @@ from gapless.sim.traces import example_traces
 from gapless.tracks.track import difference
 
 WINDOW_S = 0.3
+AT_ONCE = 256  # windows between two reports of progress
 
 
-def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: float = WINDOW_S) -> MeasureResult:
+def measure(
+    directory: str | Path,
+    *,
+    fit: str | Path | None = None,
+    window_s: float = WINDOW_S,
+    progress: Progress | None = None,
+) -> MeasureResult:
     """Compares predictions that restart from the measured state every window with what was measured.
 
     Args:
         directory: The project folder.
         fit: JSON that `identify` wrote; None for the model as written.
         window_s: Length of the windows [s]; 0 for one prediction per episode.
+        progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
         InputError: If the project, its logs or the fit cannot be used.
     """
-    evidence = gather(directory, with_unlogged=True)
+    evidence = gather(directory, with_unlogged=True, progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut(evidence.project, evidence.tracks, window_s)
     label = "model" if fit is None else "fitted"
-    predicted = _predict(evidence, windows, space, row)
-    written = None if fit is None else _predict(evidence, windows, EMPTY_SPACE, np.zeros(0))
+    predicted = _predict(Predictor(evidence.blueprint, space), windows, row, progress)
+    model = Predictor(evidence.blueprint, EMPTY_SPACE)
+    written = None if fit is None else _predict(model, windows, np.zeros(0), progress)
     result = MeasureResult(
         inputs=evidence.ids[: len(evidence.episodes)],
         window_s=window_s,
@@ -52,15 +61,19 @@ def measure(directory: str | Path, *, fit: str | Path | None = None, window_s: f
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)
-    keep_result(evidence.catalogue, result, provenance)
+    try_to_keep(evidence.catalogue, result, provenance)
     return result
 
 
-def _predict(evidence: Evidence, windows: Windows, space: ParameterSpace, row: Array) -> Array:
-    """Returns what a row of parameters predicts in each window; what was measured where there is no window."""
-    if not len(windows):
-        return windows.measured
-    return Predictor(evidence.blueprint, space).predict(windows, row[None])[0]
+def _predict(predictor: Predictor, windows: Windows, row: Array, progress: Progress | None) -> Array:
+    """Returns predicted measurements, (num_windows, num_steps + 1, num_measurements), some windows at a time."""
+    predicted = windows.measured.copy()
+    for first in range(0, len(windows), AT_ONCE):
+        some = np.arange(first, min(first + AT_ONCE, len(windows)))
+        predicted[some] = predictor.predict(windows.pick(some), row[None])[0]
+        if progress is not None:
+            progress("predicting", (some[-1] + 1) / len(windows))
+    return predicted
 
 
 def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dict[str, ColumnError]:

@@ -11,7 +11,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import keep_result
+from gapless.data.keep import try_to_keep
 from gapless.noise.column import column_noise
 from gapless.noise.grid import even_grid
 from gapless.noise.read import Readings, find_log, read_bare, read_mapped
@@ -49,7 +49,7 @@ def identify_sensor(
     result = _result(path.stem, readings, _gravity_notes(project, readings))
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
-    keep_result(Catalogue.open(project.directory), result, provenance)
+    try_to_keep(Catalogue.open(project.directory), result, provenance)
     return result
 
 

@@ -16,7 +16,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, ids_of, keep_result, newest
+from gapless.data.keep import RESULT, ids_of, newest, try_to_keep
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges
@@ -68,13 +68,14 @@ def randomize(
         raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)
-    found = (
-        _of_fit(catalogue, fit, method) if method in SAMPLES else _of_logs(gather(directory), method, seed, progress)
-    )
+    if method in SAMPLES:
+        found = _of_fit(catalogue, fit, method)
+    else:
+        found = _of_logs(gather(directory, progress=progress), method, seed, progress)
     result = RandomizeResult(found.inputs, found.ranges, "", seed, method, found.correlations)
     about = {"project": fingerprint(project), "method": method}
-    identity = keep_result(catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed))
-    return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()))
+    identity = try_to_keep(catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed))
+    return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()) if identity else "")
 
 
 def _of_logs(evidence: Evidence, method: str, seed: int, progress: Progress | None) -> _Found:

@@ -1,20 +1,22 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import gapless
 from gapless.core.episode import Episode
 from gapless.core.errors import InputError, nearest
 from gapless.core.parameters import ParameterSpace
+from gapless.core.places import require_space
 from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.project.load import load_project
 from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.inspect import merged, time_notes
-from gapless.project.log.read import read_logs
+from gapless.project.log.read import Log, read_logs
 from gapless.project.log.unlogged import read_unlogged
 from gapless.project.records import Project
 from gapless.sim.auto import parameter_space
@@ -22,6 +24,9 @@ from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.prediction.assumed import find_assumptions
 from gapless.sim.terms import candidate_terms
 from gapless.tracks.track import Track, make_track
+
+READING, SMOOTHING = "reading the logs", "smoothing the logs"
+Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,14 @@ class Evidence:
         return fitted, held
 
 
-def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogged: bool = False) -> Evidence:
+def gather(
+    directory: str | Path,
+    logs_like: Sequence[str] = (),
+    *,
+    with_unlogged: bool = False,
+    logs: Sequence[Log] | None = None,
+    progress: Progress | None = None,
+) -> Evidence:
     """Reads a project and its logs, and enters the logs in the catalogue.
 
     Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
@@ -106,15 +118,20 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
         directory: The project folder.
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
         with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
+        logs: What is read already; None reads them.
+        progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
         InputError: If the project, its logs or its catalogue cannot be used.
     """
     project = load_project(directory)
+    require_space(project.directory)
     blueprint = compile_project(project)
     unlogged = read_unlogged(project) if with_unlogged else ()
-    every_log = read_logs(project, logs_like, may_be_none=bool(unlogged))
-    copies = find_copies(every_log)
+    if logs is None:
+        reading = progress and partial(progress, READING)
+        logs = read_logs(project, logs_like, may_be_none=bool(unlogged), report=reading)
+    every_log, copies = logs, find_copies(logs)
     logs = [log for k, log in enumerate(every_log) if k not in copies]
     catalogue = Catalogue.open(project.directory)
     mapping = {"commands": project.command_names, "measurements": project.measurement_names}
@@ -127,7 +144,7 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
     ]
     ids = catalogue.add_episodes(entries)
     episodes = tuple(log.episode for log in logs)
-    tracks = tuple(make_track(project, episode) for episode in episodes)
+    tracks = tuple(_make_tracks(project, episodes, progress))
     assumptions = find_assumptions(blueprint, tracks)
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
     notes = merged(notes + copy_notes(every_log, copies, left_out=True))
@@ -138,3 +155,12 @@ def gather(directory: str | Path, logs_like: Sequence[str] = (), *, with_unlogge
     return Evidence(
         *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
     )
+
+
+def _make_tracks(project: Project, episodes: Sequence[Episode], progress: Progress | None) -> Iterator[Track]:
+    for number, episode in enumerate(episodes):
+        if progress is not None:
+            progress(SMOOTHING, number / len(episodes))
+        yield make_track(project, episode)
+    if progress is not None:
+        progress(SMOOTHING, 1.0)

@@ -116,6 +116,11 @@ class Problem:
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
 
+    @property
+    def without_windows(self) -> "Problem":
+        """The problem on no windows at all."""
+        return self.on(self.windows.pick(np.zeros(0, np.intp)))
+
     def part(self, index: NDArray[np.bool_]) -> "Problem":
         """Returns the problem on some of its windows, their start states discounted as before."""
         starts = None if self.starts is None else self.starts.pick(index)

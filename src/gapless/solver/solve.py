@@ -1,6 +1,7 @@
 """Bounded least squares on the batch: every finite-difference column goes through one call."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from scipy.optimize import lsq_linear
@@ -49,7 +50,8 @@ def _descended(problem: Problem, start: Array, schedule: Schedule, progress: Pro
     """
     unit = np.clip(problem.unit(start), 0.0, 1.0)
     for k, (step, max_iterations) in enumerate(schedule):
-        report = None if progress is None else _reporter(progress, k / len(schedule), 1 / len(schedule))
+        part = part_of(progress, k / len(schedule), 1 / len(schedule))
+        report = None if part is None else partial(part, "fit")
         if k or problem.starts is None:
             problem = problem.at(problem.rows(unit[None])[0])
         unit = _minimise(problem, unit, step, max_iterations, report)
@@ -59,8 +61,11 @@ def _descended(problem: Problem, start: Array, schedule: Schedule, progress: Pro
     return problem, unit
 
 
-def _reporter(progress: Progress, done: float, share: float) -> Callable[[float], None]:
-    return lambda part: progress("fit", done + share * part)
+def part_of(progress: Progress | None, begin: float, share: float) -> Progress | None:
+    """Returns a progress that fills a part of another one."""
+    if progress is None:
+        return None
+    return lambda label, done: progress(label, begin + share * done)
 
 
 def _minimise(

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gapless.core.dimensions import Dimension
+from gapless.core.errors import Interrupted
 from gapless.core.results import TellingMoment
 from gapless.core.signal import Array
 from gapless.data.catalogue import FOLDER
@@ -26,6 +27,7 @@ from gapless.sim.evidence import Evidence
 CALIBRATIONS = "calibration"  # in the catalogue's folder
 VERSION = 2  # of what a calibration holds and of what it is for
 LIKELY = 0.5
+REHEARSING, FITTING = "rehearsing on this model, once", "fitting causes"
 Progress = Callable[[str, float], None]
 
 
@@ -83,7 +85,10 @@ def read_traces(
     frame = make_frame(evidence, severities, rng)
     calibration = _calibration(frame, progress)
     near = frame.near(fitted) if fitted else None
-    trials = Trials(frame, frame.windows.measured, near=near).run(_teller(progress, "fitting causes"))
+    try:
+        trials = Trials(frame, frame.windows.measured, near=near).run(_teller(progress, FITTING))
+    except KeyboardInterrupt:
+        raise Interrupted("the rehearsal on this model is kept; the same command fits the causes anew") from None
     belief = believe(trials, frame.dimensions, calibration)
     ranked = sorted(belief.probability, key=lambda d: -belief.probability[d])
     best = trials[int(np.argmax(belief.weights))]
@@ -102,7 +107,7 @@ def _calibration(frame: Frame, progress: Progress | None) -> Calibration:
             continue
         break
     else:
-        found = rehearse(frame, np.random.default_rng(0), _teller(progress, "rehearsing on this model, once"))
+        found = rehearse(frame, np.random.default_rng(0), _teller(progress, REHEARSING))
     for place in places:
         _keep(place, found)
     return found

@@ -137,6 +137,7 @@ class Trials:
             self._fit(self._proposed(scores, best.subset), scores, FEWER_STEPS, best.point)
             if best_of(self.done.values()) is best:
                 break
+        _say(tell, 1.0)
         return tuple(sorted(self.done.values(), key=lambda trial: -trial.total))
 
     def _within(self, point: Array) -> list[Subset]:
