@@ -6,7 +6,6 @@ import numpy as np
 
 import gapless
 from gapless.core.interval import Interval, wilson
-from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
@@ -57,7 +56,7 @@ def measure(
         success=known_success(evidence),
         traces=example_traces(evidence, windows, {label: predicted}),
         as_written={} if written is None else column_errors(evidence, windows, written),
-        notes=evidence.notes,
+        notes=(*evidence.notes, *evidence.assumptions),
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)

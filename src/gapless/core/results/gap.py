@@ -71,7 +71,7 @@ class MeasureResult:
     columns: Mapping[str, ColumnError]
     success: Mapping[str, Interval]
     traces: tuple[Trace, ...] = ()
-    as_written: Mapping[str, ColumnError] = field(default_factory=dict)
+    as_written: Mapping[str, ColumnError] = field(default_factory=dict[str, ColumnError])
     notes: tuple[Note, ...] = ()
 
 
