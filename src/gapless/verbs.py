@@ -103,7 +103,7 @@ def copy_example(name: str, directory: str | Path, *, reuse: bool = True) -> Pat
         InputError: If there is no such example, or the folder holds something else or cannot be written to.
     """
     if name not in example_names():
-        raise InputError(f"no example {name!r}; there are: {nearest(name, example_names())}")
+        raise InputError(f"no example {name!r}; choose from: {nearest(name, example_names())}")
     place = Path(directory)
     source = EXAMPLES / name
     if reuse and (place / "gapless.yaml").is_file():
@@ -117,7 +117,9 @@ def copy_example(name: str, directory: str | Path, *, reuse: bool = True) -> Pat
     try:
         shutil.copytree(source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".gapless"))
     except OSError as error:
-        raise InputError(f"cannot copy the example: {error.strerror or error}: {place}") from None
+        raise InputError(
+            f"cannot copy the example ({error.strerror or error}): choose another folder: {place}"
+        ) from None
     return place
 
 

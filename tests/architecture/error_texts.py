@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from architecture.tree import named, parsed, source_files
@@ -32,7 +33,7 @@ def find_error_texts() -> list[ErrorText]:
 
 def _texts_of(path: Path) -> Iterator[ErrorText]:
     tree = parsed(path)
-    constants = _assigned(tree.body)
+    constants = _constants() | _assigned(tree.body)
     for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
         known = constants | _assigned(ast.walk(function))
         for node in _own_nodes(function):
@@ -77,6 +78,33 @@ def _assigned(nodes: Iterator[ast.AST] | list[ast.stmt]) -> dict[str, list[ast.e
     return found
 
 
+@cache
+def _constants() -> dict[str, list[ast.expr]]:
+    """Returns the constants of all modules, which others import."""
+    found: dict[str, list[ast.expr]] = {}
+    for path in source_files(examples=False):
+        for name, values in _assigned(parsed(path).body).items():
+            found.setdefault(name, []).extend(values if name.isupper() else [])
+    return found
+
+
+def _looked_up(node: ast.expr) -> ast.Name | None:
+    """Returns the mapping that an expression looks into: `M[key]`, `M.get(key, ...)`."""
+    inner = node.value if isinstance(node, ast.Subscript) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        inner = node.func.value
+    return inner if isinstance(inner, ast.Name) else None
+
+
+def _values(node: ast.expr, known: dict[str, list[ast.expr]], depth: int) -> list[str]:
+    """Returns the texts that a mapping may hold."""
+    if isinstance(node, ast.Dict):
+        return [text for value in node.values for text in _values(value, known, depth)]
+    if isinstance(node, ast.Call) and node.args:  # dict.fromkeys(keys, value)
+        return _readings(node.args[-1], known, depth)
+    return _readings(node, known, depth)
+
+
 def _readings(node: ast.expr, known: dict[str, list[ast.expr]], depth: int = 0) -> list[str]:
     """Returns what an expression may read as, (few) texts."""
     if isinstance(node, ast.Constant):
@@ -93,9 +121,12 @@ def _readings(node: ast.expr, known: dict[str, list[ast.expr]], depth: int = 0) 
     if isinstance(node, ast.IfExp):
         return _readings(node.body, known, depth + 1) + _readings(node.orelse, known, depth + 1)
     if isinstance(node, ast.BoolOp):
-        return [text for value in node.values for text in _readings(value, known, depth + 1)]
+        texts = [text for value in node.values for text in _readings(value, known, depth + 1)]
+        return [text for text in texts if text] or [""]
+    if (looked := _looked_up(node)) is not None and looked.id in known and depth < 6:
+        return [text for value in known[looked.id] for text in _values(value, known, depth + 1)]
     if isinstance(node, ast.Name) and node.id in known and depth < 6:
-        others = {name: values for name, values in known.items() if name != node.id}
+        others = known | {node.id: []}
         return [text for value in known[node.id] for text in _readings(value, others, depth + 1)]
     return [UNKNOWN]
 

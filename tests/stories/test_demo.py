@@ -38,5 +38,5 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
     assert verbs.copy_example("balance", tmp_path / "demo") == tmp_path / "demo"  # again is fine
     with pytest.raises(InputError, match="another project"):
         verbs.copy_example("push", tmp_path / "demo")
-    with pytest.raises(InputError, match="no example 'walk'; there are: balance, handover, push"):
+    with pytest.raises(InputError, match="no example 'walk'; choose from: balance, handover, push"):
         verbs.copy_example("walk", tmp_path / "walk")

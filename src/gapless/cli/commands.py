@@ -160,7 +160,7 @@ def identify(
         return
     _not_beside("a fit of the model, which needs no --sensor", {"--column": column, "--svg": svg})
     if directory is None:
-        raise InputError("Missing argument 'DIR': the project folder, or --sensor FILE for a log at rest")
+        raise InputError("Missing argument 'DIR': name the project folder, or --sensor FILE for a log at rest")
     result = _with_progress(
         verbs.identify,
         directory,

@@ -164,7 +164,7 @@ def _base(extents: Extents, data: mujoco.MjData, held: Mask) -> tuple[float, str
     if height < base - REST_SLACK_M:
         raise InputError(
             f"the model has no floor, and at rest {body} ({height:.2f} m) is lower than the base ({base:.2f} m): "
-            "say how low anything may go: --lowest METRES, the height z in the world of the model"
+            "give the height that nothing may go below: --lowest METRES, the height z in the world of the model"
         )
     return base, "the lowest point of its base (no floor in the model; --lowest sets it)"
 

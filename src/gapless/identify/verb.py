@@ -186,7 +186,7 @@ def _neural(posterior: str) -> ModuleType | None:
         InputError: If it is not installed, or something else is asked for.
     """
     if posterior not in ("gaussian", "sbi"):
-        raise InputError(f"no posterior {posterior!r}; there are: gaussian, sbi")
+        raise InputError(f"no posterior {posterior!r}; choose from: gaussian, sbi")
     if posterior == "gaussian":
         return None
     try:

@@ -42,10 +42,10 @@ def _folder_logs(folder: Path) -> list[Path]:
         raise log_error("a LeRobot data set without data/chunk-*/*.parquet: download its data files", folder)
     if (folder / "metadata.yaml").is_file():
         raise log_error(f"a folder of ROS 2, not a log; {CONVERT_WITH['.mcap']}", folder)
-    advice = next((CONVERT_WITH[p.suffix.lower()] for p in visible if p.suffix.lower() in CONVERT_WITH), "")
+    advice = next((f", or {CONVERT_WITH[p.suffix.lower()]}" for p in visible if p.suffix.lower() in CONVERT_WITH), "")
     there = nearest("log.csv", (path.name for path in folder.iterdir()))
     text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}"
-    raise log_error(f"{text}; {advice or 'name the folder that holds the logs'}", folder)
+    raise log_error(f"{text}; name the folder that holds the logs{advice}", folder)
 
 
 def name_logs(paths: Sequence[Path]) -> dict[Path, str]:

@@ -156,7 +156,7 @@ def _check_forward(stamps: Array, name: str, path: Path, *, sure: bool) -> None:
     steps = np.diff(stamps[np.isfinite(stamps)])
     moving = steps[steps != 0]
     if not len(moving) or np.median(moving) <= 0 or (not sure and np.mean(moving > 0) < _MIN_FORWARD_SHARE):
-        raise log_error(f"column {name} does not go forward: the time must increase", path)
+        raise log_error(f"column {name} does not go forward, so it is no time: rename it, or sort the rows", path)
 
 
 def _read_raw(path: Path, name: str) -> Any:

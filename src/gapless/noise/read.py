@@ -54,7 +54,7 @@ def find_log(project: Project, log: str) -> Path:
         if log in (path.stem, path.name):
             return path
     there = nearest(log, (path.stem for path in paths))
-    raise InputError(f"--sensor {log}: no such file, and no such log of the project; there are: {there}")
+    raise InputError(f"--sensor {log}: no such file, and no such log of the project; choose from: {there}")
 
 
 def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings:
@@ -92,7 +92,7 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
     if TIME not in columns:
         read_columns(path, (TIME,))  # says what is there instead
     if not names:
-        raise log_error("no column but time_s: nothing was recorded", path)
+        raise log_error("no column but time_s: record some readings", path)
     return _readings(path, columns[TIME], {name: columns[name] for name in names}, {n: unit_of(n) for n in names})
 
 
@@ -108,7 +108,7 @@ def _table(path: Path, names: Sequence[str], *, hint: bool) -> dict[str, Array]:
 def _chosen(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
     for name in wanted:
         if name not in known:
-            raise InputError(f"--column {name}, {what}; there are: {nearest(name, known)}")
+            raise InputError(f"--column {name}, {what}; choose from: {nearest(name, known)}")
     return [name for name in known if not wanted or name in wanted]
 
 

@@ -59,7 +59,7 @@ def _place(project: Project, key: str, value: str | None) -> tuple[Path, str]:
     path = project.directory / file
     if not path.is_file():
         there = nearest(path.name, (p.name for p in path.parent.glob("*.py")))
-        raise project_error(f"{key}: {value}: no file {file}; there are: {there}", yaml_path)
+        raise project_error(f"{key}: {value}: no file {file}; choose from: {there}", yaml_path)
     return path, name
 
 
@@ -87,7 +87,7 @@ def _load(path: Path, name: str) -> Callable[..., object]:
     module_name = f"gapless_owner_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path.resolve())
     if spec is None or spec.loader is None:
-        raise project_error("not a Python file", path)
+        raise project_error("not a Python file: name one that ends in .py", path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     try:
@@ -100,7 +100,7 @@ def _load(path: Path, name: str) -> Callable[..., object]:
         return cast(Callable[..., object], found)
     public = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
     kind = "is not a class or function" if found is not None else "does not exist"
-    raise project_error(f"{path.name}:{name} {kind}; there are: {nearest(name, public)}", path)
+    raise project_error(f"{path.name}:{name} {kind}; choose from: {nearest(name, public)}", path)
 
 
 def _accepted(make: Callable[..., object], offered: dict[str, int]) -> dict[str, int]:
@@ -149,7 +149,9 @@ def _code_error(doing: str, error: BaseException, path: Path) -> ProjectError:
         place, message = f"{error.filename}:{error.lineno}", error.msg
     else:
         message = " ".join(str(error).split())
-    return project_error(f"{path.name}: {doing} raised {type(error).__name__}: {_short(message)}", place)
+    return project_error(
+        f"{path.name}: {doing} raised {type(error).__name__}: {_short(message)}; correct this code", place
+    )
 
 
 def _short(message: Any, limit: int = 300) -> str:

@@ -82,18 +82,22 @@ def _read_text(path: Path) -> str:
         raise project_error(f"no {FILE_NAME} in this folder; make one with: gapless new MODEL LOG... DIR", path)
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise project_error(f"larger than {_MAX_BYTES // 10**6} MB, so not a project file", path)
+            raise project_error(
+                f"larger than {_MAX_BYTES // 10**6} MB, so not a project file: make one with: gapless "
+                "new MODEL LOG... DIR",
+                path,
+            )
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise project_error(f"not UTF-8 text (byte {error.start}): save it as UTF-8", path) from None
     except OSError as error:
-        raise project_error(f"cannot be read: {error.strerror}", path) from None
+        raise project_error(f"cannot be read ({error.strerror}): check its permissions", path) from None
 
 
 def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, depth: int) -> None:
     """Notes the line of every value, makes keys text and refuses keys that stand twice."""
     if depth > 20:
-        raise project_error("nested more than 20 levels deep; a project has three", path)
+        raise project_error("nested more than 20 levels deep: use the three that a project has", path)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*place, index)] = item.start_mark.line + 1
@@ -104,7 +108,7 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, de
     for key, value in node.value:
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
-            raise project_error("a key must be plain text", f"{path}, line {line}")
+            raise project_error("a key is not plain text: write it in quotes", f"{path}, line {line}")
         if key.value in seen and not key.tag.endswith(":merge"):
             text = f"key {key.value} stands twice, first in line {seen[key.value]}: keep one"
             raise project_error(text, f"{path}, line {line}")
@@ -118,7 +122,7 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, de
 def _syntax_error(error: yaml.YAMLError, text: str, path: Path) -> ProjectError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
-        return project_error(f"not YAML: {' '.join(str(error).split())}", path)
+        return project_error(f"not YAML: {' '.join(str(error).split())}; correct it", path)
     place = f"{path}, line {mark.line + 1}"
     rows = text.splitlines()
     row = rows[mark.line] if mark.line < len(rows) else ""

@@ -99,7 +99,7 @@ def relocate_files(xml: str, source: Path, folder: Path) -> str:
 
 
 def _model_error(error: Exception, path: Path) -> ProjectError:
-    return project_error(f"MuJoCo cannot compile the model: {' '.join(str(error).split())}", path)
+    return project_error(f"MuJoCo cannot compile the model, correct it: {' '.join(str(error).split())}", path)
 
 
 def names(model: mujoco.MjModel, element: Element) -> tuple[str, ...]:

@@ -92,7 +92,9 @@ class ParameterKeys(_Strict):
     @model_validator(mode="after")
     def _ordered(self) -> "ParameterKeys":
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError(f"{self.target}: low {self.low:g} must be below high {self.high:g}")
+            raise ValueError(
+                f"{self.target}: low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
+            )
         least = smallest_value(self.target)
         for name, bound in (("low", self.low), ("high", self.high)):
             if bound is not None and bound < least:
@@ -144,7 +146,7 @@ def _refuse(document: Document, error: ValidationError) -> NoReturn:
     key_path = ".".join(str(part) for part in where)
     key = str(where[-1])
     if first["type"] == "extra_forbidden":
-        raise document.error(where, f"unknown key {key_path}; there are: {nearest(key, _known(where), 10)}")
+        raise document.error(where, f"unknown key {key_path}; choose from: {nearest(key, _known(where), 10)}")
     if first["type"] == "missing":
         raise document.error(where[:-1], f"key {key_path} is missing: write {_EXAMPLES[key]}")
     if "error" in first.get("ctx", {}):

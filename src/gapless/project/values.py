@@ -82,7 +82,7 @@ def _code(value: Any) -> str:
 
 def _dimension(value: Any) -> Any:
     if value not in DIMENSIONS:
-        raise ValueError(f"no dimension {shown(value)}; there are: {nearest(str(value), DIMENSIONS, 9)}")
+        raise ValueError(f"no dimension {shown(value)}; choose from: {nearest(str(value), DIMENSIONS, 9)}")
     return value
 
 

@@ -90,7 +90,7 @@ class Evidence:
             if first := self.copies.get(Path(name).stem) or self.copies.get(name):
                 raise InputError(f"--hold-out {name}: it holds the same recording as {first}: delete one of the two")
             if Path(name).stem not in names and name not in names:
-                raise InputError(f"--hold-out {name}: no such log; there are: {nearest(name, names)}")
+                raise InputError(f"--hold-out {name}: no such log; choose from: {nearest(name, names)}")
         wanted = {name for name in hold_out} | {Path(name).stem for name in hold_out}
         if hold_out:
             held = [k for k, name in enumerate(names) if name in wanted]

@@ -136,8 +136,8 @@ class RandomizedModel(gymnasium.Wrapper):
         found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
         if found < 0:
             raise ValueError(
-                f"the environment's model has no {kind} {key!r}: these ranges are for another model: "
-                "export them again for this one"
+                f"the environment's model has no {kind} {key!r}: these ranges are for another model; "
+                "make them again for this one"
             )
         if field.startswith("dof_"):
             found = int(self.model.jnt_dofadr[found])

@@ -48,7 +48,7 @@ def one_line(arguments: list[str], capsys: pytest.CaptureFixture[str], status: i
         (["train", ".", "--steps", "0"], "--steps"),
         (["measure", ".", "more"], "more"),
         (["measure", ".", "--json"], "--json"),
-        (["demo", "juggle"], "no example 'juggle'; there are:"),
+        (["demo", "juggle"], "no example 'juggle'; choose from:"),
         (["measure", "nowhere"], "no such project folder"),
         (["measure", "."], "no gapless.yaml in this folder"),
         (["new", "a.xml", "b.csv", "made"], "a.xml"),

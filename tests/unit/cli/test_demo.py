@@ -32,7 +32,7 @@ def test_the_folder_may_come_as_an_option_or_be_left_out(words: list[str], here:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--copy", "walk", "new"], "no example 'walk'; there are: balance, handover, push"),
+        (["--copy", "walk", "new"], "no example 'walk'; choose from: balance, handover, push"),
         (["--copy", "balance", "full"], "this folder is not empty: name an empty one: full"),
         (["--copy", "balance", "copy"], "this folder is not empty: name an empty one: copy"),
         (["--copy", "balance", "notes.txt"], "this is a file: name a folder: notes.txt"),

@@ -142,5 +142,5 @@ def test_a_named_fit_that_is_damaged_is_bad_input(evidence: Evidence, tmp_path: 
 def test_logs_are_chosen_by_pattern(evidence: Evidence, tmp_path: Path) -> None:
     assert gather(tmp_path, ["run1"]).ids == evidence.ids[1:]
     assert gather(tmp_path, ["*0.csv", "run?"]).ids == evidence.ids
-    with pytest.raises(InputError, match=r"no log is called walk\*; there are: run0, run1"):
+    with pytest.raises(InputError, match=r"no log is called walk\*; choose from: run0, run1"):
         gather(tmp_path, ["run0", "walk*"])

@@ -99,7 +99,7 @@ def test_by_default_every_fourth_log_is_held_out(folder: Path, result: IdentifyR
 
 
 def test_wrong_hold_outs_are_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="no such log; there are: run0"):
+    with pytest.raises(InputError, match="no such log; choose from: run0"):
         identify(folder, ("walk0",))
     with pytest.raises(InputError, match="leave at least one"):
         identify(folder, tuple(f"run{k}" for k in range(5)))

@@ -32,7 +32,7 @@ def test_without_sbi_one_line_says_what_to_install(tmp_path: Path, monkeypatch: 
 
 
 def test_an_unknown_posterior_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no posterior 'mcmc'; there are: gaussian, sbi"):
+    with pytest.raises(InputError, match="no posterior 'mcmc'; choose from: gaussian, sbi"):
         identify(tmp_path, posterior="mcmc")  # type: ignore[arg-type]
 
 

@@ -108,7 +108,7 @@ def test_accelerometers_in_g(folder: Path) -> None:
         (["--sensor", "words.csv"], "or choose columns with --column NAME"),
         (["--sensor", "broken.npz"], "columns of different length"),
         (["balance", "--sensor", "imu.csv"], "no column cart, which gapless.yaml maps"),
-        (["balance", "--sensor", "motion9"], "no such log of the project; there are: motion"),
+        (["balance", "--sensor", "motion9"], "no such log of the project; choose from: motion"),
     ],
 )
 def test_bad_input(folder: Path, arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
         reason = " ".join(str(error).split())[:160]
-        raise log_error(f"not readable as Parquet, perhaps cut off: {reason}", path) from None
+        raise log_error(f"not readable as Parquet, perhaps cut off ({reason}): save it again", path) from None
 
 
 def parquet_elements(path: Path) -> list[Element]:
@@ -100,7 +100,7 @@ def _read_table(file: Any, sources: list[str], path: Path) -> Any:
     try:
         return file.read(columns=sources)
     except (pa.ArrowException, OSError) as error:
-        raise log_error(f"damaged Parquet: {' '.join(str(error).split())[:160]}", path) from None
+        raise log_error(f"damaged Parquet ({' '.join(str(error).split())[:160]}): save it again", path) from None
 
 
 def _is_number(kind: Any) -> bool:
@@ -167,8 +167,8 @@ def read_npz(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
                     raise log_error(f"array {source} is damaged or holds objects: save plain numbers", path) from None
             values = loaded[source]
             if values.dtype.kind not in "fiub" or (elements[name].index is None and values.ndim != 1):
-                text = f"array {source} is {values.dtype} of shape {values.shape}, not one row of numbers"
-                raise log_error(text, path)
+                kind = f"array {source} is {values.dtype} of shape {values.shape}"
+                raise log_error(f"{kind}, not one row of numbers: save one value per time stamp", path)
             found[name] = (values if values.ndim == 1 else values[:, elements[name].index]).astype(np.float64)
     first = wanted[0]
     for name, values in found.items():

@@ -40,7 +40,7 @@ def column_names(path: Path) -> tuple[str, ...]:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise log_error(f"cannot be read: {error.strerror}", path) from None
+        raise log_error(f"cannot be read ({error.strerror}): check the name and its permissions", path) from None
     if size == 0:
         raise log_error("the file is empty: delete it or record again", path)
     if suffix == ".csv":
@@ -90,7 +90,7 @@ def _csv_names(path: Path, size: int) -> tuple[str, ...]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), None)
     except (UnicodeDecodeError, csv.Error):
-        raise log_error("not a text file in UTF-8: is it really CSV?", path) from None
+        raise log_error("not a text file in UTF-8: save it as CSV in UTF-8", path) from None
     if header is None:
         raise log_error("the file has no header: its first line must name the columns", path)
     return tuple(header)
@@ -117,11 +117,11 @@ def _read_csv(path: Path, wanted: list[str], report: Report | None) -> dict[str,
 
 def _explain_csv(path: Path, wanted: list[str], error: Exception) -> NoReturn:
     """Finds the first cell that is no number; pyarrow tells the value, not the row."""
-    reason = f"not readable as CSV: {' '.join(str(error).split())[:200]}"
+    reason = f"not readable as CSV ({' '.join(str(error).split())[:200]}): save it again"
     try:
         found = _first_bad_cell(path, wanted)
     except csv.Error as csv_error:
-        found = f"not readable as CSV: {csv_error}"
+        found = f"not readable as CSV ({csv_error}): save it again"
     raise log_error(found or reason, path) from None
 
 

@@ -50,7 +50,11 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
     found = [path for path in files_beside_logs(folder) if path.suffix.lower() in SUFFIXES]
     if not found and not may_be_none:
         there = nearest("log.csv", (path.name for path in folder.iterdir()))
-        raise log_error(f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}", folder)
+        raise log_error(
+            f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}; record some, or "
+            "correct logs in gapless.yaml",
+            folder,
+        )
     by_name: dict[str, Path] = {}
     for path in found:
         if path.stem in by_name:
@@ -121,7 +125,7 @@ def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
     for pattern, matches in found.items():
         if not matches:
             there = nearest(pattern, (path.stem for path in paths))
-            raise log_error(f"no log is called {pattern}; there are: {there}", paths[0].parent)
+            raise log_error(f"no log is called {pattern}; choose from: {there}", paths[0].parent)
     return [path for path in paths if not patterns or any(path in matches for matches in found.values())]
 
 
@@ -175,7 +179,7 @@ def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array
         text = f"{int((~new).sum())} of {len(raw_s)} time stamps are repeated; the first row of each was kept"
         notes.append(Note("warning", f"{path.name}: time_s", text))
     if new.sum() < 2:
-        raise log_error("only one time stamp: an episode needs at least two", path)
+        raise log_error("only one time stamp: record at least two", path)
     return times_s[new], rows[new]
 
 
@@ -187,21 +191,21 @@ def _refuse_far_rate(times_s: Array, rate_hz: float, path: Path) -> None:
     """
     found_hz, num_rows = float(1 / np.median(np.diff(times_s))), float(times_s[-1] * rate_hz)
     if rate_hz > MAX_RATE_RATIO * found_hz:
-        text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}, more than {MAX_RATE_RATIO:g} times as fast"
-        advice = unit_hint(found_hz / rate_hz) or f": write rate_hz: {found_hz:.4g} in gapless.yaml"
-        raise log_error(text + advice, path)
+        slow = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}, more than {MAX_RATE_RATIO:g} times as fast"
+        advice = unit_hint(found_hz / rate_hz) or f"write rate_hz: {found_hz:.4g} in gapless.yaml"
+        raise log_error(f"{slow}: correct one of them; {advice}", path)
     if num_rows > MAX_ROWS:
         at = int(np.argmax(np.diff(times_s)))
-        text = f"{num_rows:.3g} rows at rate_hz {rate_hz:g}, more than {MAX_ROWS:.0e}; its longest pause is"
+        many = f"{num_rows:.3g} rows at rate_hz {rate_hz:g}, more than {MAX_ROWS:.0e}; its longest pause is"
         pause_s = float(times_s[at + 1] - times_s[at])
-        raise log_error(f"{text} {pause_s:.4g} s at {times_s[at]:.4g} s: split the file, or correct time_s", path)
+        raise log_error(f"{many} {pause_s:.4g} s at {times_s[at]:.4g} s: split the file, or correct time_s", path)
 
 
 def unit_hint(ratio: float) -> str:
     """Returns which unit time_s seems to have if a log is slower than the control rate by this ratio, or nothing."""
     for factor, unit in _UNIT_RATIOS.items():
         if abs(ratio / factor - 1) < 0.5:
-            return f"; time_s looks like {unit}, it must be seconds"
+            return f"time_s looks like {unit}, it must be seconds"
     return ""
 
 

@@ -32,7 +32,7 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise log_error(f"not JSON: {' '.join(str(error).split())}", path) from None
+        raise log_error(f"not JSON ({' '.join(str(error).split())}): correct it", path) from None
     if not isinstance(data, dict):
         raise log_error('not a JSON object: write {"source": "real"}', path)
     return data

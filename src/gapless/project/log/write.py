@@ -23,7 +23,7 @@ def write_log(project: Project, episode: Episode) -> Path:
     """
     path = project.logs_path / f"{episode.name}.csv"
     if project.commands and not np.array_equal(episode.commands.times_s, episode.measurements.times_s):
-        raise log_error("commands and measurements have different times: one log needs common ones", path)
+        raise log_error("commands and measurements have different times: give them common ones", path)
     table = [episode.measurements.times_s]
     for series, maps in ((episode.commands, project.commands), (episode.measurements, project.measurements)):
         table += [(series.column(item.column) - item.offset) / item.scale for item in maps]
