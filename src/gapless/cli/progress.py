@@ -60,7 +60,8 @@ class Steps:
             step = self._steps[self._label]
             elapsed_s = time.monotonic() - step.began
             left = say_left(step.share, elapsed_s)
-            self._print(f"  {self._label}: {100 * step.share:.0f} % after {elapsed_s:.0f} s{left and ', '}{left}")
+            how_far = f"{100 * step.share:.0f} % after {elapsed_s:.0f} s{left and ', '}{left}"
+            self._print(f"  {self._label}: {how_far if step.share < 1.0 else 'done, working on what follows'}")
 
     def _print(self, text: str) -> None:
         with suppress(OSError):  # nobody reads any more

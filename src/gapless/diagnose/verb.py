@@ -68,7 +68,7 @@ def diagnose(
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _player(load_project(directory), policy)
-    found = examine(gather(directory, with_unlogged=True, progress=progress))
+    found = examine(gather(directory, with_unlogged=True, progress=progress), progress)
     evidence = found.evidence
     fitted = None if fit is None else _values(fit, evidence.blueprint)
     outcomes = weigh_outcomes(evidence.runs)

@@ -74,9 +74,12 @@ class Journal:
         if self._path is None:
             return
         partial = self._path.with_suffix(f".{os.getpid()}")
-        with contextlib.suppress(OSError):  # then a fit that is stopped begins anew
+        try:
             partial.write_text(json.dumps(self._steps), encoding="utf-8")
             os.replace(partial, self._path)
+        except OSError:  # then a fit that is stopped goes on from an earlier step
+            with contextlib.suppress(OSError):
+                partial.unlink()
 
 
 def open_journal(evidence: Evidence, options: dict[str, Any]) -> Journal:

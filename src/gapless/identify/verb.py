@@ -111,7 +111,7 @@ def _looked(
     Raises:
         InputError: If they cannot be used, or neural samples are asked for of what each run has its own of.
     """
-    looked = examine(gather(directory, logs, progress=progress))
+    looked = examine(gather(directory, logs, progress=progress), progress)
     if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
         raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
     return looked

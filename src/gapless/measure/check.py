@@ -22,7 +22,6 @@ from gapless.sim.prediction.windows import cut
 from gapless.suspicion.examine import examine
 from gapless.tracks.track import difference
 
-EXAMINING = "looking for mistakes"
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
 CONVERGED = 0.1  # halving the time step may move predictions by this share of what they move at all
@@ -55,7 +54,7 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
             inputs = evidence.ids
             notes += _outside_bounds(evidence.space.parameters)
             if evidence.tracks:
-                about_signals, numerics = _examined(evidence, progress or _silent)
+                about_signals, numerics = _examined(evidence, progress)
                 notes += about_signals
     rank = {"fault": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: rank[note.level])
@@ -65,19 +64,12 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     return result
 
 
-def _silent(label: str, share: float) -> None:
-    del label, share
-
-
-def _examined(evidence: Evidence, progress: Progress) -> tuple[list[Note], dict[str, float]]:
+def _examined(evidence: Evidence, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
     """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
-    progress(EXAMINING, 0.0)
-    found = examine(evidence)
-    progress(EXAMINING, 0.8)
+    found = examine(evidence, progress)
     unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
     notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
     numerics, lost = convergence(found.evidence)
-    progress(EXAMINING, 1.0)
     return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
 
 

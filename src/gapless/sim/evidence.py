@@ -25,7 +25,7 @@ from gapless.sim.prediction.assumed import find_assumptions
 from gapless.sim.terms import candidate_terms
 from gapless.tracks.track import Track, make_track
 
-READING, SMOOTHING = "reading the logs", "smoothing the logs"
+READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalogue", "smoothing the logs"
 Progress = Callable[[str, float], None]
 
 
@@ -142,7 +142,11 @@ def gather(
         )
         for log in (*logs, *unlogged)
     ]
+    if progress is not None:
+        progress(ENTERING, 0.0)
     ids = catalogue.add_episodes(entries)
+    if progress is not None:
+        progress(ENTERING, 1.0)
     episodes = tuple(log.episode for log in logs)
     tracks = tuple(_make_tracks(project, episodes, progress))
     assumptions = find_assumptions(blueprint, tracks)

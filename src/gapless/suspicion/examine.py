@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.results import Note, Verdict
 from gapless.core.signal import Array
-from gapless.sim.evidence import Evidence
+from gapless.sim.evidence import Evidence, Progress
 from gapless.suspicion.doubts import find_doubts
 from gapless.suspicion.findings import Mistake, Stretch, without
 from gapless.suspicion.mistakes import find_mistakes
@@ -17,6 +17,7 @@ from gapless.tracks.excerpts import take_excerpts
 from gapless.tracks.smoother import estimate_noise
 from gapless.tracks.track import Track, make_track
 
+EXAMINING = "looking for mistakes"
 FAR_MORE = 5.0  # times the noise that a project states
 NO_SIGNALS = "signals were not judged: no run has a log"
 NO_TARGETS = "nothing can be fitted to these commands: they are no targets of the servos that they are mapped to"
@@ -55,23 +56,31 @@ class Examination:
         return word, (*(mistake.text for mistake in self.mistakes), *reasons, *assumed)
 
 
-def examine(evidence: Evidence) -> Examination:
+def examine(evidence: Evidence, progress: Progress | None = None) -> Examination:
     """Looks for mistakes in a project's data and for stretches of its logs that are of no use.
 
     A column that is mapped wrongly would seem not to respond, so stretches are looked for only where no mistake is.
     Runs without a log have no data to examine.
+
+    Args:
+        evidence: The project with its logs.
+        progress: Called with what is being done and how far it is, in [0, 1].
     """
+    tell = progress or (lambda label, share: None)
     if not evidence.tracks:
         return Examination(evidence, (), (), NO_SIGNALS)
+    tell(EXAMINING, 0.0)
     blueprint, tracks = evidence.blueprint, _smoothed_anew(evidence)
     doubts = find_doubts(blueprint, tracks)
     still = _constant_commands(evidence)
     mistakes = find_mistakes(blueprint, take_excerpts(tracks, evidence.project.rate_hz), doubts)
+    tell(EXAMINING, 0.7)
     stretches: list[Stretch] = []
     if not mistakes:
         stretches = [*standing(blueprint, tracks), *unresponsive(blueprint, tracks, doubts)]
     notes = [Note("fault", ", ".join(mistake.columns), mistake.text) for mistake in mistakes]
     notes += [*evidence.assumptions, *_stretch_notes(evidence, stretches), *still]
+    tell(EXAMINING, 1.0)
     marked = without(evidence.tracks, stretches)
     refusal = NO_TARGETS if any(mistake.prevents_fit for mistake in mistakes) else _refusal(marked, stretches)
     return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), refusal)

@@ -40,6 +40,14 @@ def test_work_that_says_nothing_at_first_is_not_silent() -> None:
     assert text.getvalue().startswith("  beginning: 0 % after 0 s\n")
 
 
+def test_after_a_step_that_is_done_it_does_not_go_silent() -> None:
+    steps, text = shown(0.02)
+    with steps.shown():
+        steps("fit", 1.0)
+        time.sleep(0.1)
+    assert text.getvalue().splitlines()[-1] == "  fit: done, working on what follows"
+
+
 def test_brief_steps_get_no_line_and_long_ones_get_one() -> None:
     steps, text = shown(60.0)
     with steps.shown():

@@ -113,7 +113,7 @@ def report_parts(paths: Sequence[Path], report: Report | None) -> Iterator[tuple
 
 
 def _report_part(report: Report, before: int, size: int, total: int, share: float) -> None:
-    report((before + size * share) / max(1, total))
+    report((before + 0.5 * size * share) / max(1, total))  # looking through its columns takes as long as reading them
 
 
 def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
