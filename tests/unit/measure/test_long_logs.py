@@ -54,7 +54,7 @@ def test_reading_and_smoothing_call_no_function_per_row(tmp_path: Path) -> None:
         project = load_project(write_long(tmp_path / str(num_rows), num_rows))
         path = next(project.logs_path.glob("*.csv"))
         counts.append(num_calls(lambda p=project, at=path: make_track(p, read_log(p, at).episode)))
-    assert counts[1] < counts[0] + 20_000  # a penalty is chosen on some stretches; before, 4 calls per row
+    assert counts[1] < counts[0] + 60_000  # for choosing a penalty on stretches; before, 4 per row
 
 
 def test_check_of_a_long_log_is_hardly_more_work_than_of_a_short_one(tmp_path: Path) -> None:
