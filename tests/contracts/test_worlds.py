@@ -226,7 +226,7 @@ BREACHES = [
 
 @pytest.mark.parametrize(("world", "cause"), BREACHES, ids=[w.__name__ for w, _ in BREACHES])
 def test_a_breach_is_named_with_its_likely_cause(world: type[Robot], cause: str) -> None:
-    with pytest.raises(InputError, match="this is no world") as caught:
+    with pytest.raises(InputError, match="this world breaks the protocol") as caught:
         check_world(world, start, beyond=10.0)
     assert cause in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -131,7 +131,7 @@ def unsuspected(evidence: Evidence, *, allow: str = "", seeds: range = range(3))
 
 @pytest.mark.parametrize("example", ["balance", "push"])
 def test_the_examples_are_not_suspected(example: str, tmp_path: Path) -> None:
-    unsuspected(gather(copy_example(example, tmp_path)))
+    unsuspected(gather(copy_example(example, tmp_path)), allow="no column shows z, orientation of body puck")
 
 
 @pytest.mark.slow

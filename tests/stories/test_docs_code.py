@@ -16,11 +16,11 @@ from architecture.tree import EXAMPLES, ROOT, named
 from gapless import verbs
 from gapless.core.errors import InputError
 from gapless.core.results import Result
+from gapless.core.target_path import MOTOR_FIELDS
 from gapless.learn.policy import NetworkPolicy
 from gapless.project.load import load_project
 from gapless.project.model import load_model
 from gapless.targets import resolve
-from gapless.targets.actuators.motor import MOTOR_FIELDS
 
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)

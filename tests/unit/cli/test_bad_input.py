@@ -221,7 +221,7 @@ EXTREMES: list[tuple[Damage, str]] = [
     (rate_of_a_year, "rate_hz: 3e-08 Hz is no control rate"),
     (
         rate_far_above_the_logs,
-        "recorded at 50 Hz while rate_hz is 20000, more than 20 times as fast: write rate_hz: ",
+        "recorded at 50 Hz while rate_hz is 20000, more than 20 times as fast: correct one of them; write rate_hz: ",
     ),
     (time_in_nanoseconds, "time_s looks like nanoseconds, it must be seconds"),
     (endless_pause, "split the file, or correct time_s"),

@@ -110,7 +110,7 @@ def test_a_robot_that_hangs_below_its_base_is_asked_about(tmp_path: Path, capsys
     error = capsys.readouterr().err
     # The base reaches down to 0.9 m; the elbow is 0.12 + 0.3 m below its flange, and the forearm 3 cm thick around it.
     assert "the model has no floor, and at rest fore (0.55 m) is lower than the base (0.90 m)" in error
-    assert "say how low anything may go: --lowest METRES" in error
+    assert "give the height that nothing may go below: --lowest METRES" in error
     assert len(error.splitlines()) == 1
     assert not (folder / "excite.csv").exists()
     found = excite(folder, seconds=6.0, lowest_m=0.3)

@@ -71,7 +71,7 @@ def test_reality_gets_what_it_accepts(arm: Path, name: str, given: dict[str, int
     ("key", "value", "text", "words"),
     [
         ("task", "tsk.py:Push", TASK, ["no file tsk.py", "task.py"]),
-        ("task", "task.py:Pus", TASK, ["task.py:Pus does not exist", "are: Push"]),
+        ("task", "task.py:Pus", TASK, ["task.py:Pus does not exist", "from: Push"]),
         ("task", "task.py:x", "x = 3", ["not a class or function"]),
         ("task", "task.py:Push", "class Push:\n  duration_s = 1", ["without observation_size", "judge()"]),
         ("task", "task.py:Push", "\n\nimport nowhere_at_all", ["ModuleNotFoundError", "task.py:3"]),
