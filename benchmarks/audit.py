@@ -54,7 +54,7 @@ class Answer:
 
 def run(case: Case, root: Path) -> Answer:
     """Writes a case and audits it."""
-    from gapless.audit.verb import audit
+    from gapless.randomize.audit.verb import audit
 
     planted = write(case, root)
     begin = time.monotonic()

@@ -1,7 +1,8 @@
 """Cases of `diagnose.py` that have outcomes alone: who failed, when, in which phase, under which conditions.
 
-The story is its own and knows nothing of the model in `gapless.outcomes`. A campaign of some weeks has sessions of a
-few runs. A session has a place and a robot; persons, objects, cameras and light change within it. Every run may fail
+The story is its own and knows nothing of the model in `gapless.diagnose.outcomes`. A campaign of some weeks has
+sessions of a few runs. A session has a place and a robot; persons, objects, cameras and light change within it. Every
+run may fail
 for everyday reasons. In some runs, those exposed to the cause, more fail, and mostly in the phase where such a cause
 bites. Now and then nobody wrote a condition down, and some teams note no phases at all. Tuning and test differ in
 seeds and in the words of their conditions.

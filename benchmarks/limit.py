@@ -14,9 +14,9 @@ from mujoco import minimize
 from ours import Ours, episode_of, errors_as_fitted, fit, scored_windows
 from score import Run
 
+from gapless.fit.prediction.windows import Windows
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
-from gapless.sim.prediction.windows import Windows
 
 STEP = 0.003  # of a parameter's range, or of its logarithm's
 ROUND_ITERS = 3  # each simulates every scored run once per parameter

@@ -21,15 +21,15 @@ from gapless.core.episode import Episode
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import IdentifyResult
 from gapless.core.signal import TimeSeries
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.records import Project
+from gapless.signals.track import make_track
 from gapless.sim.blueprint import compile_project
 from gapless.sim.corrected import corrected_xml
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.simulation import Simulation
-from gapless.tracks.track import make_track
 
 INSIDE = re.compile(  # what an MJCF can hold; and the bias, which the neutral scorer takes as it is
     r"world/.*|geom/.*|body/.*|joint/.*/(damping|frictionloss|armature|stiffness|load|creep)"

@@ -40,12 +40,12 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.project.load import load_project
-from gapless.realism.registry import LAYERS
-from gapless.realism.switching import path_of
 from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.realism.registry import LAYERS
+from gapless.sim.realism.switching import path_of
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
-from gapless.targets.layers import kinds_of
+from gapless.sim.targets import resolve
+from gapless.sim.targets.layers import kinds_of
 
 NUM_WORLDS = 512
 PUSH = Path(__file__).parents[1] / "src" / "gapless" / "examples" / "push"

@@ -7,10 +7,10 @@ import re
 from dataclasses import fields
 from pathlib import Path
 
-from gapless.realism import layers
-from gapless.realism.human import ADULTS
-from gapless.realism.layer import Layer
-from gapless.realism.registry import layer_named
+from gapless.sim.realism import layers
+from gapless.sim.realism.human import ADULTS
+from gapless.sim.realism.layer import Layer
+from gapless.sim.realism.registry import layer_named
 
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- (layer|people): ([^>]+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)

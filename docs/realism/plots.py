@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from drawing import Curve, Panel, write
 
-from gapless.realism.draws import Draws
-from gapless.realism.human import ADULTS, partners, reached
-from gapless.realism.layer import Layer, Moment, play
-from gapless.realism.layers import (
+from gapless.sim.realism.draws import Draws
+from gapless.sim.realism.human import ADULTS, partners, reached
+from gapless.sim.realism.layer import Layer, Moment, play
+from gapless.sim.realism.layers import (
     contact,
     delay,
     drive,
@@ -21,7 +21,7 @@ from gapless.realism.layers import (
     reading,
     surroundings,
 )
-from gapless.realism.layers import spread as spreads
+from gapless.sim.realism.layers import spread as spreads
 
 HERE = Path(__file__).parent
 COLOURS = ("blue", "orange", "violet")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from gapless.core.errors import InputError, nearest
 
 if TYPE_CHECKING:
-    from gapless.audit.verb import audit as audit
+    from gapless.check.verb import check
     from gapless.core.results import LoopResult
     from gapless.diagnose.verb import diagnose
     from gapless.excite.verb import excite
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from gapless.learn.train import train
     from gapless.loop.search import search_ranges as search_ranges
     from gapless.loop.verb import loop
-    from gapless.measure.check import check
     from gapless.measure.verb import measure
-    from gapless.new.create import new_project as new
-    from gapless.noise.verb import identify_sensor as identify_sensor
+    from gapless.project.new.create import new_project as new
+    from gapless.randomize.audit.verb import audit as audit
     from gapless.randomize.verb import randomize
     from gapless.report.verb import report
+    from gapless.signals.noise.verb import identify_sensor as identify_sensor
 
 _WHERE = {
-    "audit": ("gapless.audit.verb", "audit"),
-    "check": ("gapless.measure.check", "check"),
+    "audit": ("gapless.randomize.audit.verb", "audit"),
+    "check": ("gapless.check.verb", "check"),
     "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
     "excite": ("gapless.excite.verb", "excite"),
     "identify": ("gapless.identify.verb", "identify"),
-    "identify_sensor": ("gapless.noise.verb", "identify_sensor"),
+    "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
-    "new": ("gapless.new.create", "new_project"),
+    "new": ("gapless.project.new.create", "new_project"),
     "randomize": ("gapless.randomize.verb", "randomize"),
     "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gapless.core.errors import InputError
-from gapless.realism.contract import check_layer
-from gapless.realism.layer import Knob, Layer
-from gapless.realism.registry import LAYERS
+from gapless.sim.realism.contract import check_layer
+from gapless.sim.realism.layer import Knob, Layer
+from gapless.sim.realism.registry import LAYERS
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 from architecture.tree import ROOT
+from gapless.check.claims import shift_commands
+from gapless.check.examine import examine
+from gapless.check.verb import check
+from gapless.fit.evidence import Evidence, gather
 from gapless.identify.verb import identify
-from gapless.measure.check import check
-from gapless.sim.evidence import Evidence, gather
-from gapless.suspicion.claims import shift_commands
-from gapless.suspicion.examine import examine
 from gapless.verbs import copy_example
+from unit.check.faults import Columns, held, scaled, shifted, spoil, swapped, texts
 from unit.loop.test_benchmark import load
-from unit.suspicion.faults import Columns, held, scaled, shifted, spoil, swapped, texts
 
 DEGREES = 180 / np.pi
 sets = load(ROOT / "benchmarks" / "sets.py")

@@ -15,17 +15,17 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, TimeSeries
-from gapless.identify.fit import FINAL
-from gapless.identify.outcome import fitted_parameters
+from gapless.fit.outcome import fitted_parameters
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
+from gapless.fit.problem import Problem
+from gapless.fit.solve import solve
+from gapless.fit.structure_search import FINAL
 from gapless.project.load import load_project
+from gapless.signals.track import Track, make_track
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
-from gapless.solver.problem import Problem
-from gapless.solver.solve import solve
-from gapless.tracks.track import Track, make_track
 from unit.identify.realities import PENDULUM
 from unit.sim.scenes import write_project
 

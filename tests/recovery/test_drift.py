@@ -10,10 +10,10 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
+from gapless.fit.outcome import fitted_parameters
+from gapless.fit.solution import Solution
 from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
-from gapless.identify.outcome import fitted_parameters
 from gapless.identify.verb import identify
-from gapless.solver.solution import Solution
 from unit.identify.realities import write_reality
 
 NUM_DRAWS = 1000  # standard error of a 95 % coverage: sqrt(0.95 * 0.05 / 1000) = 0.7 %

@@ -10,7 +10,7 @@ from architecture.tree import ROOT
 from gapless.core.results import ExciteResult
 from gapless.excite import search
 from gapless.excite.verb import excite
-from gapless.sim.evidence import gather
+from gapless.fit.evidence import gather
 
 SETS = importlib.util.spec_from_file_location("sets", ROOT / "benchmarks" / "sets.py")
 sets = importlib.util.module_from_spec(SETS)  # type: ignore[arg-type]

@@ -14,12 +14,12 @@ from gapless.core.signal import Array, TimeSeries
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
-from gapless.realism.draws import Draws
-from gapless.realism.layer import Moment, play
-from gapless.realism.registry import LAYERS, layer_named
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.realism.draws import Draws
+from gapless.sim.realism.layer import Moment, play
+from gapless.sim.realism.registry import LAYERS, layer_named
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 from recovery.layer_cases import CASES, QUICK, Case
 from unit.sim.scenes import write_project
 

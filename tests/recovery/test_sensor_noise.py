@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binom
 
 from gapless.core.results import SensorResult
-from gapless.noise.allan.variance import shapes
-from gapless.noise.column import column_noise
+from gapless.signals.noise.allan.variance import shapes
+from gapless.signals.noise.column import column_noise
 from gapless.verbs import identify_sensor
-from unit.noise.simulated import PLATEAU, column
+from unit.signals.noise.simulated import PLATEAU, column
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import sets

@@ -20,7 +20,7 @@ from gapless.core.target_path import MOTOR_FIELDS
 from gapless.learn.policy import NetworkPolicy
 from gapless.project.load import load_project
 from gapless.project.model import load_model
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)

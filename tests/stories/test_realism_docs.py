@@ -13,9 +13,9 @@ import yaml
 
 from architecture.tree import EXAMPLES, ROOT
 from gapless.project.load import load_project
-from gapless.realism.registry import LAYERS
 from gapless.sim.blueprint import compile_project
-from gapless.targets import resolve
+from gapless.sim.realism.registry import LAYERS
+from gapless.sim.targets import resolve
 
 PAGES = ROOT / "docs" / "realism"
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)

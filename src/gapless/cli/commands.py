@@ -278,7 +278,7 @@ def randomize(
         show_audit(out(json), audited)
         write_json(audited, json)
         return
-    from gapless.stacks import exported, wanted
+    from gapless.randomize.export import exported, wanted
 
     files = wanted(export or ())
     if method == "bayrn":

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import gapless
+from gapless.check.examine import NO_SIGNALS, examine
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
@@ -19,24 +20,23 @@ from gapless.diagnose.counterfactual.repairs import rank_repairs
 from gapless.diagnose.counterfactual.simulate import policy_simulator
 from gapless.diagnose.counterfactual.spread import compare_spread
 from gapless.diagnose.counterfactual.weigh import MIN_REAL_RUNS, weigh_counterfactuals
-from gapless.diagnose.traces.frame import WINDOW_S
-from gapless.diagnose.traces.read import Progress, TraceEvidence, read_traces
-from gapless.diagnose.traces.suspects import Severities
+from gapless.diagnose.hypotheses.frame import WINDOW_S
+from gapless.diagnose.hypotheses.read import Progress, TraceEvidence, read_traces
+from gapless.diagnose.hypotheses.suspects import Severities
+from gapless.diagnose.outcomes.records import OutcomeEvidence
+from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.verdict import judge
 from gapless.diagnose.words import advice, trace_sentences
-from gapless.identify.fit import MIN_WINDOWS
+from gapless.fit.evidence import Evidence, gather
+from gapless.fit.prediction.windows import cut
+from gapless.fit.structure_search import MIN_WINDOWS
 from gapless.learn.policy import NetworkPolicy, load_policy
-from gapless.outcomes.records import OutcomeEvidence
-from gapless.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.evidence import Evidence, gather
-from gapless.sim.prediction.windows import cut
 from gapless.sim.ranges import read_fit
-from gapless.suspicion.examine import NO_SIGNALS, examine
 
 FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
 

@@ -13,10 +13,10 @@ from scipy.special import expit, logit
 
 from gapless.core.dimensions import Dimension
 from gapless.core.results import Cause
-from gapless.diagnose.traces.belief import bounded
-from gapless.diagnose.traces.read import TraceEvidence
-from gapless.diagnose.traces.shares import Share
-from gapless.outcomes.records import OutcomeEvidence
+from gapless.diagnose.hypotheses.belief import bounded
+from gapless.diagnose.hypotheses.read import TraceEvidence
+from gapless.diagnose.hypotheses.shares import Share
+from gapless.diagnose.outcomes.records import OutcomeEvidence
 
 RARE = 0.06  # that a dimension takes part, before anything is known of it
 BESIDE = 0.5  # weight of the log odds of others where signals were fitted

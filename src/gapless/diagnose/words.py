@@ -7,8 +7,8 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import Parameter
 from gapless.core.results import Advice
-from gapless.diagnose.traces.read import TraceEvidence
-from gapless.diagnose.traces.trials import Trial
+from gapless.diagnose.hypotheses.read import TraceEvidence
+from gapless.diagnose.hypotheses.trials import Trial
 from gapless.diagnose.verdict import Verdict
 
 MOVED = 0.15  # of its typical severity: a parameter that moved less is not named

@@ -9,7 +9,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.targets import driven_joint, is_object
+from gapless.sim.targets import driven_joint, is_object
 
 CLEARANCE_M = 0.005  # nearer than this is touching
 REST_SLACK_M = 0.002  # what is nearer at rest may come so much nearer still: wheels are polygons, servos sag

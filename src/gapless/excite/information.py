@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.outcome import DETERMINED
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows
-from gapless.solver.problem import PRIOR, Problem
-from gapless.solver.slopes import FINE
-from gapless.solver.solution import Solution
+from gapless.fit.outcome import DETERMINED
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows
+from gapless.fit.problem import PRIOR, Problem
+from gapless.fit.slopes import FINE
+from gapless.fit.solution import Solution
 
 GOOD_ENOUGH = 0.01  # standard deviations far below this share of the range are not worth more motion
 LONGER = 10.0  # what a motion of so many times the length does not tell either, no motion tells

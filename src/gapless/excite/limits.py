@@ -13,7 +13,7 @@ from gapless.excite.motion import Channels
 from gapless.excite.prospect import Prospect
 from gapless.excite.reach import FASTER, Driven, Wishes
 from gapless.excite.rehearsal import Run
-from gapless.targets import driven_joint, is_position_servo
+from gapless.sim.targets import driven_joint, is_position_servo
 
 NEAR = 0.1  # an end is near if less than this share of the way from rest to it is left
 SUSTAINED_S = 0.5  # servos cut their own peaks; what heats them is force that lasts this long

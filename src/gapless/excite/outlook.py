@@ -8,12 +8,12 @@ from gapless.core.results import Curve, ExciteResult, FittedParameter, Outlook, 
 from gapless.excite.information import Judge, inseparable, loose, rescaled
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.search import Found, Setting
-from gapless.identify.fit import limited
-from gapless.identify.horizon import num_windows
-from gapless.identify.outcome import fitted_parameters
+from gapless.fit.horizon import num_windows
+from gapless.fit.outcome import fitted_parameters
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
+from gapless.fit.structure_search import limited
 from gapless.project.records import CommandMap, MeasurementMap, Project
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
 
 MOST_SAMPLES = 400  # of each curve
 FORCES = ("force", "effort")

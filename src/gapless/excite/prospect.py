@@ -14,18 +14,18 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, newest
+from gapless.fit.evidence import gather
+from gapless.fit.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project
+from gapless.signals.track import Track
 from gapless.sim.auto import parameter_space, parameters_of
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
-from gapless.sim.evidence import gather
-from gapless.sim.prediction.restart import StateReader
 from gapless.sim.ranges import read_result
+from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
-from gapless.solver.solution import AT_BOUND
-from gapless.targets import driven_joint, is_position_servo, resolve
-from gapless.tracks.track import Track
+from gapless.sim.targets import driven_joint, is_position_servo, resolve
 
 A_LITTLE = 0.5  # of the way from nothing to the most considered, in the units of the solver: some 9 % of the most
 USUAL_NOISE = {"rad": 1e-3, "m": 5e-4, "rad/s": 2e-2, "m/s": 1e-2, "N·m": 0.02, "N": 0.1}  # where nobody said

@@ -11,7 +11,7 @@ from gapless.core.results import LimitSource
 from gapless.core.signal import Array
 from gapless.excite.motion import Channels
 from gapless.excite.prospect import Prospect
-from gapless.targets import driven_joint, is_position_servo
+from gapless.sim.targets import driven_joint, is_position_servo
 
 MARGIN = 0.05  # share of a joint's range that is left free at each end
 EFFORT = 0.9  # share of the largest force or command that is used

@@ -10,9 +10,9 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array, TimeSeries
 from gapless.excite.motion import Channels, commands, draw, rest_of
 from gapless.excite.prospect import Prospect
+from gapless.signals.track import Track, make_track
 from gapless.sim.blueprint import EMPTY_SPACE
 from gapless.sim.simulation import Simulation
-from gapless.tracks.track import Track, make_track
 
 NUM_SKETCHES = 6
 

@@ -15,9 +15,9 @@ from gapless.excite.motion import Channels, Motions, commands, draw, joined, var
 from gapless.excite.prospect import Prospect
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.workspace import SOME_FRAMES, Workspace
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows, cut
-from gapless.solver.solve import Progress
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.solve import Progress
 
 BUDGET = 5e6  # physics steps times degrees of freedom: some 15 s of one processor
 FEWEST, MOST = 24, 160  # motions that are measured

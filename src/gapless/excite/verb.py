@@ -23,13 +23,13 @@ from gapless.excite.reach import EFFORT, Wishes, channels_of, driven_joints, joi
 from gapless.excite.rehearsal import Run, sketches
 from gapless.excite.search import Found, Search, Setting, left_alone
 from gapless.excite.workspace import Workspace
-from gapless.identify.fit import MIN_WINDOWS
-from gapless.identify.horizon import DRIVEN_S as WINDOW_S
+from gapless.fit.horizon import DRIVEN_S as WINDOW_S
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
+from gapless.fit.problem import Problem
+from gapless.fit.solve import Progress
+from gapless.fit.structure_search import MIN_WINDOWS
 from gapless.project.fingerprint import fingerprint
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
-from gapless.solver.problem import Problem
-from gapless.solver.solve import Progress
 
 SECONDS = 20.0
 FILE_NAME = "excite.csv"

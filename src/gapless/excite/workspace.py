@@ -10,7 +10,7 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.excite.heights import CLEARANCE_M, Extents, Floor, find_floors
 from gapless.excite.prospect import Prospect
-from gapless.targets import is_object
+from gapless.sim.targets import is_object
 
 MOST_PAIRS_NAMED = 4  # of bodies that pass through each other
 SOME_FRAMES = 250  # of a motion that is looked at while many are compared

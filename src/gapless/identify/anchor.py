@@ -11,7 +11,7 @@ import mujoco
 
 from gapless.core.results import FittedParameter
 from gapless.sim.blueprint import Blueprint
-from gapless.targets import driven_joint
+from gapless.sim.targets import driven_joint
 
 MOST = 0.5  # of a joint's inertia
 _STRENGTHS = ("/gain", "/kp", "/motorconst")

@@ -11,32 +11,33 @@ from typing import Any, Literal
 import numpy as np
 
 import gapless
-from gapless.chance.scatter import apart, with_scatter
+from gapless.check.examine import Examination, examine
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
 from gapless.data.keep import try_to_keep
+from gapless.fit.evidence import Evidence, gather
+from gapless.fit.horizon import shortest_s
+from gapless.fit.journal import Journal, open_journal
+from gapless.fit.outcome import LEVEL, combinations, fit_errors, fitted_parameters, why_refuse
+from gapless.fit.per_run import Between, between_runs, with_own
+from gapless.fit.problem import Problem, Watch
+from gapless.fit.rescale import doubted
+from gapless.fit.scatter.scatter import apart, with_scatter
+from gapless.fit.solution import Solution, widened
+from gapless.fit.solve import Progress, approach, part_of
+from gapless.fit.structure_search import FINAL, LAST, Found, fit, make_problem, tell
+from gapless.fit.timestep import timeless
+from gapless.fit.traces import example_traces
 from gapless.identify.anchor import anchor_reason
-from gapless.identify.between import Between, between_runs, with_own
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
-from gapless.identify.fit import FINAL, LAST, MIN_WINDOWS, Found, fit, make_problem, tell
-from gapless.identify.horizon import shortest_s
-from gapless.identify.journal import Journal, open_journal
-from gapless.identify.outcome import LEVEL, combinations, fit_errors, fitted_parameters, verdict
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
-from gapless.identify.rescale import doubted
+from gapless.identify.verdict import verdict
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
-from gapless.sim.evidence import Evidence, gather
-from gapless.sim.traces import example_traces
-from gapless.solver.problem import Problem, Watch
-from gapless.solver.solution import Solution, widened
-from gapless.solver.solve import Progress, approach, part_of
-from gapless.solver.timestep import timeless
-from gapless.suspicion.examine import Examination, examine
 
 FIT = "fit"  # what it is called where progress is shown
 
@@ -237,23 +238,6 @@ def _judged(
         recorded_from=recorded[0],
         recorded_to=recorded[1],
     )
-
-
-def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | None:
-    """Returns why these logs cannot be fitted at all, or None."""
-    if len(problem.windows) < MIN_WINDOWS:
-        return (
-            f"only {len(problem.windows)} of at least {MIN_WINDOWS} windows of {window_s:g} s to fit: record more than "
-            f"{MIN_WINDOWS * window_s:.1f} s in which every mapped column is present, besides what is held out, "
-            "or choose shorter windows"
-        )
-    if not len(evidence.space):
-        return "no parameter to fit: list some under `parameters` in gapless.yaml"
-    moves = problem.windows.measured.reshape(-1, problem.windows.measured.shape[-1])
-    still = np.nanstd(moves, axis=0) < 3 * problem.windows.noise
-    if still.all():
-        return "nothing moves in these logs by more than the noise: record a motion"
-    return None
 
 
 def _doubted(result: IdentifyResult, looked: Examination) -> IdentifyResult:

@@ -10,14 +10,14 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
 from gapless.data.keep import ids_of, kept_result, try_to_keep
+from gapless.fit.evidence import Evidence, Progress, gather
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.traces import example_traces
 from gapless.project.fingerprint import fingerprint
+from gapless.signals.track import difference
 from gapless.sim.blueprint import EMPTY_SPACE
-from gapless.sim.evidence import Evidence, Progress, gather
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows, cut
 from gapless.sim.ranges import read_fit
-from gapless.sim.traces import example_traces
-from gapless.tracks.track import difference
 
 WINDOW_S = 0.3
 AT_ONCE = 256  # windows between two reports of progress

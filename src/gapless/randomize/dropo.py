@@ -18,8 +18,8 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.signal import Array
+from gapless.fit.evidence import Evidence
 from gapless.randomize.replay import Replay
-from gapless.sim.evidence import Evidence
 
 WINDOW_S = 0.3  # how long worlds follow the real commands: delays and slow drives must show
 MOST_WINDOWS = 24

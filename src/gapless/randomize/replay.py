@@ -9,10 +9,10 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.sim.evidence import Evidence
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import Windows, cut
-from gapless.tracks.track import difference
+from gapless.fit.evidence import Evidence
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut
+from gapless.signals.track import difference
 
 MOST = 1e3  # an error of a diverged prediction counts as this many standard deviations
 

@@ -18,8 +18,8 @@ from scipy.optimize import minimize_scalar
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.signal import Array
+from gapless.fit.evidence import Evidence
 from gapless.randomize.replay import Replay
-from gapless.sim.evidence import Evidence
 
 WINDOW_S = 1.0
 MOST_WINDOWS = 48

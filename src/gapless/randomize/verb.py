@@ -17,12 +17,12 @@ from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import RESULT, ids_of, newest, try_to_keep
+from gapless.fit.evidence import Evidence, gather
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges
 from gapless.randomize.evidence import evidence_ranges
 from gapless.randomize.simopt import simopt_ranges
-from gapless.sim.evidence import Evidence, gather
 from gapless.sim.ranges import read_result
 
 Progress = Callable[[str, float], None]

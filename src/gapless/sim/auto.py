@@ -8,9 +8,10 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
+from gapless.signals.track import Track
 from gapless.sim.blueprint import Blueprint
 from gapless.sim.efforts import joint_efforts
-from gapless.targets import (
+from gapless.sim.targets import (
     Target,
     driven_joint,
     force_per_command,
@@ -21,10 +22,9 @@ from gapless.targets import (
     resolve,
     takes_force,
 )
-from gapless.targets.layers import bounds_of
-from gapless.targets.objects import half_extent, object_paths
-from gapless.targets.path import split_target
-from gapless.tracks.track import Track
+from gapless.sim.targets.layers import bounds_of
+from gapless.sim.targets.objects import half_extent, object_paths
+from gapless.sim.targets.path import split_target
 
 OFFSET = 0.25  # of the largest command in the logs
 

@@ -8,8 +8,8 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.project.model import relocate_files
-from gapless.realism.actuator import time_constant
 from gapless.sim.blueprint import Blueprint, editable_spec
+from gapless.sim.realism.actuator import time_constant
 from gapless.sim.simulation import Simulation
 
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
+from gapless.signals.track import Track
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.prediction.restart import StateReader
-from gapless.sim.prediction.states import measured_states
-from gapless.tracks.track import Track
+from gapless.sim.measured_states import measured_states
+from gapless.sim.restart import StateReader
 
 MOST_ROWS = 200  # of all logs together: enough for a scale
 

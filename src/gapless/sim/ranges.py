@@ -12,7 +12,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import RandomizeResult, from_json
 from gapless.core.signal import Array
 from gapless.sim.blueprint import Blueprint
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 
 
 def read_result(path: str | Path, verb: str) -> dict[str, Any]:

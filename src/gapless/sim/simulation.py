@@ -8,14 +8,14 @@ from gapless.core.episode import Source
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
-from gapless.realism.actuator import backlash, kept, lagged
-from gapless.realism.draws import Bits
-from gapless.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
+from gapless.sim.active_layers.stack import Stack
 from gapless.sim.blueprint import Blueprint
-from gapless.sim.stack.stack import Stack
-from gapless.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve, write_order
-from gapless.targets.fields import Fields
-from gapless.targets.use import uses_of
+from gapless.sim.realism.actuator import backlash, kept, lagged
+from gapless.sim.realism.draws import Bits
+from gapless.sim.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
+from gapless.sim.targets import driven_joint, engine_keep, is_filter, is_position_servo, resolve, write_order
+from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.use import uses_of
 
 FEW_WORLDS = 64
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.project.records import Project
+from gapless.signals.track import Track
 from gapless.sim.auto import is_pulled, known_forces, moving_joints, parameters_of
 from gapless.sim.blueprint import Blueprint
-from gapless.targets import driven_joint, is_filter, is_position_servo
-from gapless.targets.objects import object_terms
-from gapless.tracks.track import Track
+from gapless.sim.targets import driven_joint, is_filter, is_position_servo
+from gapless.sim.targets.objects import object_terms
 
 
 def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:

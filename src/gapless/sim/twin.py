@@ -18,7 +18,7 @@ from gapless.core.signal import Array
 from gapless.project.load import load_project
 from gapless.sim.blueprint import Blueprint, compile_project
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 
 # The layer's jitter is |n| times its knob, so it only ever adds: mean and standard deviation of |n|, n standard normal.
 _MEAN, _DEVIATION = np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi)

@@ -8,7 +8,7 @@ import pytest
 from gapless.core.distribution import ranges_from_text
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 from unit.benchmarks.parts import part
 
 TRUTH = {"joint/a/damping": 2.0, "actuator/m/gain": 1.0, "actuator/*/delay": 0.03}

@@ -10,9 +10,9 @@ import pytest
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
-from gapless.sim.evidence import gather
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
+from gapless.fit.evidence import gather
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
 from unit.benchmarks.parts import part
 from unit.sim.scenes import space_of
 

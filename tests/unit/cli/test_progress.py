@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gapless.check.verb import check
 from gapless.cli.progress import Steps, say_left
 from gapless.identify.verb import identify
-from gapless.measure.check import check
 from gapless.measure.verb import measure
 from gapless.verbs import copy_example
 

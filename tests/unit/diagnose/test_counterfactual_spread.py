@@ -7,9 +7,9 @@ from gapless.core.run import run_open
 from gapless.diagnose.counterfactual.spread import Spread, compare_spread, find_repeats, variance_ratio
 from gapless.project.load import load_project
 from gapless.project.records import Project
+from gapless.signals.track import make_track
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
-from gapless.tracks.track import make_track
 from unit.diagnose.lift import COMMANDS, MEASUREMENTS, SPACE, XML, row_of
 from unit.sim.scenes import write_project
 

@@ -9,8 +9,8 @@ from gapless.core.interval import wilson
 from gapless.core.results import DiagnoseResult
 from gapless.diagnose import verb
 from gapless.diagnose.counterfactual.weigh import Counterfactual, Counterfactuals
-from gapless.diagnose.traces import read
-from gapless.diagnose.traces.belief import Calibration
+from gapless.diagnose.hypotheses import read
+from gapless.diagnose.hypotheses.belief import Calibration
 from gapless.diagnose.verb import diagnose
 from unit.identify.realities import ANGLE, NOISE, PENDULUM, WHATEVER, write_reality
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gapless.core.dimensions import Dimension
+from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.verdict import judge
-from gapless.outcomes.records import OutcomeEvidence
 
 
 def outcomes(log_odds: dict[Dimension, float]) -> OutcomeEvidence:

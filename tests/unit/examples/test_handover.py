@@ -18,11 +18,11 @@ from gapless.examples.record import record, take
 from gapless.project.code import load_reality, load_task
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.realism.human import ADULTS, Partners, partners, reached, steady
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.ranges import read_ranges
+from gapless.sim.realism.human import ADULTS, Partners, partners, reached, steady
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 from gapless.verbs import EXAMPLES, copy_example
 
 FOLDER = EXAMPLES / "handover"

@@ -16,8 +16,8 @@ from gapless.excite.information import (
 )
 from gapless.excite.prospect import Prospect, look_ahead
 from gapless.excite.rehearsal import Rehearsal
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
 from unit.identify.realities import CART, COMMANDS, PLACE_AND_SPEED
 from unit.sim.scenes import write_project
 

@@ -12,7 +12,7 @@ from gapless.core.signal import Array
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 from unit.sim.scenes import write_project
 
 # A motor turns a pendulum: gravity shows the true angle, so that a biased reading can be told.

@@ -9,16 +9,16 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import TimeSeries
-from gapless.identify.between import between_runs
+from gapless.fit.per_run import between_runs
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
+from gapless.fit.problem import Problem
+from gapless.fit.solution import Solution
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
-from gapless.solver.problem import Problem
-from gapless.solver.solution import Solution
 from unit.sim.scenes import arm, run, space_of, waves, write_project
 from unit.sim.test_predict import recorded
 

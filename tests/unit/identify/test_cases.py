@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from gapless.identify.fit import make_problem
+from gapless.fit.evidence import gather
+from gapless.fit.problem import Problem, robust
+from gapless.fit.solution import Solution
+from gapless.fit.solve import solve
+from gapless.fit.structure_search import make_problem
 from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
-from gapless.sim.evidence import gather
-from gapless.solver.problem import Problem, robust
-from gapless.solver.solution import Solution
-from gapless.solver.solve import solve
 from unit.identify.realities import WHATEVER, write_reality
 
 NUM_DRAWS = 4000

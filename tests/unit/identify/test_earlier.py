@@ -14,10 +14,10 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_json
 from gapless.core.signal import TimeSeries
 from gapless.data.keep import keep_result
+from gapless.fit.evidence import Evidence, gather
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.verb import identify
 from gapless.project.fingerprint import fingerprint
-from gapless.sim.evidence import Evidence, gather
 from unit.identify.realities import WHATEVER, write_reality
 
 NOTHING = FitErrors((), {}, None, None, None)

@@ -7,9 +7,9 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
-from gapless.identify.outcome import verdict
+from gapless.fit.evidence import gather
 from gapless.identify.verb import identify
-from gapless.sim.evidence import gather
+from gapless.identify.verdict import verdict
 from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality
 
 TRUTH = {

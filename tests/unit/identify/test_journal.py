@@ -9,10 +9,10 @@ import pytest
 from gapless.core.errors import Interrupted
 from gapless.core.results import to_json
 from gapless.data.catalogue import FOLDER
-from gapless.identify.journal import Journal
-from gapless.identify.structure import Structure
+from gapless.fit.journal import Journal
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.terms import Structure
 from gapless.identify.verb import identify
-from gapless.sim.prediction.predict import Predictor
 from unit.identify.realities import write_reality
 
 

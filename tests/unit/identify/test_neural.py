@@ -13,12 +13,12 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParameter, from_json, to_json
 from gapless.core.scaling import Scaling
+from gapless.fit.evidence import gather
+from gapless.fit.problem import Problem
+from gapless.fit.solution import Solution
+from gapless.fit.solve import solve
 from gapless.identify.posterior.samples import NUM_SAMPLES
 from gapless.identify.verb import identify, make_problem
-from gapless.sim.evidence import gather
-from gapless.solver.problem import Problem
-from gapless.solver.solution import Solution
-from gapless.solver.solve import solve
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8}

@@ -8,10 +8,10 @@ import pytest
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import IdentifyResult, from_json, to_json
 from gapless.core.scaling import Scaling
-from gapless.identify.outcome import fitted_parameters
+from gapless.fit.outcome import fitted_parameters
+from gapless.fit.solution import Solution
 from gapless.identify.posterior.samples import NUM_SAMPLES, gaussian_samples, parquet_bytes, square_root
 from gapless.identify.verb import identify
-from gapless.solver.solution import Solution
 from unit.identify.realities import WHATEVER, write_reality
 
 SPACE = ParameterSpace(

@@ -4,15 +4,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.identify import rescale
-from gapless.identify.fit import FINAL, make_problem
-from gapless.identify.rescale import doubted
-from gapless.identify.swap import try_play, with_lag, with_play
-from gapless.sim.evidence import gather
-from gapless.solver.problem import Problem
-from gapless.solver.search import search
-from gapless.solver.solution import Solution
-from gapless.solver.solve import approach, solve
+from gapless.fit import rescale
+from gapless.fit.evidence import gather
+from gapless.fit.problem import Problem
+from gapless.fit.rescale import doubted
+from gapless.fit.search import search
+from gapless.fit.solution import Solution
+from gapless.fit.solve import approach, solve
+from gapless.fit.structure_search import FINAL, make_problem
+from gapless.fit.swap import try_play, with_lag, with_play
 from unit.identify.realities import write_reality
 
 # A servo pushes a cart that rubs: it rests anywhere within friction / stiffness of its command.

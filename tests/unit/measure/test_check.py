@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.measure.check import CONVERGED, check
+from gapless.check.verb import CONVERGED, check
 from gapless.verbs import copy_example, example_names
 from unit.identify.realities import PENDULUM, write_csv, write_reality
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gapless.check.verb import check
+from gapless.fit.evidence import gather
+from gapless.fit.prediction.windows import MOST_WINDOWS, cut
 from gapless.measure import verb as measure_verb
-from gapless.measure.check import check
 from gapless.project.load import load_project
 from gapless.project.log import columns
 from gapless.project.log import read as log_reading
 from gapless.project.log.read import read_log
-from gapless.sim.evidence import gather
-from gapless.sim.prediction.windows import MOST_WINDOWS, cut
-from gapless.tracks.excerpts import NUM_STRETCHES, STRETCH_S, take_excerpts
-from gapless.tracks.smoother import LONG_ROWS, smooth
-from gapless.tracks.track import make_track
+from gapless.signals.excerpts import NUM_STRETCHES, STRETCH_S, take_excerpts
+from gapless.signals.smoother import LONG_ROWS, smooth
+from gapless.signals.track import make_track
 from unit.identify.realities import write_csv, write_reality
 
 RATE_HZ = 50.0

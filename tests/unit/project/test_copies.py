@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import InputError
+from gapless.fit.evidence import gather
 from gapless.project.load import load_project
 from gapless.project.log.copies import find_copies
 from gapless.project.log.read import read_logs
-from gapless.sim.evidence import gather
 from unit.project.conftest import table, write_csv
 
 

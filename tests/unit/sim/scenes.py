@@ -11,7 +11,7 @@ from gapless.core.signal import Array
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 
 ARM = """<mujoco><option timestep="{timestep}" gravity="{gravity}" integrator="{integrator}"/><worldbody>
 <body name="upper">

@@ -6,16 +6,16 @@ import mujoco
 import numpy as np
 import pytest
 
+from gapless.check.examine import examine
 from gapless.core.errors import InputError
+from gapless.fit.evidence import gather
+from gapless.fit.prediction.assumed import find_assumptions
 from gapless.project.load import load_project
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.sim.evidence import gather
-from gapless.sim.prediction.assumed import find_assumptions
-from gapless.sim.prediction.restart import StateReader
-from gapless.suspicion.examine import examine
+from gapless.sim.restart import StateReader
 from gapless.verbs import check, identify, measure
+from unit.check.robots import BASE_POSE, MOTOR, write_base, write_servo
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
-from unit.suspicion.robots import BASE_POSE, MOTOR, write_base, write_servo
 
 VELOCITY = {"v": "{joint: elbow, quantity: velocity}"}
 POSITION = {"q": "{joint: elbow, quantity: position}"}

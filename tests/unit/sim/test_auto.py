@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
 from gapless.sim.blueprint import Blueprint, compile_project
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 from unit.sim.scenes import arm, things, write_project
 
 PUSH = Path(__file__).parents[3] / "src" / "gapless" / "examples" / "push"

@@ -8,12 +8,12 @@ import numpy as np
 from gapless.core.episode import Episode
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array, TimeSeries
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
 from gapless.project.load import load_project
+from gapless.signals.track import Track, difference, make_track
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
 from gapless.sim.simulation import Simulation
-from gapless.tracks.track import Track, difference, make_track
 from unit.sim.scenes import POSE, THINGS, THINGS_VALUES, arm, run, space_of, waves, write_project
 
 

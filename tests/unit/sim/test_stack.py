@@ -10,12 +10,12 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.realism.registry import LAYERS
-from gapless.realism.switching import path_of
 from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.realism.registry import LAYERS
+from gapless.sim.realism.switching import path_of
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
-from gapless.targets.layers import SAME, kinds_of
+from gapless.sim.targets import resolve
+from gapless.sim.targets.layers import SAME, kinds_of
 from unit.sim.scenes import write_project
 
 BENCH = """<mujoco><option timestep="0.005" gravity="4 0 -9"/><worldbody><light name="lamp" diffuse=".8 .8 .8"/>

@@ -9,11 +9,11 @@ from scipy.stats import chi2
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval
 from gapless.core.signal import Array
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
 from gapless.project.records import Project
+from gapless.signals.track import Track, difference, make_track
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
-from gapless.sim.prediction.predict import Predictor
-from gapless.sim.prediction.windows import cut
-from gapless.tracks.track import Track, difference, make_track
 
 SAME_COMMAND = 1e-6  # commands of repeats differ by no more, in model units
 SAME_START = 4.0  # starts of repeats differ by no more standard deviations of the noise of a difference,

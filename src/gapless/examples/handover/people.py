@@ -14,7 +14,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.results import RandomizeResult, to_json
-from gapless.realism.human import ADULTS, Partners, Population, partners, steady
+from gapless.sim.realism.human import ADULTS, Partners, Population, partners, steady
 
 STIFFNESS_N_PER_M = 200.0  # kp of the actuator `partner`: what holds the hand at its place
 LAG, DELAY = 0.19, 0.14  # of the reach time: with these the model's hand is nearest to a minimum-jerk reach

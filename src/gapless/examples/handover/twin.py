@@ -8,10 +8,10 @@ import numpy as np
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.project.load import load_project
-from gapless.realism.human import ADULTS, Partners, partners, reached
 from gapless.sim.blueprint import compile_project
+from gapless.sim.realism.human import ADULTS, Partners, partners, reached
 from gapless.sim.simulation import Simulation
-from gapless.targets import resolve
+from gapless.sim.targets import resolve
 
 NUM_PEOPLE = 8  # in the group of one seed; they take turns
 PULLED_M = 0.003  # a parcel this far out of the hand has been pulled at: the grip changes

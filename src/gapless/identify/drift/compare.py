@@ -16,11 +16,11 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.identify.between import between_runs
+from gapless.fit.outcome import fitted_parameters
+from gapless.fit.per_run import between_runs
+from gapless.fit.problem import Problem
+from gapless.fit.solve import solve
 from gapless.identify.drift.earlier import Earlier
-from gapless.identify.outcome import fitted_parameters
-from gapless.solver.problem import Problem
-from gapless.solver.solve import solve
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together
 

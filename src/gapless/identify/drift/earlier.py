@@ -10,8 +10,8 @@ from gapless.core.results import IdentifyResult, from_json
 from gapless.data.catalogue import Catalogue
 from gapless.data.keep import kept_result
 from gapless.data.rows import ArtefactRow
+from gapless.fit.evidence import Evidence
 from gapless.project.fingerprint import fingerprint
-from gapless.sim.evidence import Evidence
 from gapless.sim.ranges import read_result
 
 Earlier = tuple[str, IdentifyResult]  # id in the catalogue, or path; and the fit

@@ -17,10 +17,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gapless.core.signal import Array
+from gapless.fit.problem import MAX_RESIDUAL, Problem, robust
+from gapless.fit.slopes import FINE
+from gapless.fit.solution import Solution
 from gapless.identify.posterior.samples import square_root
-from gapless.solver.problem import MAX_RESIDUAL, Problem, robust
-from gapless.solver.slopes import FINE
-from gapless.solver.solution import Solution
 
 SPREAD = 2.0  # standard deviations of the cloud, in those of the solution
 UNIFORM = 12.0  # precision of a uniform density on [0, 1]: 1 / variance

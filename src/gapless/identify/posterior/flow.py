@@ -15,9 +15,9 @@ from scipy.special import ndtri
 from scipy.stats import kstest
 
 from gapless.core.signal import Array
+from gapless.fit.solve import Progress
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.solver.solve import Progress
 
 NUM_SIMULATIONS = 3000
 COPIES = 3  # of each, with other noise

@@ -15,13 +15,13 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import NeuralPosterior, SampledParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
-from gapless.identify.outcome import LEVEL
+from gapless.fit.outcome import LEVEL
+from gapless.fit.problem import PRIOR, Problem
+from gapless.fit.solution import Solution
+from gapless.fit.solve import Progress
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.flow import LABEL, NUM_CHECKS, NUM_SIMULATIONS, Flow
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.solver.problem import PRIOR, Problem
-from gapless.solver.solution import Solution
-from gapless.solver.solve import Progress
 
 FALSE_ALARMS = 0.05  # share of calibrated posteriors that the check calls otherwise
 FEW = 100  # fewer independent samples than this do not tell an interval

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.solver.solution import Solution
+from gapless.fit.solution import Solution
 
 NUM_SAMPLES = 1000
 GAUSSIAN, NEURAL = "posterior.parquet", "posterior_sbi.parquet"

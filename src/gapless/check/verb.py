@@ -1,0 +1,123 @@
+"""The verb `check`: is this project sound?"""
+
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import gapless
+from gapless.check.examine import examine
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter
+from gapless.core.provenance import Provenance
+from gapless.core.results import CheckResult, Note
+from gapless.data.catalogue import Catalogue
+from gapless.data.keep import try_to_keep
+from gapless.fit.evidence import READING, Evidence, Progress, gather
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import cut
+from gapless.project.fingerprint import fingerprint
+from gapless.project.load import load_project
+from gapless.project.log.inspect import read_and_inspect
+from gapless.signals.track import difference
+from gapless.sim.blueprint import EMPTY_SPACE, finer
+
+WINDOW_S = 0.3
+MAX_WINDOWS = 64
+CONVERGED = 0.1  # halving the time step may move predictions by this share of what they move at all
+
+
+def check(directory: str | Path, *, progress: Progress | None = None) -> CheckResult:
+    """Says what is wrong with a project, or that it is sound.
+
+    The model must compile and the mapping must hold, else this raises; logs that cannot be used become faults.
+    The simulation is converged if halving its time step changes its predictions little.
+
+    Args:
+        directory: The project folder.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If the project file or the model cannot be read at all.
+    """
+    project = load_project(directory)
+    logs, found = read_and_inspect(project, progress and partial(progress, READING))
+    notes = list(found)
+    numerics: dict[str, float] = {}
+    inputs: tuple[str, ...] = ()
+    if not any(note.level == "fault" for note in notes):
+        try:
+            evidence = gather(directory, with_unlogged=True, logs=logs, progress=progress)
+        except InputError as error:
+            notes.append(Note("fault", "gapless.yaml", str(error)))
+        else:
+            inputs = evidence.ids
+            notes += _outside_bounds(evidence.space.parameters)
+            if evidence.tracks:
+                about_signals, numerics = _examined(evidence, progress)
+                notes += about_signals
+    rank = {"fault": 0, "warning": 1, "info": 2}
+    notes.sort(key=lambda note: rank[note.level])
+    result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
+    provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
+    try_to_keep(Catalogue.open(project.directory), result, provenance)
+    return result
+
+
+def _examined(evidence: Evidence, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
+    """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
+    found = examine(evidence, progress)
+    unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
+    notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
+    numerics, lost = convergence(found.evidence)
+    return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
+
+
+def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:
+    """Returns per column how far predictions move when the time step is halved, as a share of their travel.
+
+    Where the simulation itself is unstable in these windows, that is the second answer.
+    """
+    windows = cut(evidence.project, evidence.tracks, WINDOW_S)
+    if not len(windows):
+        text = f"no stretch of {WINDOW_S:g} s in which every mapped column is present: nothing can be predicted"
+        return {}, Note("fault", "logs", text)
+    windows = windows.pick(np.unique(np.linspace(0, len(windows) - 1, MAX_WINDOWS).astype(np.intp)))
+    row = np.zeros((1, 0))
+    written = Predictor(evidence.blueprint, EMPTY_SPACE)
+    coarse = written.predict(windows, row)[0]
+    fine = Predictor(finer(evidence.blueprint, 2), EMPTY_SPACE).predict(windows, row)[0]
+    moved = np.sqrt(np.mean(difference(evidence.project, coarse, fine) ** 2, axis=(0, 1)))
+    travel = np.sqrt(np.mean((fine - fine[:, :1]) ** 2, axis=(0, 1)))
+    names = evidence.project.measurement_names
+    shares = {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}
+    if not written.num_diverged:
+        return shares, None
+    count = f"{written.num_diverged} of {len(windows)} windows"
+    text = f"the simulation is unstable from the measured states in {count}: look at units, scale and the time step"
+    return shares, Note("fault", "simulation", text)
+
+
+def _numerics_notes(numerics: dict[str, float]) -> list[Note]:
+    return [
+        Note(
+            "warning",
+            column,
+            f"numerics: halving the simulation's time step moves its prediction by {100 * share:.0f} % of its travel; "
+            "use a smaller timestep in the model",
+        )
+        for column, share in numerics.items()
+        if share > CONVERGED
+    ]
+
+
+def _outside_bounds(parameters: tuple[Parameter, ...]) -> list[Note]:
+    return [
+        Note(
+            "warning",
+            p.target,
+            f"the model's own value {p.nominal:g} is outside [{p.low:g}, {p.high:g}]: widen it",
+        )
+        for p in parameters
+        if not p.low <= p.nominal <= p.high
+    ]

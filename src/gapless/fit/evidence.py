@@ -1,0 +1,170 @@
+"""What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import gapless
+from gapless.core.episode import Episode
+from gapless.core.errors import InputError, nearest
+from gapless.core.parameters import ParameterSpace
+from gapless.core.places import require_space
+from gapless.core.provenance import Provenance
+from gapless.core.results import Note
+from gapless.data.catalogue import Catalogue
+from gapless.fit.prediction.assumed import find_assumptions
+from gapless.project.load import load_project
+from gapless.project.log.copies import copy_notes, find_copies
+from gapless.project.log.inspect import merged, time_notes
+from gapless.project.log.read import Log, read_logs
+from gapless.project.log.unlogged import read_unlogged
+from gapless.project.records import Project
+from gapless.signals.track import Track, make_track
+from gapless.sim.auto import parameter_space
+from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.terms import candidate_terms
+
+READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalogue", "smoothing the logs"
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A project with everything that its logs say.
+
+    Attributes:
+        project: The project.
+        catalogue: Its catalogue; the episodes are in it.
+        blueprint: Its compiled model.
+        episodes: Its logs.
+        ids: Id of each run in the catalogue: of the episodes, then of `unlogged`.
+        tracks: Each episode at the control rate.
+        space: The parameters that may be wrong.
+        terms: Groups of further ones that the model may lack; `identify` tries them.
+        notes: What reading the logs had to say: corrupt samples, gaps, jitter.
+        unlogged: Runs of which only outcome and conditions are known, where they were asked for.
+        copies: Name of a log that is left out -> name of the log that holds the same recording.
+        assumptions: What predictions assume of states that no column shows.
+    """
+
+    project: Project
+    catalogue: Catalogue
+    blueprint: Blueprint
+    episodes: tuple[Episode, ...]
+    ids: tuple[str, ...]
+    tracks: tuple[Track, ...]
+    space: ParameterSpace
+    terms: tuple[ParameterSpace, ...]
+    notes: tuple[Note, ...]
+    unlogged: tuple[Episode, ...] = ()
+    copies: Mapping[str, str] = field(default_factory=dict)
+    assumptions: tuple[Note, ...] = ()
+
+    @property
+    def runs(self) -> tuple[Episode, ...]:
+        """All runs, with a log or without: what outcomes are read from."""
+        return (*self.episodes, *self.unlogged)
+
+    @property
+    def whole(self) -> ParameterSpace:
+        """All parameters: those that may be wrong, then those of the terms."""
+        everything = (*self.space.parameters, *(p for term in self.terms for p in term.parameters))
+        return ParameterSpace(tuple({(p.target, p.run): p for p in everything}.values()))
+
+    @property
+    def for_runs(self) -> "Evidence":
+        """The same, with a column for each run of what every run has its own of."""
+        return replace(self, space=self.space.for_runs(range(len(self.tracks))))
+
+    def split(self, hold_out: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Returns the indices of episodes to fit and to hold out.
+
+        Without names every fourth episode is held out; with a single episode nothing is, here.
+
+        Raises:
+            InputError: If a name is no episode, or nothing would be left to fit.
+        """
+        names = [episode.name for episode in self.episodes]
+        for name in hold_out:
+            if first := self.copies.get(Path(name).stem) or self.copies.get(name):
+                raise InputError(f"--hold-out {name}: it holds the same recording as {first}: delete one of the two")
+            if Path(name).stem not in names and name not in names:
+                raise InputError(f"--hold-out {name}: no such log; choose from: {nearest(name, names)}")
+        wanted = {name for name in hold_out} | {Path(name).stem for name in hold_out}
+        if hold_out:
+            held = [k for k, name in enumerate(names) if name in wanted]
+        else:
+            held = list(range(len(names) - 1, 0, -4))[::-1]
+        fitted = [k for k in range(len(names)) if k not in held]
+        if not fitted:
+            raise InputError("every log is held out: leave at least one to fit")
+        return fitted, held
+
+
+def gather(
+    directory: str | Path,
+    logs_like: Sequence[str] = (),
+    *,
+    with_unlogged: bool = False,
+    logs: Sequence[Log] | None = None,
+    progress: Progress | None = None,
+) -> Evidence:
+    """Reads a project and its logs, and enters the logs in the catalogue.
+
+    Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
+
+    Args:
+        directory: The project folder.
+        logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
+        with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
+        logs: What is read already; None reads them.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If the project, its logs or its catalogue cannot be used.
+    """
+    project = load_project(directory)
+    require_space(project.directory)
+    blueprint = compile_project(project)
+    unlogged = read_unlogged(project) if with_unlogged else ()
+    if logs is None:
+        reading = progress and partial(progress, READING)
+        logs = read_logs(project, logs_like, may_be_none=bool(unlogged), report=reading)
+    every_log, copies = logs, find_copies(logs)
+    logs = [log for k, log in enumerate(every_log) if k not in copies]
+    catalogue = Catalogue.open(project.directory)
+    mapping = {"commands": project.command_names, "measurements": project.measurement_names}
+    entries = [
+        (
+            log.episode,
+            Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}),
+        )
+        for log in (*logs, *unlogged)
+    ]
+    if progress is not None:
+        progress(ENTERING, 0.0)
+    ids = catalogue.add_episodes(entries)
+    if progress is not None:
+        progress(ENTERING, 1.0)
+    episodes = tuple(log.episode for log in logs)
+    tracks = tuple(_make_tracks(project, episodes, progress))
+    assumptions = find_assumptions(blueprint, tracks)
+    notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
+    notes = merged(notes + copy_notes(every_log, copies, left_out=True))
+    copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
+    silent = tuple(run.episode for run in unlogged)
+    space = parameter_space(blueprint, tracks)
+    terms = candidate_terms(blueprint, tracks)
+    return Evidence(
+        *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
+    )
+
+
+def _make_tracks(project: Project, episodes: Sequence[Episode], progress: Progress | None) -> Iterator[Track]:
+    for number, episode in enumerate(episodes):
+        if progress is not None:
+            progress(SMOOTHING, number / len(episodes))
+        yield make_track(project, episode)
+    if progress is not None:
+        progress(SMOOTHING, 1.0)

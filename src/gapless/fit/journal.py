@@ -1,0 +1,116 @@
+"""What a fit has found so far, kept in a file: a fit that was stopped goes on from there.
+
+A fit does the same steps in the same order whenever its inputs are the same. So it is enough to note what each step
+found, and where the random numbers were: the next fit takes over what is noted and does the rest. Its result is the
+same as if nothing had been stopped.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import mujoco
+import numpy as np
+
+import gapless
+from gapless.core.results import TriedTerm
+from gapless.fit.evidence import Evidence
+from gapless.fit.terms import Structure
+from gapless.project.fingerprint import fingerprint
+
+Value = TypeVar("Value", float, np.ndarray, Structure)
+
+
+class Journal:
+    """The steps of one fit.
+
+    Attributes:
+        num_steps: How many are noted.
+        goes_on: Whether an earlier fit noted some.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Takes over what is noted in a file; None notes nothing."""
+        self._path, self._next = path, 0
+        self._steps: list[dict[str, Any]] = [] if path is None else _read(path)
+        self.goes_on = bool(self._steps)
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps are noted."""
+        return len(self._steps)
+
+    def step(self, work: Callable[[], Value], rng: np.random.Generator | None = None) -> Value:
+        """Returns what a step finds: as noted, or by doing it.
+
+        Args:
+            work: The step.
+            rng: The random numbers that it draws from, if any.
+        """
+        if self._next < len(self._steps):
+            noted = self._steps[self._next]
+            self._next += 1
+            if rng is not None:
+                rng.bit_generator.state = noted["rng"]
+            return _decode(noted)
+        found = work()
+        self._steps.append(_encode(found) | ({} if rng is None else {"rng": rng.bit_generator.state}))
+        self._next += 1
+        self._write()
+        return found
+
+    def close(self, *, unless: bool = False) -> None:
+        """Deletes the file, since the fit is done; unless it is of use yet."""
+        if self._path is not None and not unless:
+            with contextlib.suppress(OSError):
+                self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        if self._path is None:
+            return
+        partial = self._path.with_suffix(f".{os.getpid()}")
+        try:
+            partial.write_text(json.dumps(self._steps), encoding="utf-8")
+            os.replace(partial, self._path)
+        except OSError:  # then a fit that is stopped goes on from an earlier step
+            with contextlib.suppress(OSError):
+                partial.unlink()
+
+
+def open_journal(evidence: Evidence, options: dict[str, Any]) -> Journal:
+    """Returns the journal of the fit of these logs with these options, by this version of gapless."""
+    model = np.empty(mujoco.mj_sizeModel(evidence.blueprint.model), np.uint8)
+    mujoco.mj_saveModel(evidence.blueprint.model, None, model)  # with all files that the model's file names
+    about = [gapless.__version__, mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + model.tobytes())
+    return Journal(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Returns the steps in a file; none if they are not whole."""
+    try:
+        steps = json.loads(path.read_text(encoding="utf-8"))
+        for noted in steps:
+            _decode(noted)
+    except (OSError, ValueError, TypeError, KeyError):
+        return []
+    return steps
+
+
+def _encode(value: float | np.ndarray | Structure) -> dict[str, Any]:
+    if isinstance(value, Structure):
+        row = value.row.tolist()
+        return {"free": [int(k) for k in value.free], "row": row, "tried": [asdict(term) for term in value.tried]}
+    return {"array": value.tolist()} if isinstance(value, np.ndarray) else {"number": float(value)}
+
+
+def _decode(noted: dict[str, Any]) -> Any:
+    if "free" in noted:
+        tried = [TriedTerm(**{**term, "targets": tuple(term["targets"])}) for term in noted["tried"]]
+        return Structure(tuple(noted["free"]), np.array(noted["row"]), tuple(tried))
+    return np.array(noted["array"]) if "array" in noted else float(noted["number"])

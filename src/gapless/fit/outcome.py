@@ -1,0 +1,108 @@
+"""From a solution to what people read: intervals, combinations, errors; and why logs cannot be fitted at all."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import FitErrors, FittedParameter
+from gapless.core.scaling import Scaling
+from gapless.core.signal import Array
+from gapless.fit.evidence import Evidence
+from gapless.fit.problem import Problem
+from gapless.fit.solution import AT_BOUND, Solution
+
+LEVEL = 0.95
+MIN_WINDOWS = 8
+DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
+
+
+def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
+    """Returns each parameter with its interval, clipped to its bounds."""
+    half, scaling = solution.half_width(LEVEL), Scaling.of(space)
+    values = scaling.values(solution.unit)
+    lows, highs = (scaling.values(np.clip(solution.unit + sign * half, 0.0, 1.0)) for sign in (-1, 1))
+    found: list[FittedParameter] = []
+    for k, parameter in enumerate(space.parameters):
+        identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
+        beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
+        physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
+        physical |= parameter.target.endswith("/creep")  # as soft as the engine's friction, or not at all
+        found.append(
+            FittedParameter(
+                parameter.target,
+                parameter.dimension,
+                parameter.unit,
+                parameter.nominal,
+                float(values[k]),
+                float(lows[k]),
+                float(highs[k]),
+                LEVEL,
+                identifiable,
+                bool(beyond and not physical),
+                parameter.low,
+                parameter.high,
+            )
+        )
+    return tuple(found)
+
+
+def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tuple[str, ...]:
+    """Returns the directions that are determined although the parameters in them are not, one by one.
+
+    Eigenvectors of the information about the undetermined parameters (the determined ones marginalised) whose
+    standard deviation is below `DETERMINED`, in units of each parameter's range.
+    """
+    loose = [k for k in range(len(space)) if np.sqrt(solution.covariance[k, k]) >= DETERMINED]
+    if len(loose) < 2:
+        return ()
+    covariance = solution.covariance[np.ix_(loose, loose)]
+    slopes = Scaling.of(space).slope(solution.unit)
+    values, vectors = np.linalg.eigh(covariance)
+    found: list[str] = []
+    for variance, vector in zip(values, vectors.T, strict=True):
+        heavy = [k for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
+        if np.sqrt(max(variance, 0.0)) < DETERMINED and len(heavy) > 1:
+            sign = np.sign(vector[heavy[0]])
+            terms = []
+            for k in heavy:
+                parameter = space.parameters[loose[k]]
+                factor = sign * vector[k] / slopes[loose[k]]
+                terms.append(f"{factor:+.3g}*{parameter.target}")
+            found.append("only " + " ".join(terms).lstrip("+") + " is determined")
+    return tuple(found[:most])
+
+
+def fit_errors(problem: Problem, names: Sequence[str], row: Array) -> FitErrors:
+    """Returns the errors of a problem's windows before and after a fit."""
+    if not len(problem.windows):
+        return FitErrors(tuple(names), {}, None, None, None)
+    error = problem.errors(np.stack([problem.base, row]))
+    rms = np.sqrt(np.nanmean(error**2, axis=(1, 2)))
+    columns = problem.predictor.blueprint.project.measurement_names
+    noise = problem.windows.noise
+    weighted = np.sqrt(np.nanmean((error / noise) ** 2, axis=(1, 2, 3)))
+    return FitErrors(
+        tuple(names),
+        {name: {"before": float(rms[0, k]), "after": float(rms[1, k])} for k, name in enumerate(columns)},
+        float(weighted[0]),
+        float(weighted[1]),
+        problem.to_noise(row),
+    )
+
+
+def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | None:
+    """Returns why these logs cannot be fitted at all, or None."""
+    if len(problem.windows) < MIN_WINDOWS:
+        return (
+            f"only {len(problem.windows)} of at least {MIN_WINDOWS} windows of {window_s:g} s to fit: record more than "
+            f"{MIN_WINDOWS * window_s:.1f} s in which every mapped column is present, besides what is held out, "
+            "or choose shorter windows"
+        )
+    if not len(evidence.space):
+        return "no parameter to fit: list some under `parameters` in gapless.yaml"
+    moves = problem.windows.measured.reshape(-1, problem.windows.measured.shape[-1])
+    still = np.nanstd(moves, axis=0) < 3 * problem.windows.noise
+    if still.all():
+        return "nothing moves in these logs by more than the noise: record a motion"
+    return None

@@ -1,0 +1,114 @@
+"""Values that each run has its own of, such as a person's: what they are in the middle, and how far they lie apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import FittedParameter
+from gapless.core.scaling import Scaling
+from gapless.core.signal import Array
+from gapless.fit.outcome import DETERMINED
+from gapless.fit.problem import Problem
+from gapless.fit.solution import Solution
+from gapless.fit.solve import Schedule, approach
+
+
+@dataclass(frozen=True)
+class Between:
+    """A solution in which every target stands once.
+
+    Attributes:
+        space: The parameters.
+        solution: Their values; of what each run has its own of, the mean. Its row is one of the whole space, likewise.
+        spread: (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared.
+        told: (num_parameters,) whether the logs determine it: what each run has its own of, if all runs together do.
+        own: Target -> run -> its own value.
+    """
+
+    space: ParameterSpace
+    solution: Solution
+    spread: Array
+    told: NDArray[np.bool_]
+    own: dict[str, dict[int, float]]
+
+    def shown(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
+        """Returns fitted parameters with what lies between runs; `names` are those of all runs."""
+        unit, scaling = self.solution.unit, Scaling.of(self.space)
+        ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
+        wide = (ends[1] - ends[0]) / 2
+        own = [{names[run]: value for run, value in self.own.get(p.target, {}).items()} for p in parameters]
+        return tuple(
+            replace(p, identifiable=bool(self.told[k]), spread=float(wide[k]), by_run=own[k]) if own[k] else p
+            for k, p in enumerate(parameters)
+        )
+
+
+def between_runs(problem: Problem, solution: Solution) -> Between:
+    """Returns a solution with the runs' own values as one: their mean, and how far they lie apart.
+
+    With values u_r known to s_r, weights are 1 / (s_r^2 + s^2) for the median s: a run that tells little counts little,
+    none that tells much rules. The spread is the weighted standard deviation: errors of single runs are in it, as s_r
+    of few windows with effects that the model lacks is too rough to take them out.
+    """
+    space, shared = problem.space, problem.space.shared
+    if all(p.run is None for p in space.parameters):
+        told = np.sqrt(np.diag(solution.covariance)) < DETERMINED
+        return Between(space, solution, np.zeros(len(space)), told, {})
+    weights, spread, told = np.zeros((len(shared), len(space))), np.zeros(len(shared)), np.zeros(len(shared), bool)
+    own: dict[str, dict[int, float]] = {}
+    values = Scaling.of(space).values(solution.unit)
+    for row, parameter in enumerate(shared.parameters):
+        columns = [k for k, p in enumerate(space.parameters) if p.target == parameter.target]
+        variance = np.diag(solution.covariance)[columns]
+        told[row] = 1.0 / np.sqrt(np.sum(1.0 / variance)) < DETERMINED
+        weight = 1.0 / (variance + np.median(variance))
+        weights[row, columns] = weight / weight.sum()
+        if parameter.per == "episode":
+            spread[row] = _spread(solution.unit[columns], weights[row, columns])
+            own[parameter.target] = {int(space.parameters[k].run or 0): float(values[k]) for k in columns}
+    unit, covariance = weights @ solution.unit, weights @ solution.covariance @ weights.T
+    of_mean = spread**2 * np.sum(weights**2, axis=1)
+    covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
+    row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
+    information = np.linalg.pinv(covariance)
+    return Between(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
+
+
+def _whole_row(problem: Problem, solution: Solution, fitted: Mapping[str, float]) -> Array:
+    """Returns the row of all parameters, each target once, from what was fitted and what was held."""
+    whole = problem.predictor.space
+    held = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}
+    return np.array([fitted.get(target, held[target]) for target in whole.shared.targets])
+
+
+def _spread(values: Array, weights: Array) -> float:
+    """Returns the standard deviation between some values under weights that sum to 1; 0 for one value."""
+    left = 1.0 - float(np.sum(weights**2))
+    mean = float(weights @ values)
+    return float(np.sqrt(weights @ (values - mean) ** 2 / left)) if left > 1e-9 else 0.0
+
+
+def with_own(problem: Problem, row: Array, mean: Between, schedule: Schedule) -> Array:
+    """Returns a row in which the runs of a problem have their own values, fitted there; the same where none has.
+
+    Args:
+        problem: Runs that took no part in the fit.
+        row: (num_parameters,) the fit.
+        mean: What runs have in the middle: where theirs begin.
+        schedule: Of the solve.
+    """
+    runs = set(problem.windows.track.tolist())
+    mine = tuple(k for k, p in enumerate(problem.predictor.space.parameters) if p.run in runs)
+    if not mine:
+        return row
+    fitted = dict(zip(mean.space.targets, Scaling.of(mean.space).values(mean.solution.unit), strict=True))
+    row = row.copy()
+    for k in mine:
+        row[k] = fitted.get(problem.predictor.space.parameters[k].target, row[k])
+    now = replace(problem, free=mine, base=row)
+    for _ in range(2):  # columns are weighted by their errors, which are large at first
+        row = approach(now.reweighted(row), row, schedule)
+    return row

@@ -1,0 +1,126 @@
+"""Predictions: many rows of parameters on many windows, in one batched call."""
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+from gapless.fit.prediction.windows import Windows
+from gapless.sim.blueprint import Blueprint
+from gapless.sim.realism.draws import Bits
+from gapless.sim.restart import StateReader
+from gapless.sim.simulation import Simulation
+
+MAX_WORLDS = 2048
+_UNSTABLE = [
+    int(w)
+    for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+]
+
+
+class Predictor:
+    """Predicts windows under rows of parameters. Keeps its worlds between calls.
+
+    In a space made with `for_runs`, a window is predicted with the values of its own run.
+    """
+
+    def __init__(self, blueprint: Blueprint, space: ParameterSpace) -> None:
+        """Prepares predictions of a project with the parameters of a space.
+
+        `num_diverged` counts the predictions of the last call that the engine found unstable.
+        """
+        self.blueprint = blueprint
+        self.space = space
+        self._shared = space.shared
+        self._states = StateReader.of(blueprint.project, blueprint.model)
+        self._worlds: dict[int, Simulation] = {}
+        self.num_diverged = 0
+
+    def predict(self, windows: Windows, rows: Array) -> Array:
+        """Returns predicted measurements, (num_rows, num_windows, num_steps + 1, num_measurements).
+
+        Args:
+            windows: Where to start and what was commanded.
+            rows: (num_rows, num_parameters).
+        """
+        num_rows, num_windows = len(rows), len(windows)
+        pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
+        shown = self.predict_pairs(windows, rows, pairs)
+        return shown.reshape(num_rows, num_windows, *shown.shape[1:])
+
+    def predict_pairs(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
+        """Returns predicted measurements of some windows under some rows, (num_pairs, num_steps + 1, num_measurements).
+
+        Args:
+            windows: Where to start and what was commanded.
+            rows: (num_rows, num_parameters).
+            pairs: (num_pairs, 2) row and window of each.
+        """
+        if len(self._shared) < len(self.space):
+            worlds, which = np.unique(self._own(windows, rows, pairs), axis=0, return_inverse=True)
+            return self._each(windows, worlds[:, 1:], worlds[:, 0].astype(np.intp))[which]
+        return self._each(windows, rows[pairs[:, 0]], pairs[:, 1])
+
+    def _own(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
+        """Returns the window of each pair, and the values that its run has, (num_pairs, 1 + num_shared).
+
+        Most pairs are then alike: what one run alone has of its own changes nothing in the others.
+        """
+        asked, track = rows[pairs[:, 0]], windows.track[pairs[:, 1]]
+        found = np.tile(np.concatenate([[0.0], self._shared.nominal]), (len(pairs), 1))
+        found[:, 0] = pairs[:, 1]
+        for k, parameter in enumerate(self.space.parameters):
+            here = slice(None) if parameter.run is None else track == parameter.run
+            found[here, 1 + self._shared.index(parameter.target)] = asked[here, k]
+        return found
+
+    def _each(self, windows: Windows, rows: Array, which: NDArray[np.intp]) -> Array:
+        """Returns predicted measurements of one window under one row each, in equal shares of worlds."""
+        out = np.empty((len(which), windows.num_steps + 1, windows.measured.shape[2]))
+        num_worlds = _even_share(len(which))
+        self.num_diverged = 0
+        for first in range(0, len(which), num_worlds):
+            chunk = np.arange(first, min(first + num_worlds, len(which)))
+            padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
+            shown = self._run(windows.pick(which[padded]), rows[padded])
+            out[first : first + len(chunk)] = shown[: len(chunk)]
+            warned = self._world(num_worlds).batch.warning[: len(chunk), _UNSTABLE, 1]
+            self.num_diverged += int(warned.any(axis=1).sum())
+        return out
+
+    def _run(self, windows: Windows, rows: Array) -> Array:
+        world = self._world(len(windows))
+        world.set_parameters(rows)
+        return play_windows(world, self._states, windows)
+
+    def _world(self, num_worlds: int) -> Simulation:
+        if num_worlds not in self._worlds:
+            self._worlds[num_worlds] = Simulation(self.blueprint, num_worlds, self._shared)
+        return self._worlds[num_worlds]
+
+
+def play_windows(world: Simulation, states: StateReader, windows: Windows, identity: Bits | None = None) -> Array:
+    """Returns what a simulation says of windows, one per world, (num_windows, num_steps + 1, num_measurements).
+
+    Args:
+        world: The simulation, its parameters set.
+        states: Of its project.
+        windows: Where to start and what was commanded.
+        identity: Whose random numbers each world has; None for their medians. See `Simulation.restart`.
+    """
+    fields = world.fields
+    value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
+    rate = windows.slope / fields.scale
+    qpos, qvel = states.state(value, rate)
+    shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
+    shown[:, 0] = world.restart(qpos, qvel, windows.history, rate, identity)
+    for k in range(windows.num_steps):
+        shown[:, k + 1] = world.step(windows.commands[:, k]).measured
+    return shown
+
+
+def _even_share(count: int) -> int:
+    """Returns how many worlds to run at once: equal shares, in multiples of 32 so that few sizes are kept."""
+    num_calls = -(-count // MAX_WORLDS)
+    return 32 * -(-count // (32 * num_calls))

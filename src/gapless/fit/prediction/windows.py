@@ -1,0 +1,134 @@
+"""Prediction windows: stretches of episodes that begin at a measured state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.project.records import Project
+from gapless.signals.track import Track
+
+HISTORY_S = 1.0  # commands kept before each window: a lag of 0.2 s has forgotten all but 1 % of what came before
+MOST_WINDOWS = 2000  # ten minutes of 0.3 s: root mean squares over them are off by chance by 2 % of themselves
+UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds commands from before it
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of equal length; shorter ones are padded with NaN measurements.
+
+    Attributes:
+        commands: (num_windows, num_steps, num_commands) in model units.
+        history: (num_windows, num_past, num_commands) commands before the window.
+        measured: (num_windows, num_steps + 1, num_measurements), the start first; NaN where unknown.
+        start: (num_windows, num_measurements) smoothed readings at the start.
+        slope: (num_windows, num_measurements) their time derivative [unit/s].
+        track: (num_windows,) index of the track that each comes from.
+        first_row: (num_windows,) row of the track where each starts.
+        noise: (num_measurements,) standard deviation of the readings.
+        start_sd: (num_measurements,) standard error of `start`.
+        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
+    """
+
+    commands: Array
+    history: Array
+    measured: Array
+    start: Array
+    slope: Array
+    track: NDArray[np.intp]
+    first_row: NDArray[np.intp]
+    noise: Array
+    start_sd: Array
+    slope_sd: Array
+
+    def __len__(self) -> int:
+        return len(self.commands)
+
+    @property
+    def num_steps(self) -> int:
+        """Control intervals per window."""
+        return self.commands.shape[1]
+
+    def pick(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Windows":
+        """Returns some of the windows."""
+        names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
+        return replace(self, **{name: getattr(self, name)[index] for name in names})
+
+
+def cut(
+    project: Project,
+    tracks: Sequence[Track],
+    window_s: float,
+    history_s: float = HISTORY_S,
+    *,
+    from_first_row: bool = False,
+) -> Windows:
+    """Cuts tracks into windows that do not overlap; rows that are not usable are in none.
+
+    Long logs give `MOST_WINDOWS`, spread evenly: what more of them would add is seen in none of our numbers.
+
+    Args:
+        project: The project.
+        tracks: The episodes.
+        window_s: Length of a window [s]; 0 for one window per episode.
+        history_s: How much of the commands before each window is kept [s]; before the log its first one stands in.
+        from_first_row: Begin at the first row, where the commands before are not known.
+    """
+    num_past = max(1, int(np.ceil(history_s * project.rate_hz)))
+    longest = max((len(track.measured) - 1 for track in tracks), default=1)
+    num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
+    known = not project.commands or window_s == 0 or from_first_row
+    skipped = 0 if known else int(np.ceil(min(UNKNOWN_S, history_s) * project.rate_hz))
+    places = [
+        (index, row)
+        for index, track in enumerate(tracks)
+        for row in _first_rows(track, num_steps, skipped, window_s == 0)
+        if track.known[row] and (window_s == 0 or track.usable[row : row + num_steps + 1].all())
+    ]
+    places = [places[k] for k in np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_WINDOWS)).astype(int))]
+    pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
+    stacked = (
+        [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
+    )
+    where = np.array(places, dtype=np.intp).reshape(-1, 2)
+    errors = [_mean_error(project, tracks, name) for name in ("noise", "value_sd", "slope_sd")]
+    return Windows(*stacked, where[:, 0], where[:, 1], *errors)
+
+
+def _mean_error(project: Project, tracks: Sequence[Track], name: str) -> Array:
+    """Returns the root mean square of an error of the tracks, (num_measurements,); NaN without any."""
+    if not tracks:
+        return np.full(len(project.measurements), np.nan)
+    return np.sqrt(np.mean([getattr(track, name) ** 2 for track in tracks], axis=0))
+
+
+def _first_rows(track: Track, num_steps: int, skipped: int, whole: bool) -> Sequence[int]:
+    """Returns where windows begin: not near an impact, and not before the commands that a delay still holds are known.
+
+    Windows whose starts move to a calm row may overlap.
+    """
+    num_rows = len(track.measured)
+    if whole:
+        first = int(np.argmax(track.usable))
+        return range(first, first + 1)
+    begin = skipped if num_rows - num_steps > 4 * skipped else 0
+    grid = range(begin, max(begin + 1, num_rows - num_steps), num_steps)
+    moved = [row + int(np.argmax(track.calm[row : row + num_steps])) for row in grid]  # to the next calm row
+    return list(dict.fromkeys(row for row in moved if track.calm[row]))
+
+
+def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array, ...]:
+    rows = row + np.arange(num_steps + 1)
+    inside = np.clip(rows, 0, len(track.measured) - 1)
+    known = (rows < len(track.measured)) & np.logical_and.accumulate(track.usable[inside])
+    measured = np.where(known[:, None], track.measured[inside], np.nan)
+    past = np.clip(row + np.arange(-num_past, 0), 0, None)
+    return track.commands[inside[:-1]], track.commands[past], measured, track.smooth[row], track.slope[row]
+
+
+def _nothing(project: Project, num_steps: int, num_past: int) -> list[Array]:
+    num_commands, num_measurements = len(project.commands), len(project.measurements)
+    shapes = [(num_steps, num_commands), (num_past, num_commands), (num_steps + 1, num_measurements)]
+    return [np.zeros((0, *shape)) for shape in [*shapes, (num_measurements,), (num_measurements,)]]

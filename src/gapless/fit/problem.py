@@ -1,0 +1,211 @@
+"""The least-squares problem: windows, weights, and residuals of many rows at once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.scaling import Scaling
+from gapless.core.signal import Array
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows
+from gapless.fit.starts import Starts, find_starts, start_effects, starts_of
+from gapless.signals.track import difference
+from gapless.sim.targets.path import split_target
+
+HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
+PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
+PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
+LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
+MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
+Watch = Callable[[ParameterSpace, Array], None]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Residuals of rows of free parameters, the others held at `base`.
+
+    Attributes:
+        predictor: Predicts windows under rows of its whole space.
+        windows: What is to be predicted.
+        free: Columns of the predictor's space that may move.
+        base: (num_parameters,) the row that the others keep.
+        sigma: (num_measurements,) weight of each column is 1 / sigma.
+        starts: How errors of the start states are discounted; None before `at`.
+        watch: Called with the whole space and a whole row whenever a solver has moved on; None for nobody.
+    """
+
+    predictor: Predictor
+    windows: Windows
+    free: tuple[int, ...]
+    base: Array
+    sigma: Array
+    starts: Starts | None = None
+    watch: Watch | None = None
+
+    @property
+    def space(self) -> ParameterSpace:
+        """The free parameters."""
+        return ParameterSpace(tuple(self.predictor.space.parameters[k] for k in self.free))
+
+    @property
+    def prior(self) -> Array:
+        """Weight of each free parameter's distance from nominal, (num_free,), in residuals per unit.
+
+        Every window counts as one reading: its residuals go wrong together where the model lacks something.
+        """
+        return PRIOR + 0.5 * np.sqrt(max(1, len(self.windows))) / spreads(self.space)
+
+    def rows(self, unit: Array) -> Array:
+        """Returns whole rows for free parameters in [0, 1], (num_rows, num_free)."""
+        rows = np.tile(self.base, (len(unit), 1))
+        rows[:, list(self.free)] = Scaling.of(self.space).values(np.clip(unit, 0.0, 1.0))
+        return rows
+
+    def unit(self, row: Array) -> Array:
+        """Returns the free parameters of a whole row in [0, 1]."""
+        return np.clip(Scaling.of(self.space).unit(row[list(self.free)]), 0.0, 1.0)
+
+    def notice(self, unit: Array) -> None:
+        """Tells whoever watches where a solver is: free parameters in [0, 1], (num_free,)."""
+        if self.watch is not None:
+            self.watch(self.predictor.space, self.rows(unit[None])[0])
+
+    def errors(self, rows: Array) -> Array:
+        """Returns prediction errors, (num_rows, num_windows, num_steps, num_measurements); NaN where unknown."""
+        predicted = self.predictor.predict(self.windows, rows)
+        return difference(self.predictor.blueprint.project, predicted, self.windows.measured[None])[:, :, 1:]
+
+    def residuals(self, unit: Array) -> Array:
+        """Returns robust weighted residuals, (num_rows, num_windows, num_per_window); unknown ones are 0."""
+        return robust(self.plain_residuals(unit))
+
+    def plain_residuals(self, unit: Array) -> Array:
+        """Returns weighted residuals before large ones are flattened, (num_rows, num_windows, num_per_window)."""
+        weighted = self.errors(self.rows(unit)) / self.sigma
+        weighted = np.nan_to_num(np.clip(weighted, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        weighted = weighted.reshape(len(unit), len(self.windows), -1)
+        return weighted if self.starts is None else self.starts.discount(weighted)
+
+    def in_pieces(self, values: Array) -> Array:
+        """Returns (num_windows, num_per_window, ...) as pieces of about `PIECE_S`, (num_pieces, num_per_piece, ...).
+
+        What a model lacks makes errors that last; in longer windows they come and go.
+        """
+        steps, rate_hz = self.windows.num_steps, self.predictor.blueprint.project.rate_hz
+        wanted = max(1, round(steps / (PIECE_S * rate_hz)))
+        count = next(number for number in range(wanted, 0, -1) if steps % number == 0)
+        return values.reshape(len(values) * count, values.shape[1] // count, *values.shape[2:])
+
+    def cost(self, row: Array) -> float:
+        """Returns half the sum of squares of a whole row's residuals."""
+        return 0.5 * float(np.sum(self.residuals(self.unit(row)[None]) ** 2))
+
+    def noise_cost(self) -> Array:
+        """Returns the cost of each window that noise in the readings alone would have, (num_windows,)."""
+        known = np.isfinite(self.windows.measured[:, 1:])
+        cost = 0.5 * np.sum(known * (self.windows.noise / self.sigma) ** 2, axis=(1, 2))
+        if self.starts is None:
+            return cost
+        spent = np.sum(1.0 - self.starts.shrink**2, axis=1) / np.maximum(1, known.sum(axis=(1, 2)))
+        return cost * np.maximum(0.0, 1.0 - spent)
+
+    def on(self, windows: Windows) -> "Problem":
+        """Returns the problem on other windows."""
+        return replace(self, windows=windows, starts=None)
+
+    @property
+    def without_windows(self) -> "Problem":
+        """The problem on no windows at all."""
+        return self.on(self.windows.pick(np.zeros(0, np.intp)))
+
+    def part(self, index: NDArray[np.bool_]) -> "Problem":
+        """Returns the problem on some of its windows, their start states discounted as before."""
+        starts = None if self.starts is None else self.starts.pick(index)
+        return replace(self, windows=self.windows.pick(np.flatnonzero(index)), starts=starts)
+
+    def at(self, row: Array) -> "Problem":
+        """Returns the problem with errors of the start states discounted as they show under a row."""
+        return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma, LOOSE))
+
+    def to_noise(self, row: Array) -> float:
+        """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
+        squares, count = self._beside_noise(row)
+        return float(np.sqrt(squares.sum() / max(1, count.sum())))
+
+    def columns_to_noise(self, row: Array) -> Array:
+        """Returns `to_noise` of each column on its own, (num_measurements,)."""
+        squares, count = self._beside_noise(row)
+        return np.sqrt(squares / np.maximum(1, count))
+
+    def _beside_noise(self, row: Array) -> tuple[Array, NDArray[np.intp]]:
+        """Returns the sum of squares of each column, in units of noise and starts discounted, and their numbers."""
+        noise = self.windows.noise
+        error = self.errors(row[None])
+        weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        starts = find_starts(self.predictor, self.windows, row, noise)
+        left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
+        return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
+
+    def reweighted(self, row: Array) -> "Problem":
+        """Returns the problem with each column weighted by its noise, or by its present error where that is more.
+
+        Errors of the start states are then discounted as they show under the row.
+        """
+        noise = self.windows.noise
+        effect = start_effects(self.predictor, self.windows, row, noise)
+        error = self.errors(row[None])
+        weighted = np.nan_to_num(error / noise).reshape(1, len(self.windows), -1)
+        left = starts_of(self.windows, effect).left_over(weighted)
+        left = np.where(np.isfinite(error), left.reshape(error.shape), np.nan)
+        sigma = np.maximum(noise, 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise)
+        return replace(self, sigma=sigma, starts=starts_of(self.windows, LOOSE * effect * noise / sigma))
+
+
+def robust(residual: Array) -> Array:
+    """Returns r' with r'^2 / 2 = pseudo-Huber loss of r: quadratic near 0, linear far away."""
+    ratio = residual / HUBER
+    return np.sign(residual) * HUBER * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
+
+
+def robust_slope(residual: Array) -> Array:
+    """Returns how fast `robust` grows with r: with s = sqrt(1 + (r / HUBER)^2), it is sqrt((s + 1) / 2) / s."""
+    root = np.sqrt(1.0 + (residual / HUBER) ** 2)
+    return np.sqrt((root + 1.0) / 2.0) / root
+
+
+def robust_pull(residual: Array) -> Array:
+    """Returns the loss's slope, r / s: how much a residual pulls, at most `HUBER`."""
+    return residual / np.sqrt(1.0 + (residual / HUBER) ** 2)
+
+
+def robust_bend(residual: Array) -> Array:
+    """Returns the loss's second derivative, 1 / s^3: how much a residual tells about where the minimum is."""
+    return (1.0 + (residual / HUBER) ** 2) ** -1.5
+
+
+_SPREADS = {
+    "mass": 0.1,
+    "inertia": 0.1,
+    "com": 0.05,
+    "spread": 0.1,
+    "length": 0.1,
+    "tilt": 0.1,
+    "bias": 0.15,
+    "load": 0.1,
+}
+_SPRING = 0.1  # of joints; how stiff a contact is nobody knows
+
+
+def spreads(space: ParameterSpace) -> Array:
+    """Returns how far a careful builder's values are off, as shares of their ranges: about one standard deviation."""
+    return np.array([_spread(parameter) for parameter in space.parameters])
+
+
+def _spread(parameter: Parameter) -> float:
+    field = split_target(parameter.target).field
+    if parameter.target.startswith("joint/") and field == "stiffness":
+        return _SPRING
+    return next((size for word, size in _SPREADS.items() if f"/{word}" in f"/{field}"), 0.5)

@@ -1,0 +1,92 @@
+"""The scale of all forces, which servos hardly show: tried at several values.
+
+A slow servo moves alike with twice its stiffness, damping and friction; only its inertia tells, as a little less delay.
+Slopes lead along such a valley so slowly that a fit ends wherever it began. So all forces are multiplied, the rest is
+fitted again, and the best is kept. In the end they are multiplied once more: if the fit then ends elsewhere and is as
+good, slopes have promised too much, and intervals are made to hold both ends.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.fit.problem import Problem
+from gapless.fit.solution import Solution, summary
+from gapless.fit.solve import Schedule, approach
+from gapless.fit.terms import BRIEF
+
+FAR = (0.6, 1.6)
+NEAR = (0.87, 1.15)  # when all terms are chosen
+MAX_ROUNDS = 4
+_FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
+
+
+def rescaled(problem: Problem, row: Array, factors: tuple[float, float] = FAR) -> Array:
+    """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
+
+    Args:
+        problem: What to minimise.
+        row: (num_parameters,) a solution, as far as slopes lead.
+        factors: That forces are multiplied by; the better one again, as long as it helps.
+    """
+    forces = _forces(problem)
+    if not forces:
+        return row
+    judge = problem.reweighted(row)
+    best, tries = judge.cost(row), factors
+    for _ in range(MAX_ROUNDS):
+        rows = [approach(judge, _times(judge, row, forces, factor), BRIEF) for factor in tries]
+        costs = [judge.cost(found) for found in rows]
+        least = int(np.argmin(costs))
+        if costs[least] >= best:
+            break
+        best, row, tries = costs[least], rows[least], (tries[least],)
+    return row
+
+
+def doubted(problem: Problem, row: Array, schedule: Schedule) -> Solution:
+    """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
+
+    A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
+    variance along s is |s|^2 / d; where slopes promise less, that much is added. The lowest end is the solution.
+
+    Args:
+        problem: What was solved.
+        row: (num_parameters,) where a fit has ended.
+        schedule: Of each further solve; see `solve`.
+    """
+    forces = _forces(problem)
+    starts = [_times(problem, row, forces, factor) for factor in NEAR] if forces else []
+    ends = [problem.unit(row), *(problem.unit(approach(problem, start, schedule)) for start in starts)]
+    squares = [_squares(problem, end) for end in ends]
+    best = int(np.argmin(squares))
+    solution = summary(problem.at(problem.rows(ends[best][None])[0]), ends[best])
+    covariance = solution.covariance.copy()
+    known = solution.information + np.diag(problem.prior**2)
+    for end, square in zip(ends, squares, strict=True):
+        step = end - solution.unit
+        promised, seen = float(step @ known @ step), max(1.0, square - squares[best])
+        if seen < promised:
+            covariance += np.outer(step, step) * (1.0 / seen - 1.0 / promised)
+    return replace(solution, covariance=covariance)
+
+
+def _squares(problem: Problem, unit: Array) -> float:
+    """Returns the sum of squares that a solver minimises, the pull of the prior included."""
+    pull = problem.prior * (unit - problem.unit(problem.base))
+    return float(np.sum(problem.residuals(unit[None]) ** 2) + np.sum(pull**2))
+
+
+def _forces(problem: Problem) -> list[int]:
+    """Returns the columns of all forces that are fitted, where servos' are among them."""
+    targets = problem.predictor.space.targets
+    forces = [k for k in problem.free if targets[k].endswith(_FORCES)]
+    return forces if any(targets[k].endswith("/kp") for k in forces) else []
+
+
+def _times(problem: Problem, row: Array, columns: list[int], factor: float) -> Array:
+    """Returns a row with some columns multiplied, within bounds."""
+    moved, space = row.copy(), problem.predictor.space
+    moved[columns] = np.clip(factor * moved[columns], space.low[columns], space.high[columns])
+    return moved

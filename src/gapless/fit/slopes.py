@@ -1,0 +1,62 @@
+"""How residuals change with parameters, by finite differences that all go through one batched call."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.fit.lean import is_smooth
+from gapless.fit.problem import Problem, robust, robust_slope
+
+COARSE, MEDIUM, FINE = (
+    0.1,
+    0.03,
+    0.01,
+)  # finite-difference steps as shares of the range; contact needs large ones
+FINEST = FINE / 250.0  # steps of the slopes that judge a solution, where nothing touches
+AGREE = 1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
+
+
+def slopes_ahead(problem: Problem, unit: Array, plain: Array, step: float) -> Array:
+    """Returns how robust residuals change with `unit`, (num_residuals, num_free), from one prediction per parameter.
+
+    Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
+    noise in them, more for those that the step makes larger, and the solver would stop aside of the minimum, always
+    on the side that the steps go to. Far from the minimum flattening keeps one bad window from ruling all slopes.
+    """
+    steps = np.where(unit + step <= 1.0, step, -step)
+    moved = problem.plain_residuals(unit + np.diag(steps))
+    change = robust(moved) - robust(plain) if step > FINE else robust_slope(plain) * (moved - plain)
+    return change.reshape(len(unit), -1).T / steps
+
+
+def judging_slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
+    """Returns residuals, (num_windows, num_per_window), and how they change with `unit`, (..., num_free).
+
+    Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
+    that these windows do not determine, such as gain and mass together; and so would what is left of it, if steps
+    were large. They are those of the plain residuals, for the same reason: flattened ones bend. Where friction or
+    contact makes predictions jump, though, the slopes of fine steps are heights of jumps over small numbers, and would
+    pass for knowledge without end: then the finest steps count with whose slopes coarser ones agree.
+    """
+    residual = problem.plain_residuals(unit[None])[0]
+    steps = (*((FINEST,) if is_smooth(problem.predictor.blueprint) else ()), FINE, MEDIUM, COARSE)
+    found = np.zeros((len(unit), *residual.shape))
+    asked = np.arange(len(unit))  # whose slopes no coarser ones have agreed with yet
+    finer = np.full(len(unit), np.inf)
+    for step in steps:
+        slopes = _two_sided(problem, unit, asked, step)
+        sizes = np.sqrt(np.sum(slopes**2, axis=(1, 2)))
+        jumps = finer[asked] > AGREE * sizes
+        asked, slopes, sizes = asked[jumps], slopes[jumps], sizes[jumps]
+        if not len(asked):
+            break
+        found[asked], finer[asked] = slopes, sizes
+    return residual, np.moveaxis(found, 0, -1)
+
+
+def _two_sided(problem: Problem, unit: Array, columns: NDArray[np.intp], step: float) -> Array:
+    """Returns how plain residuals change with some entries of `unit`, (num_columns, num_windows, num_per_window)."""
+    above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
+    moved = [np.where(np.eye(len(unit), dtype=bool), side, unit)[columns] for side in (above, below)]
+    up, down = np.split(problem.plain_residuals(np.concatenate(moved)), 2)
+    return (up - down) / (above - below)[columns, None, None]

@@ -1,0 +1,90 @@
+"""Errors in the start state of a window: how they show in its residuals, and how they are discounted.
+
+Each window starts at a measured state, which is wrong by noise. That error runs through the whole window and looks
+like a parameter: a start velocity that lags looks like a delay. To first order the residuals of a window are
+r = r0 + A e, with e ~ N(0, 1) the errors of its start in units of their standard deviation. Weighting them with
+(1 + A A^T)^(-1/2) is the same as fitting e in every window along with the parameters.
+
+Parameters are fitted with starts several times looser than the smoother says. Its estimate at the start of a window
+rests on the readings after it too, which the window is to predict: held to it, they would be counted twice. And where
+the acceleration jumps, at a step of the command or a reversal of friction, it is off by more than on average, always
+towards a smoother motion. Both moved parameters by up to two standard errors, most of all a delay.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows
+
+
+@dataclass(frozen=True)
+class Starts:
+    """The directions in which start errors move the residuals of each window.
+
+    Attributes:
+        directions: (num_windows, num_residuals, num_directions) orthonormal columns U of A = U diag(d) V^T.
+        shrink: (num_windows, num_directions) 1 / sqrt(1 + d^2).
+    """
+
+    directions: Array
+    shrink: Array
+
+    @property
+    def taken_out(self) -> Array:
+        """Returns C with 1 - C C^T the covariance of discounted residuals of white noise, shaped as `directions`."""
+        return self.directions * np.sqrt(1.0 - self.shrink**2)[:, None, :]
+
+    def discount(self, residual: Array) -> Array:
+        """Returns (1 + A A^T)^(-1/2) r for residuals (num_rows, num_windows, num_residuals)."""
+        return self._scaled(residual, self.shrink)
+
+    def left_over(self, residual: Array) -> Array:
+        """Returns (1 + A A^T)^(-1) r: the residuals after the likeliest start errors are taken out."""
+        return self._scaled(residual, self.shrink**2)
+
+    def pick(self, index: NDArray[np.bool_]) -> "Starts":
+        """Returns the starts of some of the windows."""
+        return Starts(self.directions[index], self.shrink[index])
+
+    def _scaled(self, residual: Array, factor: Array) -> Array:
+        along = np.einsum("wmd,rwm->rwd", self.directions, residual)
+        return residual + np.einsum("wmd,rwd->rwm", self.directions, along * (factor - 1.0))
+
+
+def moved_start(windows: Windows, value: Array, slope: Array) -> Windows:
+    """Returns windows whose starts are moved by (..., num_measurements) values and slopes."""
+    return replace(windows, start=windows.start + value, slope=windows.slope + slope)
+
+
+def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Array:
+    """Returns what one standard error of each start value and slope does to the readings, in units of sigma.
+
+    (2 * num_measurements, num_windows, num_steps, num_measurements), by differences both ways: costs 4 predictions per
+    measured column.
+    """
+    num_windows, num_columns = len(windows), windows.measured.shape[2]
+    steps = np.concatenate([np.diag(windows.start_sd), np.zeros((num_columns, num_columns))])
+    slopes = np.concatenate([np.zeros((num_columns, num_columns)), np.diag(windows.slope_sd)])
+    index = np.tile(np.arange(num_windows), 4 * num_columns)
+    value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
+    slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
+    shown = predictor.predict(moved_start(windows.pick(index), value, slope), row[None])[0, :, 1:]
+    up, down = np.split(shown.reshape(4 * num_columns, num_windows, -1, num_columns), 2)
+    return (up - down) / 2 / sigma
+
+
+def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array, loose: float = 1.0) -> Starts:
+    """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
+    return starts_of(windows, loose * start_effects(predictor, windows, row, sigma))
+
+
+def starts_of(windows: Windows, effect: Array) -> Starts:
+    """Returns the start directions of windows from what start errors do to the readings; see `start_effects`."""
+    known = np.isfinite(windows.measured[:, 1:])
+    effect = np.where(known, effect, 0.0).reshape(len(effect), len(windows), -1)
+    directions, sizes, _ = np.linalg.svd(np.moveaxis(effect, 0, -1), full_matrices=False)
+    return Starts(directions, 1.0 / np.sqrt(1.0 + sizes**2))

@@ -1,0 +1,265 @@
+"""From logs to a row near the best: windows drawn, a start searched, their length and the terms chosen."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.signal import Array
+from gapless.fit.evidence import Evidence
+from gapless.fit.horizon import choose_length_s, num_windows, shortest_s
+from gapless.fit.journal import Journal
+from gapless.fit.lean import lean
+from gapless.fit.outcome import MIN_WINDOWS
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.problem import Problem
+from gapless.fit.rescale import NEAR, rescaled
+from gapless.fit.search import search
+from gapless.fit.slopes import FINE, MEDIUM
+from gapless.fit.solve import Progress, approach, part_of
+from gapless.fit.swap import Swap, ending, try_lag, try_play
+from gapless.fit.terms import Columns, Structure, choose
+from gapless.fit.timestep import finer_in_time, without_step
+from gapless.sim.targets.path import split_target
+
+SEARCH_WINDOWS = 16
+STARTS = 3  # from which the first solve begins
+FEW_WINDOWS = 32  # for the first solve
+SOME_S = 20.0  # simulated for choosing terms [s]
+FIRST = ((MEDIUM, 8),)
+FINAL = ((MEDIUM, 4), (FINE, 6))
+LAST = ((MEDIUM, 3), (FINE, 4))
+# What every model has a value of.
+HAS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
+CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
+ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
+LAG = 0.01  # the same of a lag: it only changes places with part of the delay
+STILL = 0.1  # how much likelier than nothing a window without motion is drawn, against 1 for a typical one
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the last solve begins.
+
+    Attributes:
+        problem: The problem on windows of the length that was chosen.
+        structure: Which parameters to fit, and a row near the best.
+        window_s: Length of the windows [s].
+        held: Columns of masses, shapes and tilt that stay as written: their errors show too little.
+    """
+
+    problem: Problem
+    structure: Structure
+    window_s: float
+    held: Columns
+
+
+@dataclass(frozen=True)
+class _Tiers:
+    """Terms in the order of trying: what may be wrong in the model, what it lacks, what is around it."""
+
+    wrong: list[Columns]
+    lacking: list[Columns]
+    around: list[Columns]
+
+
+def make_problem(
+    evidence: Evidence,
+    space: ParameterSpace,
+    episodes: Sequence[int],
+    window_s: float,
+    rng: np.random.Generator,
+) -> Problem:
+    """Returns the problem of fitting all parameters of a space to some episodes, weighted by noise alone."""
+    windows = limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s, space))
+    predictor = Predictor(lean(evidence.blueprint, evidence.tracks), space)
+    return Problem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
+
+
+def _cut(evidence: Evidence, episodes: Sequence[int], window_s: float) -> Windows:
+    windows = cut(evidence.project, [evidence.tracks[k] for k in episodes], window_s)
+    return replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
+
+
+def limited(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
+    """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
+    if len(windows) <= most:
+        return windows
+    moves = np.nanstd(windows.measured, axis=1)
+    moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
+    likely = STILL + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
+    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
+
+
+def fit(
+    problem: Problem,
+    evidence: Evidence,
+    episodes: Sequence[int],
+    window_s: float | None,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    journal: Journal | None = None,
+) -> Found:
+    """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
+
+    It starts where a search finds the kinds of parameters to fit best, goes downhill from there on few windows, and
+    corrects the links where the logs call for it. Then windows are made as long as the start's uncertainty allows, and
+    what the model lacks may enter.
+
+    Args:
+        problem: All parameters on short windows, or on those of `window_s`.
+        evidence: The logs.
+        episodes: Which of them are fitted.
+        window_s: Length of the windows [s]; None chooses it.
+        rng: Draws windows and starts.
+        progress: Called with what is being done and how far it is, in [0, 1].
+        journal: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
+    """
+    journal = journal or Journal()
+    step = journal.step
+    always, groups = _columns(evidence, episodes)
+    tiers = _tiers(problem, groups)
+    few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
+    found = _begin(few, tiers, rng, progress, journal)
+    row = found.row
+    if window_s is None:
+        window_s = step(lambda: choose_length_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+    measured = replace(problem, free=found.free)
+    if window_s > shortest_s(evidence.project):
+        most = num_windows(window_s, evidence.space)
+        measured = measured.on(limited(_cut(evidence, episodes, window_s), rng, most))
+        row = step(lambda: approach(measured.reweighted(found.row), found.row, FIRST))
+    tell(progress, 0.5)
+    fine = finer_in_time(measured.predictor)
+    problem = without_step(measured, fine, row)
+    some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
+    structure = _with_terms(problem, some, replace(found, row=row), tiers, part_of(progress, 0.5, 0.25), journal)
+    played = step(lambda: _swapped(try_play, some, structure, groups, ADDED))
+    tell(progress, 0.85)
+    if len(played.free) > len(structure.free):
+        only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
+        again = partial(without_step, measured, fine)
+        played = _again_with_play(again, some, replace(played, free=only), tiers, part_of(progress, 0.85, 0.1), journal)
+    structure = step(lambda: _swapped(try_lag, some, played, groups, LAG))
+    now = replace(without_step(measured, fine, structure.row), free=structure.free)
+    structure = replace(structure, row=step(lambda: rescaled(now, structure.row, NEAR)))
+    left = set(range(len(row))) - set(structure.free)
+    targets = problem.predictor.space.targets
+    held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
+    tell(progress, 1.0)
+    return Found(measured, structure, window_s, held)
+
+
+def _begin(
+    few: Problem, tiers: _Tiers, rng: np.random.Generator, progress: Progress | None, journal: Journal
+) -> Structure:
+    """Returns what may be wrong in the model and a row near the best, on few short windows."""
+    step = journal.step
+    look = few.on(limited(few.windows, rng, SEARCH_WINDOWS))
+    starts = step(lambda: search(look.reweighted(few.base), rng, num_found=STARTS), rng)
+    tell(progress, 0.05)
+    row = step(lambda: _best_end(few.reweighted(starts[0]), starts, part_of(progress, 0.05, 0.15)))
+    row = step(lambda: rescaled(few, row))
+    tell(progress, 0.25)
+    found = step(lambda: choose(few, row, tiers.wrong, worth=CORRECTED, progress=part_of(progress, 0.25, 0.1)))
+    tell(progress, 0.35)
+    row = step(lambda: approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST))
+    tell(progress, 0.4)
+    return replace(found, row=row)
+
+
+def _best_end(problem: Problem, starts: Array, progress: Progress | None) -> Array:
+    """Returns the best of the rows that solves from some starts end at."""
+    ends: list[Array] = []
+    for number, start in enumerate(starts):
+        ends.append(approach(problem, start, FIRST, part_of(progress, number / len(starts), 1 / len(starts))))
+    return min(ends, key=problem.cost)
+
+
+def _again_with_play(
+    make: Callable[[Array], Problem],
+    some: Problem,
+    played: Structure,
+    tiers: _Tiers,
+    progress: Progress | None,
+    journal: Journal,
+) -> Structure:
+    """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
+    bare = np.where(np.isin(np.arange(len(played.row)), played.free), played.row, some.base)
+    problem = make(bare)
+    now = replace(problem, free=played.free)
+    bare = journal.step(lambda: rescaled(now, approach(now.reweighted(bare), bare, FIRST)))
+    return _with_terms(problem, some, replace(played, row=bare), tiers, progress, journal)
+
+
+def _with_terms(
+    problem: Problem,
+    some: Problem,
+    structure: Structure,
+    tiers: _Tiers,
+    progress: Progress | None,
+    journal: Journal,
+) -> Structure:
+    """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
+    still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
+    parts = [(problem, still, CORRECTED), (some, tiers.lacking, ADDED), (some, tiers.around, ADDED)]
+    for number, (where, groups, worth) in enumerate(parts):
+        structure = journal.step(
+            partial(_with_some, where, structure, groups, worth, number > 0, part_of(progress, number / 3, 1 / 3))
+        )
+    return structure
+
+
+def _with_some(
+    problem: Problem,
+    structure: Structure,
+    groups: Sequence[Columns],
+    worth: float,
+    thorough: bool,
+    progress: Progress | None,
+) -> Structure:
+    now = replace(problem, free=structure.free)
+    return choose(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
+
+
+def _swapped(swap: Swap, some: Problem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
+    now = replace(some, free=structure.free).reweighted(structure.row)
+    return swap(now, structure.row, groups, worth).after(structure)
+
+
+def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
+    """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
+
+    What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
+    comes after what belongs to the robot and goes with it. Play and lag come last, by exchange: whatever rubs looks
+    like play, whatever is heavy or slow like a lag.
+    """
+    targets = problem.predictor.space.targets
+    wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(HAS) for k in group)]
+    swaps = ending(problem, groups, "/lag", "/backlash")
+    around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
+    return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
+
+
+def _columns(evidence: Evidence, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+    """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
+
+    How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything.
+    """
+    space = evidence.whole
+    groups = [tuple(space.index(target) for target in term.targets) for term in evidence.terms]
+    tried = {column for group in groups for column in group}
+    around = tuple(k for k, p in enumerate(evidence.space.parameters) if groups and p.dimension == "environment")
+    runs = (None, *episodes)
+    here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
+    always = tuple(k for k in here if k not in around and k not in tried)
+    return always, ([around] if around else []) + groups
+
+
+def tell(progress: Progress | None, done: float) -> None:
+    """Says how far a fit is, in [0, 1], to whoever wants to know."""
+    if progress is not None:
+        progress("fit", done)

@@ -1,0 +1,108 @@
+"""Terms that no step from none can tell from what is fitted already: tried by exchanging and solving.
+
+A lag of t seconds shows to first order what a delay of t seconds shows, 1 / (1 + t s) = exp(-t s) + O(t^2 s^2). Play in
+a servo's gear makes it rest wherever it is within the play, as friction does within F / kp either way; and play is zero
+at a corner, where half of all slopes are lost. Where delay and friction are fitted, the slope at no lag and at no play
+therefore says nothing; half of the one is exchanged for the other instead, and both are fitted from there.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.fit.problem import Problem
+from gapless.fit.slopes import FINE, MEDIUM
+from gapless.fit.solve import Schedule, approach
+from gapless.fit.terms import (
+    BRIEF,
+    HINT,
+    Columns,
+    Structure,
+    convinces,
+    saved_by,
+    solved_savings,
+    tried_term,
+)
+from gapless.sim.targets import driven_joint, force_per_command
+from gapless.sim.targets.path import split_target
+
+LAGS = (0.5,)  # shares of the delay that are exchanged
+PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
+LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
+LEAST_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
+THOROUGH = ((MEDIUM, 4), (FINE, 3))  # coarse steps cannot tell play of a few mm from friction
+MORE_THAN_CHANCE = 2.0  # standard errors: two exchanges are tried, not dozens
+
+Swap = Callable[[Problem, Array, Sequence[Columns], float], Structure]
+
+
+def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
+    """Tries the lag among the terms in exchange for half of each delay; see `_try`."""
+    lag = next(iter(ending(problem, groups, "/lag")), ())
+    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth, BRIEF)
+
+
+def try_play(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
+    """Tries play in all gears among the terms at once, in exchange for a share of each friction; see `_try`."""
+    gears = tuple(sorted(column for group in ending(problem, groups, "/backlash") for column in group))
+    return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth, THOROUGH)
+
+
+def ending(problem: Problem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
+    """Returns the groups all of whose targets end in one of the endings."""
+    targets = problem.predictor.space.targets
+    return [group for group in groups if all(targets[column].endswith(endings) for column in group)]
+
+
+def with_lag(problem: Problem, row: Array, lag: Columns, share: float) -> Array:
+    """Returns a row in which a share of each delay of commands that is fitted has become a lag."""
+    row, targets = row.copy(), problem.predictor.space.targets
+    late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
+    row[list(lag)] = np.maximum(row[list(lag)], max(LEAST_S, share * float(row[late].sum())))
+    row[late] *= 1.0 - share
+    return row
+
+
+def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Array:
+    """Returns a row in which a share of the friction of each servo has become play, as wide as that friction held."""
+    row, space, model = row.copy(), problem.predictor.space, problem.predictor.blueprint.model
+    for column in gears:
+        joint = split_target(space.targets[column]).name
+        servo = next(a for a in range(model.nu) if driven_joint(model, a) == model.joint(joint).id)
+        stiffness, friction = f"actuator/{model.actuator(servo).name}/kp", f"joint/{joint}/frictionloss"
+        kp = row[space.index(stiffness)] if stiffness in space.targets else force_per_command(model, servo)
+        rubs = [space.index(friction)] if friction in space.targets else []
+        held = 2.0 * share * float(row[rubs].sum()) / max(kp, 1e-9)
+        row[column] = min(max(row[column], LEAST_PLAY * space.high[column], held), space.high[column])
+        row[rubs] *= 1.0 - share
+    return row
+
+
+def _try(
+    problem: Problem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
+) -> Structure:
+    """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
+
+    Costs one brief solve on all windows for each start; and four on half of them, unless the first promise too little.
+
+    Args:
+        problem: What to minimise; its free parameters are always fitted.
+        row: (num_parameters,) a solution without the term.
+        group: Columns of the term; none where there is nothing to try.
+        starts: Rows after the exchange; the one that leads to the least cost counts.
+        worth: Least share of the held-out cost that the term must save.
+        schedule: Of the solves on halves; see `solve`.
+    """
+    if not group:
+        return Structure(problem.free, row, ())
+    wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
+    ends = [approach(wide, start, BRIEF) for start in starts]
+    end = min(ends, key=wide.cost)
+    saving = saved_by(problem, wide.cost(end), problem.cost(row))
+    if saving.share > HINT * worth:
+        (saving,) = solved_savings(problem, row, [(group, end)], schedule)
+    kept = convinces(saving, worth, MORE_THAN_CHANCE)
+    tried = (tried_term(problem.predictor.space, group, saving, kept),)
+    return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)

@@ -1,0 +1,302 @@
+"""Which terms a model needs: those that lower the error on windows they were not fitted to, by more than chance."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
+from scipy.special import ndtri, stdtr
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import TriedTerm
+from gapless.core.signal import Array
+from gapless.fit.problem import Problem
+from gapless.fit.slopes import COARSE, MEDIUM
+from gapless.fit.solve import Progress, Schedule, approach
+
+MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
+MAX_ROUNDS = 4
+BLOCK = 4  # neighbouring windows whose errors go together
+UNIONS = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
+BRIEF = ((MEDIUM, 3),)
+FINALISTS = 2  # terms that are solved for in a round
+JUDGED = 10  # terms that are judged by real predictions in a round
+HINT = 0.1  # of what a term must save: a first step that saves less is not followed
+LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The terms that were chosen.
+
+    Attributes:
+        free: Columns of the parameters that are fitted.
+        row: (num_parameters,) a whole row near the best.
+        tried: Each term that was tried, in the order of trying, with what it saved.
+    """
+
+    free: Columns
+    row: Array
+    tried: tuple[TriedTerm, ...]
+
+    def after(self, earlier: "Structure") -> "Structure":
+        """Returns this one, with the terms that were tried earlier before its own; of those tried again, the last."""
+        again = {term.targets for term in self.tried}
+        return replace(self, tried=(*(term for term in earlier.tried if term.targets not in again), *self.tried))
+
+
+def choose(
+    problem: Problem,
+    row: Array,
+    groups: Sequence[Columns],
+    *,
+    worth: float,
+    thorough: bool = False,
+    progress: Progress | None = None,
+) -> Structure:
+    """Adds terms to a problem as long as they lower the error on windows that they were not fitted to.
+
+    In each round every term is fitted to one half of the windows by one Gauss-Newton step and judged on the other
+    half by real predictions, both ways round, against a step without it. All rows of a round go through two batched
+    calls. Then the best term enters, or several at once where they do better together. Where none convinces, the best
+    few may be solved for, since one step can be too short to tell.
+
+    Args:
+        problem: What to minimise; its free parameters are always fitted.
+        row: (num_parameters,) where to begin: a solution without any of the terms.
+        groups: Columns of each term; its parameters enter together.
+        worth: Least share of the held-out cost that a term must save.
+        thorough: Whether the most promising are solved for before all are given up.
+        progress: Called with how far it is, in [0, 1].
+    """
+    chosen, left, last = problem.free, list(groups), {}
+    halves = halves_of(problem)
+    for number in range(MAX_ROUNDS):
+        if not left:
+            break
+        if progress is not None:
+            progress("fit", number / MAX_ROUNDS)
+        now = replace(problem, free=chosen).reweighted(row)
+        savings = _round(now, row, left, halves, worth)
+        for group, saving in zip(left, savings, strict=True):
+            last[group] = saving
+        best = _best(now, row, left, savings, halves, worth)
+        if best is None and thorough:
+            best = _solved_best(now, row, left, savings, last, worth)
+        if best is None:
+            break
+        chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
+        left = [group for group in left if not set(group) <= set(chosen)]
+        row = approach(replace(problem, free=chosen).reweighted(row), row, BRIEF)
+    space = problem.predictor.space
+    kept = set(chosen)
+    tried = tuple(tried_term(space, group, last[group], set(group) <= kept) for group in groups if group in last)
+    return Structure(chosen, row, tried)
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What a term saves on windows that it was not fitted to: share of the cost, and in standard errors."""
+
+    share: float
+    score: float
+
+
+def tried_term(space: ParameterSpace, group: Columns, saving: Saving, kept: bool) -> TriedTerm:
+    """Returns the record of a term that was tried."""
+    targets = tuple(space.targets[column] for column in group)
+    return TriedTerm(targets, kept, float(saving.share), float(saving.score))
+
+
+def halves_of(problem: Problem) -> NDArray[np.bool_]:
+    """Returns which windows belong to the first half: every other episode, or every other block of windows."""
+    tracks = np.unique(problem.windows.track)
+    if len(tracks) >= 2:
+        return np.isin(problem.windows.track, tracks[::2])
+    return (np.arange(len(problem.windows)) // BLOCK) % 2 == 0
+
+
+def _best(
+    problem: Problem,
+    row: Array,
+    left: Sequence[Columns],
+    savings: Sequence[Saving],
+    halves: NDArray[np.bool_],
+    worth: float,
+) -> list[Columns] | None:
+    """Returns the term or the several terms that save most; None where none saves more than chance."""
+    order = [k for k in np.argsort([-saving.score for saving in savings]) if convinces(savings[k], worth)]
+    if not order:
+        return None
+    best, share = [left[order[0]]], savings[order[0]].share
+    unions = [[left[k] for k in order[:count]] for count in UNIONS if count <= len(order)]
+    if len(order) not in UNIONS and len(order) > 1:
+        unions.append([left[k] for k in order])
+    if unions:
+        merged = [tuple(sorted({column for group in union for column in group})) for union in unions]
+        together = _round(problem, row, merged, halves, worth)
+        for union, saving in zip(unions, together, strict=True):
+            if convinces(saving, worth) and saving.share > share:
+                best, share = union, saving.share
+    return best
+
+
+def convinces(saving: Saving, worth: float, score: float = MORE_THAN_CHANCE) -> bool:
+    """Tells whether a saving is more than chance, and worth a term."""
+    return bool(saving.score > score and saving.share > worth)
+
+
+def _solved_best(
+    problem: Problem,
+    row: Array,
+    left: Sequence[Columns],
+    savings: Sequence[Saving],
+    last: dict[Columns, Saving],
+    worth: float,
+) -> list[Columns] | None:
+    """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
+    order = np.argsort([-saving.share for saving in savings])[:FINALISTS]
+    few = [left[k] for k in order if savings[k].share > HINT * worth]
+    if not few:
+        return None
+    found = solved_savings(problem, row, [(group, row) for group in few])
+    last.update(zip(few, found, strict=True))
+    convincing = [k for k in range(len(few)) if convinces(found[k], worth)]
+    return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
+
+
+def solved_savings(
+    problem: Problem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF
+) -> list[Saving]:
+    """Returns what terms save on the half of the windows that they were not solved for, both ways round.
+
+    Args:
+        problem: What to minimise, as it is at `row`.
+        row: (num_parameters,) a solution without any of them.
+        candidates: Columns of each term, and the row that its solve begins at.
+        schedule: Of each solve; see `solve`.
+    """
+    halves = halves_of(problem)
+    costs = np.empty((1 + len(candidates), len(halves)))
+    for fitted in (halves, ~halves):
+        part = replace(problem.part(fitted), watch=None)
+        rows = [approach(part, row, schedule)]
+        for group, start in candidates:
+            rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
+        judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
+        costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
+    noise = problem.noise_cost()
+    return [_saving(costs[0], cost, noise) for cost in costs[1:]]
+
+
+def _round(
+    problem: Problem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_], worth: float
+) -> list[Saving]:
+    """Returns what each group of columns saves when it is freed along with the problem's own.
+
+    Only those whose steps promise enough are judged by real predictions, and no more than `JUDGED`; the others save
+    nothing.
+    """
+    every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
+    wide = replace(problem, free=every)
+    unit = np.clip(wide.unit(row), 0.0, 1.0)
+    residual, jacobian = _slopes(wide, unit)
+    place = {column: k for k, column in enumerate(every)}
+    sets = [[place[c] for c in sorted({*problem.free, *group})] for group in ((), *groups)]
+    steps, promised = np.zeros((2, len(sets), len(every))), np.zeros(len(sets))
+    prior, pull = wide.prior, wide.unit(wide.base) - unit
+    for half, windows in enumerate((halves, ~halves)):
+        triangle, target, rest = _reduced(jacobian[windows].reshape(-1, len(every)), residual[windows].ravel())
+        for k, columns in enumerate(sets):
+            step = _step(triangle[:, columns], target, unit[columns], prior[columns], pull[columns])
+            steps[half, k, columns] = step
+            promised[k] += rest + np.sum((target + triangle[:, columns] @ step) ** 2)  # what the step is to leave
+    found = [Saving(0.0, 0.0)] * len(groups)
+    excess = _excess(promised[0], 2.0 * float(wide.noise_cost().sum()))
+    few = [
+        0,
+        *(int(k) for k in 1 + np.argsort(promised[1:])[:JUDGED] if promised[0] - promised[k] > HINT * worth * excess),
+    ]
+    if len(few) == 1:
+        return found
+    judged = _judged(wide, unit, steps[:, few], halves)
+    for k, cost in zip(few[1:], judged[1:], strict=True):
+        found[k - 1] = _saving(judged[0], cost, wide.noise_cost())
+    return found
+
+
+def _judged(problem: Problem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
+    """Returns costs per window after steps that were fitted to the other half, (num_sets, num_windows)."""
+    num_sets = steps.shape[1]
+    trial = unit + np.concatenate([length * steps for length in LENGTHS]).reshape(-1, len(unit))
+    cost = 0.5 * np.sum(problem.residuals(np.clip(trial, 0.0, 1.0)) ** 2, axis=2)
+    cost = cost.reshape(len(LENGTHS), 2, num_sets, -1)  # step length, half fitted to, set, window
+    judged = np.empty((num_sets, len(halves)))
+    for half, fitted in enumerate((halves, ~halves)):
+        length = np.argmin(cost[:, half][:, :, fitted].sum(axis=2), axis=0)
+        judged[:, ~fitted] = cost[length, half, np.arange(num_sets)][:, ~fitted]
+    return judged
+
+
+def _slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
+    """Returns residuals (num_windows, num_residuals) and their slopes (..., num_free), by one-sided steps."""
+    steps = np.where(unit + MEDIUM <= 1.0, MEDIUM, -MEDIUM)
+    values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
+    return values[0], np.moveaxis((values[1:] - values[0]) / steps[:, None, None], 0, -1)
+
+
+def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:
+    """Returns the Gauss-Newton step within bounds and within twice `COARSE` of the range, (num_columns,).
+
+    Args:
+        jacobian: (num_rows, num_columns).
+        residual: (num_rows,).
+        unit: (num_columns,) where it begins.
+        prior: (num_columns,) weight of the distance from nominal.
+        pull: (num_columns,) the way to nominal.
+    """
+    matrix = np.concatenate([jacobian, np.diag(prior)])
+    target = np.concatenate([-residual, prior * pull])
+    low = np.maximum(-unit, -2 * COARSE)
+    high = np.minimum(1.0 - unit, 2 * COARSE)
+    return lsq_linear(matrix, target, (low - 1e-9, high + 1e-9), method="bvls").x
+
+
+def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
+    """Returns a square problem with the same solution, by QR decomposition, and the squares that no solution saves."""
+    both = np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r")
+    count = matrix.shape[1]
+    return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
+
+
+def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
+    """Compares costs per window: the share saved of what noise does not explain, and how sure that is.
+
+    The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring
+    windows count together, as their errors do.
+    """
+    share = float((without - with_it).sum() / _excess(float(without.sum()), float(noise.sum())))
+    difference = np.sqrt(without) - np.sqrt(with_it)
+    count = len(difference) // BLOCK * BLOCK
+    blocks = difference[:count].reshape(-1, BLOCK).sum(axis=1) if count >= 4 * BLOCK else difference
+    error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
+    return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
+
+
+def saved_by(problem: Problem, cost: float, before: float) -> Saving:
+    """Returns what a cost on the very windows that it was fitted to saves: a hint, since chance does as much."""
+    return Saving((before - cost) / _excess(before, float(problem.noise_cost().sum())), 0.0)
+
+
+def _excess(cost: float, noise: float) -> float:
+    """Returns what of a cost noise does not explain; a tenth of it at least, since noise is known no better."""
+    return max(cost - noise, 0.1 * cost, 1e-12)
+
+
+def _as_normal(score: float, freedom: int) -> float:
+    """Returns the normal score that is as unlikely as one of Student's t: few blocks are often far off together."""
+    tail = max(float(stdtr(max(freedom, 1), -abs(score))), 1e-300)
+    return -np.sign(score) * float(ndtri(tail))

@@ -1,0 +1,78 @@
+"""The robot knows no time step: what the model's own does to its predictions is not blamed on parameters.
+
+A model steps by milliseconds, and a delay or a stiffness makes up for what that does. So it is taken out: a prediction
+with a far finer step differs by d from one with the model's own, the fit is to the readings less d, and d is found
+anew where the fit arrives (deferred correction: the solver's many predictions keep the coarse step). The values are
+then those of the robot. They suit the model's own step a little less; where it would show in predictions, they are left
+as they suit that step.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.problem import Problem
+from gapless.fit.solve import Schedule, approach
+from gapless.signals.track import difference
+from gapless.sim.blueprint import finer
+
+FINER = 8  # how much finer a time step tells what the model's own does
+ROUNDS = 2  # of finding the step's effect and fitting without it
+MAY_COST = 1.25  # by how much the cost under the model's own step may grow: an eighth of the error
+
+
+@dataclass(frozen=True)
+class Timeless:
+    """Where a fit without the effect of the time step arrives, and the problem that this solves.
+
+    Attributes:
+        problem: With the effect of the time step taken out of the readings, or as it was.
+        row: (num_parameters,) its solution.
+        finer: Predicts with a far finer step.
+        left: Share of the step's effect that is left in the values: all, or what the finer step has of its own.
+    """
+
+    problem: Problem
+    row: Array
+    finer: Predictor
+    left: float
+
+
+def timeless(problem: Problem, row: Array, schedule: Schedule, may_cost: float = MAY_COST) -> Timeless:
+    """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
+
+    Args:
+        problem: What was solved.
+        row: (num_parameters,) its solution.
+        schedule: Of each further solve; see `solve`.
+        may_cost: By how much the cost under the model's own step may grow.
+    """
+    fine = finer_in_time(problem.predictor)
+    without, found = problem, row
+    for _ in range(ROUNDS):
+        without = without_step(problem, fine, found).at(found)
+        found = approach(without, found, schedule)
+    if problem.cost(found) > may_cost * problem.cost(row):
+        return Timeless(problem, row, fine, 1.0)
+    return Timeless(without, found, fine, 1.0 / FINER)
+
+
+def finer_in_time(predictor: Predictor) -> Predictor:
+    """Returns a predictor with a far finer time step."""
+    return Predictor(finer(predictor.blueprint, FINER), predictor.space)
+
+
+def without_step(problem: Problem, fine: Predictor, row: Array) -> Problem:
+    """Returns the problem with what the model's time step does under a row taken out of the readings.
+
+    Args:
+        problem: With the readings as they are.
+        fine: From `finer_in_time`.
+        row: (num_parameters,) near the solution.
+    """
+    windows = problem.windows
+    coarse, shown = (one.predict(windows, row[None])[0] for one in (problem.predictor, fine))
+    effect = difference(problem.predictor.blueprint.project, shown, coarse)
+    return problem.on(replace(windows, measured=windows.measured - np.nan_to_num(effect)))

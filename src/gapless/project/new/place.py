@@ -1,0 +1,111 @@
+"""Putting files into a new project folder: all of them, or none."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from xml.etree import ElementTree
+
+from gapless.core.results import Note
+from gapless.project.document import project_error
+from gapless.project.new.recording import Recording, write_recording
+
+
+class Placement:
+    """Writes the files of a new project; takes back what it wrote if anything fails on the way."""
+
+    def __init__(self, directory: Path) -> None:
+        """Begins with nothing written."""
+        self.directory = directory
+        self._made: list[Path] = []
+        self._model_note: Note | None = None
+        self._logs: dict[str, list[str]] = {}
+
+    def __enter__(self) -> Self:
+        """Returns itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Deletes what was written, if there was an error."""
+        if kind is None:
+            return
+        for path in reversed(self._made):
+            with suppress(OSError):  # the first error matters; a folder in which others wrote meanwhile stays
+                path.rmdir() if path.is_dir() else path.unlink()
+
+    def notes(self) -> list[Note]:
+        """Returns what was done with the model and the logs."""
+        notes = [self._model_note] if self._model_note else []
+        for text, names in self._logs.items():
+            more = f"{len(names)} files, logs/{names[0]} to {names[-1]}" if len(names) > 1 else f"logs/{names[0]}"
+            notes.append(Note("info", "logs", text.format(more)))
+        return notes
+
+    def put_model(self, model: Path) -> str:
+        """Copies a model that stands alone; refers to one that needs other files. Returns its entry."""
+        target = self.directory / model.name
+        if target.exists() and target.samefile(model):
+            self._model_note = Note("info", "model", f"{model.name} is in the folder already and is used as it is")
+            return model.name
+        if references := _references(model):
+            entry = Path(os.path.relpath(model.resolve(), self.directory.resolve())).as_posix()
+            text = f"not copied, as it needs {len(references)} other file(s) such as {references[0]}"
+            self._model_note = Note("info", "model", f"{text}; referred to as {entry}")
+            return entry
+        self._copy(model, target)
+        self._model_note = Note("info", "model", f"copied to {model.name}")
+        return model.name
+
+    def write_model(self, model: Path, text: str) -> str:
+        """Writes a model that was given motors. Returns its entry."""
+        name = f"{model.stem}_driven.xml"
+        self.write_text(self.directory / name, text)
+        about = f"written to {name} with a motor for each joint whose effort is logged; {model.name} is unchanged"
+        self._model_note = Note("info", "model", about)
+        return name
+
+    def put_log(self, recording: Recording) -> None:
+        """Copies a log, or writes it with `time_s`, and copies what stands beside it."""
+        log, target = recording.path, self.directory / "logs" / recording.name
+        if target.exists() and target.samefile(log) and not recording.is_changed:
+            self._logs.setdefault("{}: in the folder already, used as it is", []).append(recording.name)
+            return
+        sidecar, beside = log.with_suffix(".json"), target.with_suffix(".json")
+        if sidecar.is_file() and not (beside.exists() and beside.samefile(sidecar)):
+            self._copy(sidecar, beside)
+        if recording.is_changed:
+            self._prepare(target)
+            write_recording(recording, target)
+            text = "written to {}, with time_s added; the original is unchanged"
+        else:
+            self._copy(log, target)
+            text = "copied to {}"
+        self._logs.setdefault(text, []).append(recording.name)
+
+    def write_text(self, target: Path, text: str) -> None:
+        """Writes a new file."""
+        self._prepare(target)
+        target.write_text(text, encoding="utf-8")
+
+    def _copy(self, source: Path, target: Path) -> None:
+        self._prepare(target)
+        shutil.copyfile(source, target)
+
+    def _prepare(self, target: Path) -> None:
+        if target.exists():
+            raise project_error("a file of this name exists and is not overwritten: choose another folder", target)
+        folders = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]
+        for folder in reversed(folders):
+            folder.mkdir()
+            self._made.append(folder)
+        self._made.append(target)
+
+
+def _references(model: Path) -> list[str]:
+    """Returns the files that an MJCF or URDF file names."""
+    elements = ElementTree.parse(model).iter()  # MuJoCo has parsed it already
+    return [value for item in elements for key, value in item.attrib.items() if key.startswith("file") and value]

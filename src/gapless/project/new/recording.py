@@ -1,0 +1,145 @@
+"""Logs before their columns are mapped: read whole, and written with `time_s`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gapless.core.errors import LogError
+from gapless.core.results import Note
+from gapless.core.signal import Array
+from gapless.project.log.arrays import open_parquet, parquet_elements, take_element
+from gapless.project.log.columns import column_names, read_columns
+from gapless.project.log.errors import log_error
+from gapless.project.log.read import increasing_times
+from gapless.project.new.guess.words import split_words
+from gapless.project.new.sources import element_names, name_logs
+from gapless.project.new.timing import TIME_S, Clock, find_clock, read_times
+
+_EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One episode of a log that was recorded by others.
+
+    Attributes:
+        path: The file it is in.
+        name: Name of its file in the project.
+        times_s: (num_samples,) [s], NaN where there is no stamp.
+        columns: All other columns that hold numbers, as recorded.
+        clock: How its time is recorded.
+        rows: Its rows in the file; None for all.
+        renamed: Better names of list elements, as `columns` has them.
+        notes: What cannot be read of it.
+    """
+
+    path: Path
+    name: str
+    times_s: Array
+    columns: dict[str, Array]
+    clock: Clock
+    rows: slice | None
+    renamed: dict[str, str]
+    notes: tuple[Note, ...]
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the project's log is not a plain copy."""
+        return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
+
+
+def read_recordings(paths: Sequence[Path]) -> list[Recording]:
+    """Reads all columns of logs that hold numbers; the first log says how all record their time.
+
+    Raises:
+        LogError: If one cannot be read, has no time, or its time goes backwards.
+    """
+    names = name_logs(paths)
+    clock = find_clock(paths[0])
+    found = [episode for path in paths for episode in _split_episodes(_read_recording(path, names[path], clock))]
+    for recording in found:
+        increasing_times(recording.times_s, recording.path, [])
+    return found
+
+
+def _read_recording(path: Path, name: str, clock: Clock) -> Recording:
+    times_s = read_times(path, clock)
+    wanted = [column for column in column_names(path) if column not in clock.columns and column.strip()]
+    notes: list[Note] = []
+    columns = _read_numbers(path, wanted, notes)
+    for column in [column for column, values in columns.items() if len(values) != len(times_s)]:
+        text = f"left out: it has {len(columns.pop(column))} values, the time has {len(times_s)}"
+        notes.append(Note("warning", column, text))
+    renamed = {old: new for old, new in element_names(path).items() if old in columns}
+    columns = {renamed.get(column, column): values for column, values in columns.items()}
+    return Recording(path, name, times_s, columns, clock, None, renamed, tuple(notes))
+
+
+def _read_numbers(path: Path, wanted: list[str], notes: list[Note]) -> dict[str, Array]:
+    """Reads the columns that hold numbers: all at once, or one by one where some do not."""
+    try:
+        return read_columns(path, wanted) if wanted else {}
+    except LogError:
+        columns: dict[str, Array] = {}
+    for name in wanted:
+        try:
+            columns[name] = read_columns(path, [name])[name]
+        except LogError as error:
+            notes.append(Note("info", name, f"left out: {error}"))
+    return columns
+
+
+def _split_episodes(recording: Recording) -> list[Recording]:
+    """Takes a file of several episodes apart, where a column such as `episode_index` numbers them."""
+    numbers = next((v for c, v in recording.columns.items() if split_words(c) in _EPISODE_NAMES), None)
+    if numbers is None or not np.isfinite(numbers).all() or len(np.unique(numbers)) == 1:
+        return [recording]
+    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan) != 0)
+    if len(starts) != len(np.unique(numbers)):
+        raise log_error("rows of several episodes are mixed: sort them by episode, then by time", recording.path)
+    file = Path(recording.name)
+    found: list[Recording] = []
+    for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
+        rows = slice(int(start), int(end))
+        name = f"{file.stem}_episode_{int(numbers[start]):06d}{file.suffix}"
+        columns = {column: values[rows] for column, values in recording.columns.items()}
+        found.append(replace(recording, name=name, times_s=recording.times_s[rows], columns=columns, rows=rows))
+    return found
+
+
+def write_recording(recording: Recording, target: Path) -> None:
+    """Writes a log of one episode with `time_s` [s] in place of its own time columns."""
+    source, rows = recording.path, recording.rows or slice(None)
+    if source.suffix.lower() == ".npz":
+        with np.load(source, allow_pickle=False) as arrays:
+            kept = {key: arrays[key] for key in arrays.files if key not in recording.clock.columns}
+        kept = {key: values[rows] if values.ndim else values for key, values in kept.items()}
+        np.savez(target, **{**kept, TIME_S: recording.times_s})
+        return
+    is_csv = source.suffix.lower() == ".csv"
+    table: Any = pyarrow.csv.read_csv(source) if is_csv else _flatten(source, recording.renamed)
+    dropped = {*recording.clock.columns, TIME_S}
+    pairs = zip(table.column_names, table.itercolumns(), strict=True)
+    kept = [(name, column) for name, column in pairs if name not in dropped]
+    length = len(recording.times_s)
+    columns = [pa.array(recording.times_s), *(column.slice(rows.start or 0, length) for _, column in kept)]
+    write = pyarrow.csv.write_csv if is_csv else pq.write_table
+    write(pa.table(columns, names=[TIME_S, *(name for name, _ in kept)]), target)
+
+
+def _flatten(source: Path, renamed: dict[str, str]) -> Any:
+    """Reads a Parquet file with a column for each list element that has a name of its own."""
+    table = open_parquet(source).read()
+    flat = {element.source for element in parquet_elements(source) if element.name in renamed}
+    columns: dict[str, Any] = {}
+    for element in parquet_elements(source):
+        whole = element.source not in flat
+        name = element.source if whole else renamed.get(element.name, element.name)
+        columns[name] = table.column(element.source) if whole else take_element(table, element)
+    return pa.table(columns)

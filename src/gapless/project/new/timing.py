@@ -1,0 +1,206 @@
+"""The time of a log that was recorded by others: found, and brought to seconds from its first sample."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from gapless.core.errors import LogError, nearest
+from gapless.core.signal import Array
+from gapless.project.log.arrays import as_doubles, open_npz, open_parquet
+from gapless.project.log.columns import column_names, read_columns
+from gapless.project.log.errors import log_error
+from gapless.project.new.guess.words import split_words
+
+TIME_S = "time_s"
+_SECONDS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "milliseconds"), 1e-3),
+    **dict.fromkeys(("us", "usec", "usecs", "micros", "microseconds"), 1e-6),
+    **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosec", "nanosecs", "nanoseconds"), 1e-9),
+}
+_TIME_WORDS = frozenset(["time", "t", "timestamp", "stamp", "timestamps", "clock", "elapsed", "date", "datetime"])
+_PAIR = re.compile(r"^(?P<prefix>.*?)(?P<seconds>secs?|seconds)$", re.IGNORECASE)
+_NANOSECONDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds")
+_EPOCH_S = (1e9, 4e9)  # 2001 to 2096, in seconds since 1970
+_MIN_FORWARD_SHARE = 0.99  # of the steps, for a column that is only perhaps the time
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the time is recorded in the logs of one recorder.
+
+    Attributes:
+        columns: The time column; or two, seconds and nanoseconds.
+        unit_s: Unit of the (first) column [s].
+        text: What was recognised, and by what; empty for `time_s`.
+        is_date: It holds dates, not numbers.
+    """
+
+    columns: tuple[str, ...]
+    unit_s: float = 1.0
+    text: str = ""
+    is_date: bool = False
+
+
+def find_clock(path: Path) -> Clock:
+    """Finds the time column of a log, by name and by whether it goes forward.
+
+    Raises:
+        LogError: If there is none.
+    """
+    there = column_names(path)
+    if TIME_S in there:
+        return Clock((TIME_S,))
+    first_error: LogError | None = None
+    for columns, unit, sure in _candidates(there):
+        try:
+            clock, stamps = _recognise(path, columns, unit)
+            _check_forward(stamps, columns[0], path, sure=sure)
+        except LogError as error:
+            first_error = first_error or (error if sure else None)
+        else:
+            return clock
+    if first_error is not None:
+        raise first_error
+    if len(there) == 1 and (";" in there[0] or "\t" in there[0]):
+        raise log_error("the columns are not separated by commas: save it with commas", path)
+    known = "time_s, time, t, timestamp, header.stamp.sec; _ms, _us, _ns; dates"
+    raise log_error(f"no time column ({known}); there are: {nearest(TIME_S, there)}; rename one to time_s", path)
+
+
+def read_times(path: Path, clock: Clock) -> Array:
+    """Returns the time of each row [s], 0 at the first that has one; as recorded where the column is `time_s`.
+
+    Raises:
+        LogError: If a column of the clock is missing or holds no times.
+    """
+    there = column_names(path)
+    for name in clock.columns:
+        if name not in there:
+            text = f"no column {name}, which is the time in the first log; there are: {nearest(name, there)}"
+            raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
+    if clock.columns == (TIME_S,):
+        return read_columns(path, [TIME_S])[TIME_S]
+    found = [_since_first(_read_raw(path, name), name, path) for name in clock.columns]
+    if found[0][2] != clock.is_date:
+        kinds = ("dates", "numbers") if clock.is_date else ("numbers", "dates")
+        text = f"column {clock.columns[0]} holds {kinds[1]}, and {kinds[0]} in the first log"
+        raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
+    times_s = clock.unit_s * found[0][0]
+    if len(found) > 1:
+        times_s = times_s + 1e-9 * found[1][0]
+        times_s = times_s - (times_s[np.isfinite(times_s)][0] if np.isfinite(times_s).any() else 0.0)
+    return times_s
+
+
+def _candidates(there: Sequence[str]) -> list[tuple[tuple[str, ...], str | None, bool]]:
+    """Returns likely time columns, the unit that the name says, and whether the name leaves no doubt; best first."""
+    plain: list[tuple[tuple[str, ...], str | None, bool]] = []
+    longer: list[tuple[int, tuple[str, ...], str | None]] = []
+    for name in there:
+        words = split_words(name)
+        unit = words.pop() if words and words[-1] in _SECONDS else None
+        others = [word for word in words if word not in _TIME_WORDS]
+        if words and not others:
+            plain.append(((name,), unit, True))
+        elif words and words[-1] in _TIME_WORDS - {"t"}:
+            longer.append((len(others), (name,), unit))
+        elif not words and unit and len(unit) > 1:
+            longer.append((0, (name,), unit))
+    pairs = [(pair, "s", True) for pair in _pairs(there)]
+    return plain + pairs + [(columns, unit, False) for _, columns, unit in sorted(longer, key=lambda item: item[0])]
+
+
+def _pairs(there: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns columns of seconds with their columns of nanoseconds: `header.stamp.sec`, `header.stamp.nanosec`."""
+    by_lower = {name.lower(): name for name in there}
+    found: list[tuple[str, str]] = []
+    for name in there:
+        if match := _PAIR.match(name):
+            others = (by_lower.get(f"{match['prefix'].lower()}{word}") for word in _NANOSECONDS)
+            found += [(name, other) for other in others if other and other != name]
+    return found
+
+
+def _recognise(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[Clock, Array]:
+    stamps, first, is_date = _since_first(_read_raw(path, columns[0]), columns[0], path)
+    begins = "; time_s starts at 0"
+    if is_date:
+        return Clock(columns, 1e-9, f"guessed: the time, as it holds dates{begins}", is_date=True), stamps
+    if len(columns) > 1:
+        return Clock(columns, 1.0, f"guessed: the time, seconds with nanoseconds in {columns[1]}{begins}"), stamps
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    step = float(np.median(steps[steps != 0])) if np.any(steps != 0) else 0.0
+    unit_s, reason = (_SECONDS[unit], f"its name says {unit}") if unit else _guess_unit(first, step)
+    text = f"guessed: the time, in units of {unit_s:g} s, as {reason}{begins}"
+    return Clock(columns, unit_s, text), stamps
+
+
+def _guess_unit(first: float, step: float) -> tuple[float, str]:
+    """Returns the unit in which a stamp is a date of our days, or else a step lies between 1 ms and 1 s."""
+    for unit_s in (1.0, 1e-3, 1e-6, 1e-9):
+        if _EPOCH_S[0] <= first * unit_s < _EPOCH_S[1] and step * unit_s < 60:
+            return unit_s, f"{first:.4g} is then a date of our days"
+    unit_s = 1.0 if step < 1 else 1e-3 if step < 1e3 else 1e-6 if step < 1e6 else 1e-9
+    return unit_s, f"steps of {step:.4g} look like it"
+
+
+def _check_forward(stamps: Array, name: str, path: Path, *, sure: bool) -> None:
+    steps = np.diff(stamps[np.isfinite(stamps)])
+    moving = steps[steps != 0]
+    if not len(moving) or np.median(moving) <= 0 or (not sure and np.mean(moving > 0) < _MIN_FORWARD_SHARE):
+        raise log_error(f"column {name} does not go forward, so it is no time: rename it, or sort the rows", path)
+
+
+def _read_raw(path: Path, name: str) -> Any:
+    """Reads one column in the type in which it was written: whole numbers and dates keep all their digits."""
+    suffix = path.suffix.lower()
+    if suffix == ".parquet":
+        return open_parquet(path).read(columns=[name]).column(name)
+    if suffix == ".npz":
+        with open_npz(path) as arrays:
+            return pa.chunked_array([pa.array(arrays[name])])
+    options = pyarrow.csv.ConvertOptions(include_columns=[name], null_values=["", "nan", "NaN", "null"])
+    try:
+        return pyarrow.csv.read_csv(path, convert_options=options).column(name)
+    except (pa.ArrowException, OSError):
+        return pa.chunked_array([read_columns(path, [name])[name]])  # says what is wrong, and where
+
+
+def _since_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool]:
+    """Returns stamps less the first, in the column's unit (dates: ns); the first; and whether they are dates."""
+    kind = column.type
+    is_date = pa.types.is_temporal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    try:
+        column = _as_nanoseconds(column) if is_date else column
+        whole = pa.types.is_integer(column.type)
+        column = column.cast(pa.int64() if whole else pa.float64())
+        column = column if whole else pc.if_else(pc.is_finite(column), column, None)
+        there = pc.drop_null(column)
+        if not len(there):
+            raise log_error(f"column {name} holds no times at all: record the time in seconds", path)
+        first = there[0]
+        return as_doubles(pc.subtract(column, first)), float(first.as_py()), bool(is_date)
+    except pa.ArrowException:
+        shown = str(pc.drop_null(column)[0].as_py())[:40]
+        text = f"column {name} holds neither numbers nor dates such as 2024-05-01T12:00:00.5, but '{shown}'"
+        raise log_error(f"{text}: save the time in seconds", path) from None
+
+
+def _as_nanoseconds(column: Any) -> Any:
+    if pa.types.is_duration(column.type):
+        return column.cast(pa.duration("ns")).cast(pa.int64())
+    if pa.types.is_temporal(column.type):
+        zone = getattr(column.type, "tz", None)
+        return column.cast(pa.timestamp("ns", zone)).cast(pa.int64())
+    try:
+        return column.cast(pa.timestamp("ns")).cast(pa.int64())
+    except pa.ArrowException:
+        return column.cast(pa.timestamp("ns", "UTC")).cast(pa.int64())

@@ -1,1 +1,0 @@
-"""The layers, a file per kind; `gapless.realism.registry` lists them all."""

@@ -1,0 +1,105 @@
+"""The verb `identify --sensor`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import gapless
+from gapless.core.errors import InputError
+from gapless.core.provenance import Provenance
+from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
+from gapless.core.signal import Array
+from gapless.data.catalogue import Catalogue
+from gapless.data.keep import try_to_keep
+from gapless.project.fingerprint import fingerprint
+from gapless.project.load import load_project
+from gapless.project.log.columns import SUFFIXES
+from gapless.project.records import Project
+from gapless.signals.noise.column import column_noise
+from gapless.signals.noise.grid import even_grid
+from gapless.signals.noise.read import Readings, find_log, read_bare, read_mapped
+from gapless.signals.noise.units import G_M_S2
+
+LEAST_G, MOST_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
+
+
+def identify_sensor(
+    log: str | Path, directory: str | Path | None = None, *, columns: Sequence[str] = ()
+) -> SensorResult:
+    """Fits the noise of sensors from a log at rest and says what cannot be told from it.
+
+    Args:
+        log: The file; in a project also the name of one of its logs.
+        directory: The project folder, whose measurements are looked at and whose catalogue keeps the result; None for a
+            file that stands alone, of which all columns are.
+        columns: Columns to look at; without them all.
+
+    Raises:
+        InputError: If the project, the log or a column cannot be used.
+    """
+    if directory is None:
+        return _result(str(log), read_bare(Path(log).expanduser(), columns), ())
+    if Path(directory).suffix.lower() in SUFFIXES and Path(directory).is_file():
+        text = f"this is a log, not a project folder: write `gapless identify --sensor {directory}`"
+        raise InputError(f"{text}: {directory}")
+    project = load_project(directory)
+    path = find_log(project, str(log))
+    readings = read_mapped(project, path, columns)
+    result = _result(path.stem, readings, _gravity_notes(project, readings))
+    config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
+    provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
+    try_to_keep(Catalogue.open(project.directory), result, provenance)
+    return result
+
+
+def _result(name: str, readings: Readings, found: Sequence[Note]) -> SensorResult:
+    grid, notes = even_grid(readings.times_s, readings.path.name)
+    notes = [*readings.notes, *found, *notes]
+    made: dict[str, ColumnNoise] = {}
+    moved: list[str] = []
+    for column, values in readings.columns.items():
+        looked = column_noise(grid.spread(values), grid.interval_s, readings.units[column])
+        made[column] = looked.noise
+        moved += [column] if looked.moved else []
+        notes += [Note("info", column, text) for text in looked.notes]
+    verdict, reasons = _verdict(made, moved)
+    return SensorResult(
+        inputs=(readings.identity,),
+        sensor=name,
+        columns=made,
+        verdict=verdict,
+        reasons=reasons,
+        rate_hz=1 / grid.interval_s,
+        duration_s=float(readings.times_s[-1] - readings.times_s[0]),
+        notes=tuple(notes),
+    )
+
+
+def _verdict(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
+    """Returns the verdict on a log: what moves is not at rest, and neither is what is mounted on it."""
+    reasons = tuple(f"{name}: {reason}" for name, column in columns.items() for reason in column.reasons)
+    if moved:
+        text = f"the log is not at rest: {', '.join(moved)} moved: record again with nothing moving, or cut it"
+        return "refused", (text, *reasons)
+    if all(column.verdict == "refused" for column in columns.values()):
+        return "refused", reasons
+    good = all(column.verdict == "good" for column in columns.values())
+    return "good" if good else "poor", reasons
+
+
+def _gravity_notes(project: Project, readings: Readings) -> list[Note]:
+    """Returns a note for each accelerometer whose three axes at rest are not about one gravity: in g, or in mg?"""
+    axes: dict[str, list[Array]] = {}
+    for item in project.measurements:
+        if item.element == "sensor" and item.unit == "m/s^2" and item.column in readings.columns:
+            axes.setdefault(item.name, []).append(readings.columns[item.column])
+    notes: list[Note] = []
+    for name, columns in axes.items():
+        means = [float(np.mean(values[np.isfinite(values)])) for values in columns if np.isfinite(values).any()]
+        size = float(np.linalg.norm(means))
+        if len(means) == 3 and not LEAST_G < size / G_M_S2 < MOST_G:
+            text = f"reads {size:.3g} m/s^2 in all at rest, not {G_M_S2:.3g}: in which unit are its columns?"
+            hint = " If in g, write scale: 9.80665" if LEAST_G < size < MOST_G else ""
+            notes.append(Note("warning", name, text + hint))
+    return notes

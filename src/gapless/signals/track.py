@@ -1,0 +1,226 @@
+"""Episodes brought to the control rate, with smoothed values, slopes and noise."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
+
+from gapless.core.episode import Episode
+from gapless.core.signal import Array, Flags, TimeSeries
+from gapless.project.records import Project
+from gapless.signals.impacts import smooth_between_impacts
+from gapless.signals.smoother import Smoothed, find_quantum, smooth
+
+MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
+MIN_RATE_RATIO_TO_AVERAGE = 1.05  # logs this much faster than the control rate: the tolerance of `time_notes`
+
+
+@dataclass(frozen=True)
+class Track:
+    """An episode at the control rate; row k is time k / rate.
+
+    Attributes:
+        name: The episode's name.
+        commands: (num_rows, num_commands) held from each row to the next, in model units: of logs faster than the
+            control rate, the mean over that interval.
+        measured: (num_rows, num_measurements) in model units; NaN where missing.
+        smooth: (num_rows, num_measurements) smoothed, gaps bridged.
+        slope: (num_rows, num_measurements) its time derivative [unit/s].
+        noise: (num_measurements,) standard deviation of the readings, stated by the project or estimated.
+        value_sd: (num_measurements,) standard error of `smooth`.
+        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
+        known: (num_rows,) whether every reading is present, or between present ones in a column slower than the rate.
+        calm: (num_rows,) False near impacts of a measured body, where slopes are uncertain.
+        usable: (num_rows,) False in stretches that tell nothing of the model, such as before a drive was switched on.
+    """
+
+    name: str
+    commands: Array
+    measured: Array
+    smooth: Array
+    slope: Array
+    noise: Array
+    value_sd: Array
+    slope_sd: Array
+    known: Flags
+    calm: Flags
+    usable: Flags
+
+
+def make_track(project: Project, episode: Episode) -> Track:
+    """Returns an episode brought to the project's control rate."""
+    rate_hz = project.rate_hz
+    times_s = np.arange(int(episode.duration_s * rate_hz + 1e-6) + 1) / rate_hz
+    first_s = episode.measurements.times_s[0]
+    commands = _resample_commands(episode.commands, times_s + first_s, rate_hz)
+    measured = np.stack(
+        [
+            _interpolated(
+                episode.measurements, k, times_s + first_s, project.measurements[k].quantity == "yaw", rate_hz
+            )
+            for k in range(len(episode.measurements.names))
+        ],
+        axis=1,
+    )
+    _align_quaternions(project, measured)
+    quanta = [find_quantum(episode.measurements.values[:, k]) for k in range(len(project.measurements))]
+    found = [_smoothed(measured[:, k], rate_hz, item.noise, quanta[k]) for k, item in enumerate(project.measurements)]
+    calm = np.ones(len(measured), dtype=np.bool_)
+    for columns in _things(project, measured):
+        block = np.stack([_bridged(measured[:, k]) for k in columns], axis=1)
+        noises, steps = [project.measurements[k].noise for k in columns], [quanta[k] for k in columns]
+        smoothed, quiet = smooth_between_impacts(block, rate_hz, noises, steps)
+        calm &= quiet
+        for k, one in zip(columns, smoothed, strict=True):
+            found[k] = one
+    return Track(
+        episode.name,
+        commands,
+        measured,
+        np.stack([one.value for one in found], axis=1),
+        np.stack([one.slope for one in found], axis=1),
+        np.array([one.noise for one in found]),
+        np.array([one.value_sd for one in found]),
+        np.array([one.slope_sd for one in found]),
+        np.all([_is_near(measured[:, k]) for k in range(measured.shape[1])], axis=0),
+        calm,
+        np.ones(len(measured), dtype=np.bool_),
+    )
+
+
+def _things(project: Project, measured: Array) -> list[list[int]]:
+    """Returns the columns of each body that is measured and that nothing drives, without those slower than the rate.
+
+    What is thrown or dropped moves smoothly between impacts; what is pushed does not.
+    """
+    found: dict[str, list[int]] = {}
+    for k, item in enumerate(project.measurements if not project.commands else ()):
+        known = np.flatnonzero(np.isfinite(measured[:, k]))
+        if item.element == "body" and len(known) > 1 and np.median(np.diff(known)) <= MAX_GAP:
+            found.setdefault(item.name, []).append(k)
+    return list(found.values())
+
+
+def _resample_commands(series: TimeSeries, times_s: Array, rate_hz: float) -> Array:
+    """Returns the commands of each control interval, (num_rows, num_commands).
+
+    A log that is no faster than the control rate gives the command in force. Of a faster one, that would be the first
+    of several, held too long: on average it comes (interval of the control - interval of the log) / 2 too late, and a
+    fitted delay would be too short by as much. The mean over the interval has the same integral as what was sent.
+    """
+    if not series.names:
+        return np.zeros((len(times_s), 0))
+    values = np.stack([_bridged(series.values[:, k], hold=True) for k in range(len(series.names))], axis=1)
+    if np.median(np.diff(series.times_s)) * rate_hz * MIN_RATE_RATIO_TO_AVERAGE < 1.0:
+        return _average_held(series.times_s, values, times_s, 1.0 / rate_hz)
+    return values[_index_in_force(series.times_s, times_s + 0.25 / rate_hz)]
+
+
+def _average_held(stamps_s: Array, values: Array, times_s: Array, interval_s: float) -> Array:
+    """Returns the means over [t, t + interval] of values that are held from each stamp to the next."""
+    ends_s = np.append(times_s, times_s[-1] + interval_s)
+    inside = (stamps_s > ends_s[0]) & (stamps_s < ends_s[-1])
+    edges_s = np.union1d(ends_s, stamps_s[inside])
+    pieces = values[_index_in_force(stamps_s, edges_s[:-1])]
+    starts = np.searchsorted(edges_s, times_s)
+    first = pieces[starts]
+    away = pieces - np.repeat(first, np.diff(np.append(starts, len(pieces))), axis=0)  # exactly 0 where nothing changes
+    return first + np.add.reduceat(away * np.diff(edges_s)[:, None], starts, axis=0) / interval_s
+
+
+def _index_in_force(stamps_s: Array, times_s: Array) -> NDArray[np.intp]:
+    """Returns which sample is the newest at each time; before the first, the first."""
+    return np.clip(np.searchsorted(stamps_s, times_s, side="right") - 1, 0, None)
+
+
+def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: bool, rate_hz: float) -> Array:
+    values = series.values[:, column]
+    known = np.isfinite(values)
+    if known.sum() < 2:
+        return np.full(len(times_s), np.nan)
+    stamps, values = series.times_s[known], values[known]
+    if is_angle:
+        values = np.unwrap(values)
+    if np.median(np.diff(stamps)) > MAX_GAP / rate_hz:
+        return _sparse(stamps, values, times_s, rate_hz)
+    out = np.interp(times_s, stamps, values)
+    after = np.clip(np.searchsorted(stamps, times_s), 1, len(stamps) - 1)
+    wide = stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz
+    away_s = np.minimum(np.abs(times_s - stamps[after - 1]), np.abs(stamps[after] - times_s))
+    out[wide & (away_s > 1e-6 / rate_hz)] = np.nan  # a sample at the edge of a gap is no part of it
+    return out
+
+
+def _sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Array:
+    """Returns a column that is slower than the rate: its samples at the nearest rows, NaN between."""
+    out = np.full(len(times_s), np.nan)
+    rows = np.unique(np.round((stamps - times_s[0]) * rate_hz).astype(np.intp))
+    rows = rows[(rows >= 0) & (rows < len(times_s))]
+    out[rows] = PchipInterpolator(stamps, values, extrapolate=True)(times_s[rows])
+    return out
+
+
+def _smoothed(values: Array, rate_hz: float, noise: float | None, quantum: float) -> Smoothed:
+    """Returns a column smoothed at its own rate, at all rows."""
+    known = np.flatnonzero(np.isfinite(values))
+    every = int(np.median(np.diff(known))) if len(known) > 1 else 1
+    if every <= MAX_GAP:
+        return smooth(_bridged(values), rate_hz, noise, quantum)
+    own = np.arange(known[0], known[-1] + 1, every)
+    found = smooth(np.interp(own, known, values[known]), rate_hz / every, noise, quantum)
+    curve = CubicHermiteSpline(own / rate_hz, found.value, found.slope)
+    times_s = np.clip(np.arange(len(values)), own[0], own[-1]) / rate_hz
+    return replace(found, value=curve(times_s), slope=curve(times_s, 1))
+
+
+def _is_near(values: Array) -> Flags:
+    """Tells at which rows a column is present, or lies between samples that are no further apart than usual."""
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2 or np.median(np.diff(known)) <= MAX_GAP:
+        return np.isfinite(values)
+    after = np.clip(np.searchsorted(known, np.arange(len(values))), 1, len(known) - 1)
+    near = known[after] - known[after - 1] <= MAX_GAP * np.median(np.diff(known))
+    return near & (np.arange(len(values)) >= known[0]) & (np.arange(len(values)) <= known[-1])
+
+
+def _bridged(values: Array, hold: bool = False) -> Array:
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) == len(values):
+        return values
+    if not len(known):
+        return np.zeros_like(values)
+    rows = np.arange(len(values))
+    if hold:
+        return values[known[np.clip(np.searchsorted(known, rows, side="right") - 1, 0, None)]]
+    return np.interp(rows, known, values[known])
+
+
+def _align_quaternions(project: Project, measured: Array) -> None:
+    """Flips quaternions so that consecutive rows do not change sign."""
+    for columns in quaternion_columns(project):
+        block = measured[:, columns]
+        flips = np.where(np.sum(block[1:] * block[:-1], axis=1) < 0, -1.0, 1.0)
+        measured[1:, columns] *= np.cumprod(flips)[:, None]
+
+
+def quaternion_columns(project: Project) -> list[list[int]]:
+    """Returns the columns of each body's quaternion that are mapped, in the order w x y z; others count as 0."""
+    found: dict[str, dict[str, int]] = {}
+    for k, item in enumerate(project.measurements):
+        if item.element == "body" and item.quantity in ("qw", "qx", "qy", "qz"):
+            found.setdefault(item.name, {})[item.quantity] = k
+    return [[c[q] for q in ("qw", "qx", "qy", "qz") if q in c] for c in found.values()]
+
+
+def difference(project: Project, predicted: Array, measured: Array) -> Array:
+    """Returns predicted - measured, (..., num_measurements); angles, quaternions by their nearest image."""
+    predicted = predicted.copy()
+    for columns in quaternion_columns(project):
+        dot = np.nansum(predicted[..., columns] * measured[..., columns], axis=-1, keepdims=True)
+        predicted[..., columns] *= np.where(dot < 0, -1.0, 1.0)
+    error = predicted - measured
+    for k, item in enumerate(project.measurements):
+        if item.quantity == "yaw":
+            error[..., k] = (error[..., k] + np.pi) % (2 * np.pi) - np.pi
+    return error

@@ -1,0 +1,161 @@
+"""People as partners in handover and collaboration: a population, the people in it, and the trials of each.
+
+Two levels, because they matter differently: a policy must suit people it never met, and the same person twice. Draws
+are pure functions of (seed, person, trial): the same person comes back by number.
+"""
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.errors import InputError
+from gapless.core.signal import Array
+from gapless.sim.realism.draws import Draws
+
+
+@dataclass(frozen=True)
+class Trait:
+    """How one quantity varies: x = median exp(person n_p + trial n_t), or median + person n_p + trial n_t.
+
+    Attributes:
+        median: Of all people and trials, in the quantity's unit.
+        person: Standard deviation between people: of the logarithm [1], or in the unit where `signed`.
+        trial: Standard deviation between the trials of one person, likewise.
+        signed: Whether it is a sum that may be negative; otherwise a product that stays positive.
+    """
+
+    median: float
+    person: float
+    trial: float
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Population:
+    """Who the robot will meet.
+
+    Attributes:
+        reach_m: How far from the shoulder the hand is offered [m].
+        reaction_s: From the robot's cue to the start of the reach [s].
+        reach_time_s: From the start of the reach to the hand at rest [s].
+        hesitation_share: Chance that a trial has a pause in it [1]; between people it varies on the logit scale.
+        hesitation_s: Length of a pause [s].
+        grip_n: Force with which the object is held [N].
+        grip_change: Factor on the grip once the robot pulls [1].
+        hand_m: Error of the hand about the meeting place, per axis [m].
+        hand_rad: Error of the hand's orientation, rotation vector, per axis [rad].
+    """
+
+    reach_m: Trait
+    reaction_s: Trait
+    reach_time_s: Trait
+    hesitation_share: Trait
+    hesitation_s: Trait
+    grip_n: Trait
+    grip_change: Trait
+    hand_m: Trait
+    hand_rad: Trait
+
+
+ADULTS = Population(
+    reach_m=Trait(0.55, 0.08, 0.08),
+    reaction_s=Trait(0.35, 0.2, 0.25),
+    reach_time_s=Trait(0.9, 0.2, 0.15),
+    hesitation_share=Trait(0.1, 1.0, 0.0),
+    hesitation_s=Trait(0.5, 0.3, 0.5),
+    grip_n=Trait(8.0, 0.3, 0.2),
+    grip_change=Trait(1.0, 0.15, 0.1),
+    hand_m=Trait(0.0, 0.02, 0.02, signed=True),
+    hand_rad=Trait(0.0, 0.15, 0.1, signed=True),
+)  # all of them rules of thumb: see docs/realism/human.md; measure your own people
+
+
+@dataclass(frozen=True)
+class Partners:
+    """What a partner does in each trial; one row per world.
+
+    Attributes:
+        person: (num_worlds,) who it is.
+        reach_m: (num_worlds,) [m].
+        reaction_s: (num_worlds,) [s].
+        reach_time_s: (num_worlds,) [s].
+        pause_s: (num_worlds,) hesitation; 0 where there is none [s].
+        pause_at: (num_worlds,) share of the reach after which the pause comes [1].
+        grip_n: (num_worlds,) [N].
+        pulled_grip_n: (num_worlds,) grip once the robot pulls [N].
+        hand_m: (num_worlds, 3) [m].
+        hand_rad: (num_worlds, 3) rotation vector [rad].
+    """
+
+    person: NDArray[np.int64]
+    reach_m: Array
+    reaction_s: Array
+    reach_time_s: Array
+    pause_s: Array
+    pause_at: Array
+    grip_n: Array
+    pulled_grip_n: Array
+    hand_m: Array
+    hand_rad: Array
+
+
+def steady(population: Population) -> Population:
+    """Returns the ideal population: everyone is the median person, without hesitation, in every trial."""
+    still = {item.name: replace(getattr(population, item.name), person=0.0, trial=0.0) for item in fields(population)}
+    return replace(population, **still | {"hesitation_share": Trait(0.0, 0.0, 0.0)})
+
+
+def partners(population: Population, seed: int, person: NDArray[np.int64], trial: NDArray[np.int64]) -> Partners:
+    """Returns what people do in their trials.
+
+    Args:
+        population: Who they are drawn from.
+        seed: Another seed, other people.
+        person: (num_worlds,) number of the person in each world.
+        trial: (num_worlds,) number of that person's trial.
+
+    Raises:
+        InputError: The two are not of one length.
+    """
+    if person.shape != trial.shape or person.ndim != 1:
+        raise InputError(f"give a person and a trial for each world, found shapes {person.shape} and {trial.shape}")
+    people = Draws(seed, person.astype(np.uint64))
+    trials = Draws(people.named("trials").seed, person.astype(np.uint64))
+    counter = trial.astype(np.int64)[:, None]
+
+    def drawn(name: str, width: int = 1) -> Array:
+        trait: Trait = getattr(population, name)
+        column = counter * 8 + np.arange(width)
+        change = trait.person * people.normal(name, width) + trait.trial * trials.normal(name, column)
+        return trait.median + change if trait.signed else trait.median * np.exp(change)
+
+    odds = drawn("hesitation_share")[:, 0]
+    share = odds / (1 - population.hesitation_share.median + odds)
+    pauses = trials.uniform("pauses", counter)[:, 0] < share
+    grip_n = drawn("grip_n")[:, 0]
+    return Partners(
+        person=person.astype(np.int64),
+        reach_m=drawn("reach_m")[:, 0],
+        reaction_s=drawn("reaction_s")[:, 0],
+        reach_time_s=drawn("reach_time_s")[:, 0],
+        pause_s=np.where(pauses, drawn("hesitation_s")[:, 0], 0.0),
+        pause_at=trials.uniform("pause at", counter)[:, 0],
+        grip_n=grip_n,
+        pulled_grip_n=grip_n * drawn("grip_change")[:, 0],
+        hand_m=drawn("hand_m", 3),
+        hand_rad=drawn("hand_rad", 3),
+    )
+
+
+def reached(people: Partners, time_s: float) -> Array:
+    """Returns how far along the reach each hand is at a time after the cue, (num_worlds,) from 0 to 1.
+
+    Minimum jerk (Flash, Hogan 1985): s = 10 x^3 - 15 x^4 + 6 x^5 of the share x of the reach time that has passed;
+    a pause holds x at `pause_at` for `pause_s`.
+    """
+    since_s = time_s - people.reaction_s
+    until_pause_s = people.pause_at * people.reach_time_s
+    moving_s = np.where(since_s > until_pause_s, np.maximum(since_s - people.pause_s, until_pause_s), since_s)
+    x = np.clip(moving_s / people.reach_time_s, 0.0, 1.0)
+    return x**3 * (10 - 15 * x + 6 * x**2)

@@ -1,0 +1,166 @@
+"""What can be wrong in a body."""
+
+import mujoco
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from gapless.core.errors import InputError
+from gapless.core.signal import Array
+from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.target import Block, Place, Target, sized
+
+
+def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
+    """Returns the free joint that carries a body, or None."""
+    joint = int(model.body_jntadr[body])
+    if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
+        return joint
+    return None
+
+
+def is_object(model: mujoco.MjModel, body: int) -> bool:
+    """Tells whether a body is a thing of its own: carried by a free joint."""
+    return free_joint_of(model, body) is not None
+
+
+def body_target(place: Place) -> Target:
+    """Returns a target of bodies."""
+    place.require_field()
+    if place.field == "mass":
+        return _mass(place)
+    if place.field == "payload":
+        return _payload(place, int(place.ids[0]), place.model.body_ipos[place.ids[0]].copy())
+    if place.field == "inertia":
+
+        def write_inertia(fields: Fields, values: Array) -> None:
+            here = np.ix_(fields.ids, place.ids)
+            fields.of("body_inertia", constants=True)[here] *= values[:, None, None]
+
+        return Target(place.path, "object", "1", 1.0, write_inertia)
+    if place.field == "length":
+        return _length(place)
+    if place.field.startswith("spread/"):
+        return _spread(place)
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a centre belongs to one body; name it")
+    body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
+
+    def write_centre(fields: Fields, values: Array) -> None:
+        fields.of("body_ipos", constants=True)[fields.ids, body, axis] = values
+
+    return Target(place.path, "object", "m", float(place.model.body_ipos[body, axis]), write_centre)
+
+
+def _spread(place: Place) -> Target:
+    """Returns the target of a factor on how far mass reaches from the centre along an axis of the body's frame.
+
+    With S = trace(I) / 2 - I the second moments of mass, an axis stretched by D = diag(f, 1, 1) has D S D: whatever
+    the factors, some distribution of mass has these inertias.
+    """
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a spread belongs to one body; name it")
+    body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
+
+    def write(fields: Fields, values: Array) -> None:
+        here = (fields.ids[values != 1.0], body)
+        frame, inertia = (fields.of(name, constants=True) for name in ("body_iquat", "body_inertia"))
+        tensor = tensor_of(frame[here], inertia[here])
+        moments = 0.5 * np.trace(tensor, axis1=1, axis2=2)[:, None, None] * np.eye(3) - tensor
+        moments[:, axis, :] *= values[values != 1.0, None]
+        moments[:, :, axis] *= values[values != 1.0, None]
+        frame[here], inertia[here] = principal(np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moments)
+
+    return Target(place.path, "object", "1", 1.0, write, turn=1)
+
+
+def _mass(place: Place) -> Target:
+    """Returns the target of a mass; the inertia scales along, as if the density were wrong."""
+    base = place.model.body_mass[place.ids].copy()
+    if not place.shared and base[0] == 0:
+        raise InputError(f"parameter {place.path}: this body has no mass; name one that has")
+
+    def put(fields: Fields, here: Block, sizes: Array) -> None:
+        mass = fields.of("body_mass", constants=True)
+        factor = np.divide(sizes, mass[here], out=np.ones(sizes.shape), where=mass[here] > 0)
+        mass[here] = sizes
+        fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
+
+    return sized(place, "object", "kg", base, put)
+
+
+def _length(place: Place) -> Target:
+    """Returns the target of how long a body is, its mass kept: the centre moves, and the inertia with its square."""
+    joints = [int(place.model.body_jntadr[body]) for body in place.ids]
+    pivot = np.stack([place.model.jnt_pos[j] if j >= 0 else np.zeros(3) for j in joints])
+
+    def write(fields: Fields, values: Array) -> None:
+        here, factor = np.ix_(fields.ids, place.ids), values[:, None, None]
+        centre, inertia = (fields.of(name, constants=True) for name in ("body_ipos", "body_inertia"))
+        centre[here] = pivot + factor * (centre[here] - pivot)
+        inertia[here] *= factor**2
+
+    return Target(place.path, "object", "1", 1.0, write, turn=1)
+
+
+def site_target(place: Place) -> Target:
+    """Returns a target of sites: what hangs there."""
+    place.require_field()
+    site = int(place.ids[0])
+    return _payload(place, int(place.model.site_bodyid[site]), place.model.site_pos[site].copy())
+
+
+def _payload(place: Place, body: int, spot: Array) -> Target:
+    """Returns the target of a point mass that is carried at a spot of a body's frame, (3,) [m]."""
+    if place.shared:
+        raise InputError(f"parameter {place.path}: a payload belongs to one {place.path.partition('/')[0]}; name it")
+    if place.model.body_mass[body] == 0:
+        raise InputError(f"parameter {place.path}: this body has no mass of its own; name one that has")
+
+    def write(fields: Fields, values: Array) -> None:
+        ids = fields.ids[values != 0]
+        here = (ids, body)
+        names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
+        mass, centre, frame, inertia = (fields.of(name, constants=True) for name in names)
+        both = joined(mass[here], centre[here], frame[here], inertia[here], values[values != 0], spot)
+        mass[here], centre[here], frame[here], inertia[here] = both
+
+    return Target(place.path, "object", "kg", 0.0, write, turn=2)
+
+
+def tensor_of(frame: Array, inertia: Array) -> Array:
+    """Returns inertia tensors (num_worlds, 3, 3) of inertial frames (num_worlds, 4) and principal inertias."""
+    axes = Rotation.from_quat(frame, scalar_first=True).as_matrix()
+    return np.einsum("nij,nj,nkj->nik", axes, inertia, axes)
+
+
+def principal(tensor: Array) -> tuple[Array, Array]:
+    """Returns inertial frames (num_worlds, 4), wxyz, and principal inertias (num_worlds, 3) of inertia tensors."""
+    values, vectors = np.linalg.eigh(tensor)
+    vectors[:, :, 2] *= np.linalg.det(vectors)[:, None]  # right-handed
+    return Rotation.from_matrix(vectors).as_quat(scalar_first=True), values
+
+
+def joined(
+    mass: Array, centre: Array, frame: Array, inertia: Array, extra: Array, spot: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
+
+    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as
+    possible, physically, as the body was.
+
+    Args:
+        mass: (num_worlds,) [kg].
+        centre: (num_worlds, 3) centre of mass in the body's frame [m].
+        frame: (num_worlds, 4) inertial frame in the body's frame, wxyz.
+        inertia: (num_worlds, 3) principal inertias [kg·m²].
+        extra: (num_worlds,) point masses [kg].
+        spot: (3,) where they are in the body's frame [m].
+    """
+    total = mass + extra
+    common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]
+    tensor = tensor_of(frame, inertia)
+    for weight, place in ((mass, centre), (extra, np.broadcast_to(spot, centre.shape))):
+        arm = place - common
+        square = np.sum(arm**2, axis=1)[:, None, None] * np.eye(3)
+        tensor += weight[:, None, None] * (square - arm[:, :, None] * arm[:, None, :])
+    return total, common, *principal(tensor)

@@ -1,0 +1,68 @@
+import numpy as np
+
+from gapless.sim.realism.layers.drive import BACKLASH, GAIN, LAG, RATE_LIMIT, SERIES_ELASTICITY, TORQUE_SPEED
+from unit.sim.realism.layers.playing import flat, run
+
+
+def test_gain_multiplies_each_joint_by_its_own() -> None:
+    out = run(GAIN, np.array([[1.0, 2.0]]), gain=np.array([0.5, 2.0]))
+    assert np.array_equal(out[0, 0], [0.5, 4.0])
+
+
+def test_torque_falls_on_a_line_with_speed_and_braking_is_stronger() -> None:
+    # Stall 2 N·m, free at 10 rad/s: at 5 rad/s 1 N·m forwards; against the motion 2 (1 + 0.5) = 3 N·m, cut at 2.5.
+    asked, speed = np.array([9.0, 9.0, 9.0, -9.0, 0.4]), np.array([0.0, 5.0, 20.0, 5.0, 5.0])
+    out = flat(TORQUE_SPEED, asked, seen={"velocity": speed}, stall=2.0, free_speed=10.0, limit=2.5)
+    np.testing.assert_allclose(out, [2.0, 1.0, 0.0, -2.5, 0.4])
+
+
+def test_a_step_becomes_a_ramp_of_the_limited_slope() -> None:
+    # 2 per second and 0.01 s: 0.02 per step, so a step of 1 takes 50 steps.
+    out = flat(RATE_LIMIT, np.r_[0.0, np.ones(60)], rate=2.0)
+    np.testing.assert_allclose(np.diff(out)[:50], 0.02)
+    assert out[50] == 1.0
+    np.testing.assert_allclose(out[50:], 1.0)
+
+
+def test_a_lag_delays_a_ramp_by_its_time() -> None:
+    times_s = np.arange(400) * 0.01
+    out = flat(LAG, 3.0 * times_s, lag_s=0.05)
+    np.testing.assert_allclose(times_s[-1] - out[-1] / 3.0, 0.05, atol=1e-6)
+
+
+def test_backlash_returns_only_after_the_play_is_used_up() -> None:
+    out = flat(BACKLASH, np.array([0.0, 1.0, 0.9, 0.85, 0.5]), width=0.2)
+    np.testing.assert_allclose(out, [0.0, 0.9, 0.9, 0.9, 0.6])
+
+
+def test_a_rotor_on_a_spring_rings_at_its_own_frequency() -> None:
+    # Joint held still, J = 0.05, k = 200: sqrt(k / J) = 63.2 rad/s. A step of torque comes out ringing about itself.
+    step_s, num = 1e-4, 10000
+    still = np.zeros(num)
+    torque = np.r_[0.0, np.ones(num - 1)]
+    seen = {"position": still, "velocity": still}
+    out = flat(SERIES_ELASTICITY, torque, step_s=step_s, seen=seen, rotor_inertia=0.05, compliance=1 / 200, damping=0.0)
+    crossings = np.flatnonzero(np.diff(np.sign(out[1:] - 1.0)) != 0)
+    period_s = 2 * np.mean(np.diff(crossings)) * step_s
+    np.testing.assert_allclose(period_s, 2 * np.pi / np.sqrt(200 / 0.05), rtol=0.01)
+    assert out.max() > 1.7  # twice the step without damping, less what backward Euler takes
+
+
+def test_ringing_dies_at_the_rate_of_its_damping() -> None:
+    # d / (2 J) = 0.2 / 0.1 = 2 per second, and k h / (2 J) = 0.2 per second by backward Euler.
+    still = np.zeros(10000)
+    seen = {"position": still, "velocity": still}
+    torque = np.r_[0.0, np.ones(9999)]
+    out = flat(SERIES_ELASTICITY, torque, step_s=1e-4, seen=seen, rotor_inertia=0.05, compliance=1 / 200, damping=0.2)
+    swing = np.abs(out - 1.0)
+    peaks = np.flatnonzero((swing[1:-1] > swing[:-2]) & (swing[1:-1] >= swing[2:])) + 1
+    rate = -np.polyfit(peaks * 1e-4, np.log(swing[peaks]), 1)[0]
+    np.testing.assert_allclose(rate, 2.2, rtol=0.02)
+
+
+def test_a_damped_rotor_settles_on_the_torque_it_was_given() -> None:
+    still = np.zeros(2000)
+    seen = {"position": still, "velocity": still}
+    torque = np.r_[0.0, np.ones(1999)]
+    out = flat(SERIES_ELASTICITY, torque, step_s=0.001, seen=seen, rotor_inertia=0.05, compliance=1 / 200, damping=2.0)
+    np.testing.assert_allclose(out[-1], 1.0, atol=1e-6)
