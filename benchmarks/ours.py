@@ -22,7 +22,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import IdentifyResult
 from gapless.core.signal import TimeSeries
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.records import Project
@@ -102,7 +102,7 @@ def scored_windows(case: Case, project: Project, runs: list[Run]) -> Windows:
     """Returns what is scored as windows for a `Predictor`: same starts, same commands, same rows as the scorer's."""
     columns = [runs[0].joints.index(item.name) for item in project.measurements]
     order = [runs[0].actuators.index(item.actuator) for item in project.commands]
-    template = cut(project, [make_track(project, episode_of(project, run)) for run in runs], 0.0)
+    template = cut_windows(project, [make_track(project, episode_of(project, run)) for run in runs], 0.0)
     if case.window_s == 0:
         held = np.repeat(np.stack([run.commands[:1, order] for run in runs]), template.history.shape[1], axis=1)
         start = np.stack([run.readings[0, columns] for run in runs])

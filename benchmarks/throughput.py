@@ -40,7 +40,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.project.load import load_project
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.realism.registry import LAYERS
 from gapless.sim.realism.switching import path_of
 from gapless.sim.simulation import Simulation
@@ -101,7 +101,7 @@ class Row:
     steps_per_s: float
 
 
-def pendulum() -> Blueprint:
+def pendulum() -> CompiledProject:
     """Returns the pendulum, compiled."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "robot.xml").write_text(PENDULUM_XML)
@@ -109,7 +109,7 @@ def pendulum() -> Blueprint:
         return compile_project(load_project(folder))
 
 
-def quadruped() -> Blueprint:
+def quadruped() -> CompiledProject:
     """Returns a quadruped with 12 servos on a floor, compiled."""
     model = mujoco.MjModel.from_xml_path(str(QUADRUPED))
     servos = [model.actuator(a).name for a in range(model.nu)]
@@ -122,7 +122,7 @@ def quadruped() -> Blueprint:
         return compile_project(load_project(folder))
 
 
-def all_layers(blueprint: Blueprint) -> tuple[ParameterSpace, np.ndarray]:
+def all_layers(blueprint: CompiledProject) -> tuple[ParameterSpace, np.ndarray]:
     """Returns every knob of every layer that fits the model, and a row of typical values."""
     model = blueprint.model
     geoms = [g for g in range(model.ngeom) if model.geom_bodyid[g] and model.geom_contype[g]]
@@ -147,7 +147,7 @@ def all_layers(blueprint: Blueprint) -> tuple[ParameterSpace, np.ndarray]:
 
 
 def spread(
-    blueprint: Blueprint, targets: tuple[str, ...], rng: np.random.Generator
+    blueprint: CompiledProject, targets: tuple[str, ...], rng: np.random.Generator
 ) -> tuple[ParameterSpace, np.ndarray]:
     """Returns a space of parameters and a row per world, about a fifth around what the model says."""
     found = []
@@ -197,14 +197,14 @@ class PlainEnv(gymnasium.Env):
         return np.concatenate([self.data.qpos, self.data.qvel]), 0.0, False, False, {}
 
 
-def gapless_contender(blueprint: Blueprint, world: Simulation) -> Contender:
+def gapless_contender(blueprint: CompiledProject, world: Simulation) -> Contender:
     """Returns the simulation itself."""
     moved = {"tip_x": np.full((NUM_WORLDS, 1), TIP_M)} if "tip_x" in world.measurement_names else {}
     start, rng = Start(moved, np.zeros((NUM_WORLDS, 0))), np.random.default_rng(0)
     return Contender(f"gapless, {len(world.space)} parameters", NUM_WORLDS, lambda: world.reset(start, rng), world.step)
 
 
-def bare_contender(blueprint: Blueprint, world: Simulation) -> Contender:
+def bare_contender(blueprint: CompiledProject, world: Simulation) -> Contender:
     """Returns a bare batch whose worlds have the model fields of a simulation."""
     batch = Batch(blueprint.model, NUM_WORLDS)
     for name in world.fields.expanded:
@@ -224,7 +224,7 @@ def bare_contender(blueprint: Blueprint, world: Simulation) -> Contender:
     return Contender("bare mujoco.batch", NUM_WORLDS, begin, advance)
 
 
-def gymnasium_contender(blueprint: Blueprint, world: Simulation, num_envs: int, kind: str) -> Contender:
+def gymnasium_contender(blueprint: CompiledProject, world: Simulation, num_envs: int, kind: str) -> Contender:
     """Returns a vector environment with the models of a simulation's first worlds."""
     models = [world.batch.get_model(k) for k in range(num_envs)]
     makers = [partial(PlainEnv, model, blueprint.num_substeps) for model in models]
@@ -233,7 +233,7 @@ def gymnasium_contender(blueprint: Blueprint, world: Simulation, num_envs: int, 
     return Contender(f"gymnasium {kind}", num_envs, lambda: envs.reset(seed=0), envs.step, envs.close)
 
 
-def compare(model: str, blueprint: Blueprint, num_steps: int, num_turns: int) -> list[Row]:
+def compare(model: str, blueprint: CompiledProject, num_steps: int, num_turns: int) -> list[Row]:
     """Returns the best turn of every contender, which take turns."""
     space, rows = spread(blueprint, TARGETS[model], np.random.default_rng(2))
     world = Simulation(blueprint, NUM_WORLDS, space)
@@ -267,7 +267,7 @@ class Turns:
         return float(np.median(self.ratios))
 
 
-def compare_layers(model: str, blueprint: Blueprint, num_turns: int, seconds: float = 0.3) -> Turns:
+def compare_layers(model: str, blueprint: CompiledProject, num_turns: int, seconds: float = 0.3) -> Turns:
     """Returns how fast a simulation with all layers on is against the bare batch, which take turns."""
     space, row = all_layers(blueprint)
     world = Simulation(blueprint, NUM_WORLDS, space)

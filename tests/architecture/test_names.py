@@ -1,8 +1,5 @@
 import ast
 from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from architecture.tree import PACKAGE, named, parsed, source_files
 
@@ -26,15 +23,16 @@ def is_repetition(node: Definition) -> bool:
     return bool(names & {"overload", "override", "setter"})
 
 
-@pytest.mark.parametrize("path", source_files(examples=False), ids=named)
-def test_everything_public_has_a_docstring(path: Path) -> None:
-    tree = parsed(path)
-    bare = [] if ast.get_docstring(tree) else ["the module itself"]
-    bare += [
-        f"{name} (line {node.lineno})"
-        for name, node in public_definitions(tree.body)
-        if not ast.get_docstring(node) and not is_repetition(node)
-    ]
+def test_everything_public_has_a_docstring() -> None:
+    bare: list[str] = []
+    for path in source_files(examples=False):
+        tree = parsed(path)
+        bare += [] if ast.get_docstring(tree) else [f"{named(path)}: the module itself"]
+        bare += [
+            f"{named(path)}:{node.lineno} {name}"
+            for name, node in public_definitions(tree.body)
+            if not ast.get_docstring(node) and not is_repetition(node)
+        ]
     assert bare == []
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.check.claims import shift_commands
-from gapless.check.examine import examine
+from gapless.check.examine import examine_data
 from gapless.check.verb import check
-from gapless.fit.evidence import Evidence, gather
+from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.identify.verb import identify
 from gapless.verbs import copy_example
 from unit.check.faults import Columns, held, scaled, shifted, spoil, swapped, texts
@@ -81,8 +81,8 @@ def test_corrupt_samples_are_left_out_and_counted(tmp_path: Path) -> None:
         pole[60] = np.inf
         return columns | {"cart": cart, "pole": pole}
 
-    clean = gather(copy_example("balance", tmp_path / "clean"))
-    evidence = gather(spoil(copy_example("balance", tmp_path / "spoiled"), corrupt))
+    clean = read_project_data(copy_example("balance", tmp_path / "clean"))
+    evidence = read_project_data(spoil(copy_example("balance", tmp_path / "spoiled"), corrupt))
     told = " ".join(note.text for note in evidence.notes)
     assert "3 of 250 values stick out" in told
     assert "10 of 250 values are one value" in told
@@ -92,10 +92,10 @@ def test_corrupt_samples_are_left_out_and_counted(tmp_path: Path) -> None:
         # What is bridged is off by little: the pole's own motion over two samples, not by the 5 m that were put in.
         assert np.nanmax(np.abs(track.measured[:, 0] - before.measured[:, 0])) < 0.02
         np.testing.assert_allclose(track.noise, before.noise)
-    assert examine(evidence).mistakes == ()
+    assert examine_data(evidence).mistakes == ()
 
 
-def spoiled_model(evidence: Evidence, rng: np.random.Generator) -> Evidence:
+def spoiled_model(evidence: ProjectData, rng: np.random.Generator) -> ProjectData:
     """Returns a project whose model is far off: gains, drag, friction and masses by factors."""
     model = copy.deepcopy(evidence.blueprint.model)
     gains = rng.choice([0.33, 1.0, 3.0], model.nu)[:, None]
@@ -109,7 +109,7 @@ def spoiled_model(evidence: Evidence, rng: np.random.Generator) -> Evidence:
     return replace(evidence, blueprint=replace(evidence.blueprint, model=model))
 
 
-def spoiled_readings(evidence: Evidence, rng: np.random.Generator) -> Evidence:
+def spoiled_readings(evidence: ProjectData, rng: np.random.Generator) -> ProjectData:
     """Returns a project whose readings come 60 ms later and whose angles are biased by 0.1 rad."""
     bias = np.array([rng.choice([-0.1, 0.1]) if m.unit == "rad" else 0.0 for m in evidence.project.measurements])
     tracks = shift_commands(evidence.tracks, -round(0.06 * evidence.project.rate_hz))
@@ -117,21 +117,21 @@ def spoiled_readings(evidence: Evidence, rng: np.random.Generator) -> Evidence:
     return replace(evidence, tracks=tuple(tracks))
 
 
-def unsuspected(evidence: Evidence, *, allow: str = "", seeds: range = range(3)) -> None:
+def unsuspected(evidence: ProjectData, *, allow: str = "", seeds: range = range(3)) -> None:
     """Checks that data as they are raise no suspicion, nor do strongly wrong models of them."""
-    known = {note for note in examine(evidence).notes if allow and allow in note.text}
-    assert [note for note in examine(evidence).notes if note not in known] == []
+    known = {note for note in examine_data(evidence).notes if allow and allow in note.text}
+    assert [note for note in examine_data(evidence).notes if note not in known] == []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         for case in (spoiled_model(evidence, rng), spoiled_readings(spoiled_model(evidence, rng), rng)):
-            found = examine(case)
+            found = examine_data(case)
             assert [note for note in found.notes if not (allow and allow in note.text)] == [], texts(found)
             assert found.refusal is None
 
 
 @pytest.mark.parametrize("example", ["balance", "push"])
 def test_the_examples_are_not_suspected(example: str, tmp_path: Path) -> None:
-    unsuspected(gather(copy_example(example, tmp_path)), allow="no column shows z, orientation of body puck")
+    unsuspected(read_project_data(copy_example(example, tmp_path)), allow="no column shows z, orientation of body puck")
 
 
 @pytest.mark.slow
@@ -139,7 +139,7 @@ def test_the_examples_are_not_suspected(example: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["arm", "toss", "servo"])
 def test_the_contract_projects_are_not_suspected(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, CONTRACT / "make_projects.py", tmp_path], check=True, capture_output=True)
-    unsuspected(gather(tmp_path / name))
+    unsuspected(read_project_data(tmp_path / name))
 
 
 @pytest.mark.slow
@@ -147,17 +147,19 @@ def test_the_contract_projects_are_not_suspected(name: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("name", ["so101", "qube", "cartpole"])
 def test_real_logs_are_not_suspected(name: str, tmp_path: Path) -> None:
     if name == "so101":
-        unsuspected(gather(sets.so101(tmp_path, sets.so101_motions()[::4])))
+        unsuspected(read_project_data(sets.so101(tmp_path, sets.so101_motions()[::4])))
     elif name == "qube":
-        unsuspected(gather(sets.qube(tmp_path, sets.runs("qube", "qq_chrip*"))))
+        unsuspected(read_project_data(sets.qube(tmp_path, sets.runs("qube", "qq_chrip*"))))
     else:  # its motor is off for the first half second
-        unsuspected(gather(sets.cartpole(tmp_path, sets.runs("cartpole", "qcp*"))), allow="does not respond to volt")
+        unsuspected(
+            read_project_data(sets.cartpole(tmp_path, sets.runs("cartpole", "qcp*"))), allow="does not respond to volt"
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sets.data_folder().is_dir(), reason="no folder of real logs: set GAPLESS_DATA")
 def test_the_real_cart_whose_motor_is_off_at_first_is_found(tmp_path: Path) -> None:
-    found = examine(gather(sets.cartpole(tmp_path, sets.runs("cartpole", "qcp*"))))
+    found = examine_data(read_project_data(sets.cartpole(tmp_path, sets.runs("cartpole", "qcp*"))))
     assert len(found.notes) == 1
     assert "q_x does not respond to volt" in found.notes[0].text
     for track in found.evidence.tracks:  # about 130 samples

@@ -15,16 +15,16 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, TimeSeries
-from gapless.fit.outcome import fitted_parameters
+from gapless.fit.outcome import describe_parameters
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
-from gapless.fit.problem import Problem
-from gapless.fit.solve import solve
-from gapless.fit.structure_search import FINAL
+from gapless.fit.prediction.windows import cut_windows
+from gapless.fit.problem import FitProblem
+from gapless.fit.solve import solve_least_squares
+from gapless.fit.structure_search import FINAL_SCHEDULE
 from gapless.project.load import load_project
 from gapless.signals.track import Track, make_track
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from unit.identify.realities import PENDULUM
 from unit.sim.scenes import write_project
@@ -62,7 +62,7 @@ class Robot:
     noise: float
     quantum: float = 0.0
 
-    def blueprint(self, folder: Path) -> Blueprint:
+    def blueprint(self, folder: Path) -> CompiledProject:
         """Returns the robot as a project, compiled."""
         commands = {column: f"{{actuator: {name}}}" for column, name in self.commands.items()}
         measurements = {f"q_{name}": f"{{joint: {name}, quantity: position}}" for name in self.joints}
@@ -99,7 +99,7 @@ ROBOTS = {
 }
 
 
-def record(robot: Robot, blueprint: Blueprint, space: ParameterSpace, truths: Array, seed: int) -> list[Track]:
+def record(robot: Robot, blueprint: CompiledProject, space: ParameterSpace, truths: Array, seed: int) -> list[Track]:
     """Returns `NUM_LOGS` logs of each row of truths, driven by sums of sines after a short rest."""
     rng, count, num_commands = np.random.default_rng(seed), NUM_LOGS * len(truths), len(robot.commands)
     world = Simulation(blueprint, count, space)
@@ -144,10 +144,10 @@ def held(robot: Robot, folder: Path, num_fits: int, window_s: float, seed: int) 
     )
     found: list[list[bool]] = []
     for k, truth in enumerate(truths):
-        windows = cut(blueprint.project, tracks[NUM_LOGS * k : NUM_LOGS * (k + 1)], window_s)
+        windows = cut_windows(blueprint.project, tracks[NUM_LOGS * k : NUM_LOGS * (k + 1)], window_s)
         start = scaling.values(np.clip(scaling.unit(truth) + NEAR * rng.standard_normal(len(truth)), 0.0, 1.0))
-        problem = Problem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
-        fitted = fitted_parameters(space, solve(problem.reweighted(start), start, FINAL))
+        problem = FitProblem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
+        fitted = describe_parameters(space, solve_least_squares(problem.reweighted(start), start, FINAL_SCHEDULE))
         found.append(
             [float(p.low <= v <= p.high) if p.identifiable else np.nan for p, v in zip(fitted, truth, strict=True)]
         )

@@ -10,7 +10,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import fitted_parameters
+from gapless.fit.outcome import describe_parameters
 from gapless.fit.solution import Solution
 from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
 from gapless.identify.verb import identify
@@ -33,7 +33,7 @@ def estimate(truth: Array, sd: float, rng: np.random.Generator) -> tuple[FittedP
     unit = Scaling.of(SPACE).unit(truth) + sd * rng.standard_normal(len(SPACE))
     row = Scaling.of(SPACE).values(unit)
     covariance = sd**2 * np.eye(len(SPACE))
-    return fitted_parameters(SPACE, Solution(row, unit, covariance, np.linalg.inv(covariance), 0.0))
+    return describe_parameters(SPACE, Solution(row, unit, covariance, np.linalg.inv(covariance), 0.0))
 
 
 @pytest.mark.parametrize("sd", [0.005, 0.03])

@@ -10,7 +10,7 @@ from architecture.tree import ROOT
 from gapless.core.results import ExciteResult
 from gapless.excite import search
 from gapless.excite.verb import excite
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 
 SETS = importlib.util.spec_from_file_location("sets", ROOT / "benchmarks" / "sets.py")
 sets = importlib.util.module_from_spec(SETS)  # type: ignore[arg-type]
@@ -40,7 +40,7 @@ def test_it_tells_the_stiffness_of_every_servo(found: tuple[Path, ExciteResult])
 def test_it_keeps_to_what_the_robot_has_done_in_its_logs(found: tuple[Path, ExciteResult]) -> None:
     folder, result = found
     table = np.genfromtxt(str(result.path), delimiter=",", names=True)
-    tracks = gather(folder).tracks
+    tracks = read_project_data(folder).tracks
     for k, joint in enumerate(sets.SO101_JOINTS):
         span = sets.JAW_RANGE[1] - sets.JAW_RANGE[0] if joint == "gripper" else 1.0  # the jaw is logged as 0..1
         speed = np.abs(np.diff(table[f"cmd_{joint}"])).max() * 50.0 * span

@@ -14,7 +14,7 @@ from gapless.core.signal import Array, TimeSeries
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import Moment, play
 from gapless.sim.realism.registry import LAYERS, layer_named
@@ -43,7 +43,7 @@ def changed(name: str, case: Case, signals: Array) -> Array:
     return play(layer, signals, knobs, Moment(1 / case.rate_hz, draws))
 
 
-def recorded(name: str, case: Case, blueprint: Blueprint, seed: int) -> tuple[Array, Array]:
+def recorded(name: str, case: Case, blueprint: CompiledProject, seed: int) -> tuple[Array, Array]:
     """Returns commands and readings, (num_steps, num_logs, ...)."""
     rng = np.random.default_rng(seed)
     space = EMPTY_SPACE

@@ -10,7 +10,7 @@ from gapless.check.units import DEGREE, MISTAKEN
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import CommandMap, MeasurementMap, Project
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_position_servo
 
 EARLIER_S = (0.02, 0.04, 0.08, 0.12, 0.2)  # by which commands may be stamped too late
@@ -71,7 +71,7 @@ def shift_commands(tracks: Sequence[Track], later_rows: int) -> list[Track]:
     ]
 
 
-def claims_about(blueprint: Blueprint, suspects: Sequence[int], unheard: Set[int]) -> list[Claim]:
+def claims_about(blueprint: CompiledProject, suspects: Sequence[int], unheard: Set[int]) -> list[Claim]:
     """Returns every claim that could explain why some measured columns are predicted badly.
 
     Args:
@@ -87,7 +87,7 @@ def claims_about(blueprint: Blueprint, suspects: Sequence[int], unheard: Set[int
     return list(unique.values())
 
 
-def clock_claims(blueprint: Blueprint) -> list[Claim]:
+def clock_claims(blueprint: CompiledProject) -> list[Claim]:
     """Returns claims that commands and readings were stamped by clocks that differ."""
     project = blueprint.project
     if not project.commands:
@@ -116,7 +116,7 @@ def _linear(
     return gain, here.offset - gain * there.offset
 
 
-def _driven(blueprint: Blueprint) -> list[frozenset[int]]:
+def _driven(blueprint: CompiledProject) -> list[frozenset[int]]:
     """Returns, per command, the measured columns of the joint that it drives."""
     found: list[frozenset[int]] = []
     for actuator in blueprint.actuator_ids:
@@ -147,7 +147,9 @@ def _scales(project: Project, suspects: Sequence[int]) -> list[Claim]:
     return found
 
 
-def _command_scales(blueprint: Blueprint, driven: Sequence[frozenset[int]], suspects: Sequence[int]) -> list[Claim]:
+def _command_scales(
+    blueprint: CompiledProject, driven: Sequence[frozenset[int]], suspects: Sequence[int]
+) -> list[Claim]:
     found: list[Claim] = []
     for place, (item, columns) in enumerate(zip(blueprint.project.commands, driven, strict=True)):
         servo = is_position_servo(blueprint.model, blueprint.actuator_ids[place])
@@ -164,7 +166,7 @@ def _factors(unit: str, scale: float) -> list[tuple[float, str]]:
     return [(-1.0, "has the wrong sign"), *((factor, f"is in {words}") for factor, words in units)]
 
 
-def _degrees(blueprint: Blueprint) -> list[Claim]:
+def _degrees(blueprint: CompiledProject) -> list[Claim]:
     """Returns the claim that every angle is in degrees: where joints act on each other one alone mends little."""
     project, model = blueprint.project, blueprint.model
     angles = tuple((k, k, DEGREE) for k, item in enumerate(project.measurements) if item.unit in ("rad", "rad/s"))

@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.signals.track import Track
 from gapless.sim.auto import moving_joints, parameters_of
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint
 
 GAINS = (0.3, 1.0, 3.0)  # factors on the strength of all actuators
@@ -64,7 +64,7 @@ class Doubts:
         return [k for k, parameter in enumerate(self.space.parameters) if parameter.target.endswith(ending)]
 
 
-def find_doubts(blueprint: Blueprint, tracks: Sequence[Track]) -> Doubts:
+def find_doubts(blueprint: CompiledProject, tracks: Sequence[Track]) -> Doubts:
     """Returns the parameters in doubt of a project."""
     project, model = blueprint.project, blueprint.model
     actuators = zip(project.commands, blueprint.actuator_ids, strict=True)

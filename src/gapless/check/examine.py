@@ -12,7 +12,7 @@ from gapless.check.response import unresponsive
 from gapless.check.standstill import standing
 from gapless.core.results import Note, Verdict
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence, Progress
+from gapless.fit.evidence import Progress, ProjectData
 from gapless.signals.excerpts import take_excerpts
 from gapless.signals.smoother import estimate_noise
 from gapless.signals.track import Track, make_track
@@ -35,7 +35,7 @@ class Examination:
         refusal: Why nothing can be fitted to these logs; None if it can be tried.
     """
 
-    evidence: Evidence
+    evidence: ProjectData
     mistakes: tuple[Mistake, ...]
     notes: tuple[Note, ...]
     refusal: str | None
@@ -56,7 +56,7 @@ class Examination:
         return word, (*(mistake.text for mistake in self.mistakes), *reasons, *assumed)
 
 
-def examine(evidence: Evidence, progress: Progress | None = None) -> Examination:
+def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Examination:
     """Looks for mistakes in a project's data and for stretches of its logs that are of no use.
 
     A column that is mapped wrongly would seem not to respond, so stretches are looked for only where no mistake is.
@@ -86,7 +86,7 @@ def examine(evidence: Evidence, progress: Progress | None = None) -> Examination
     return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), refusal)
 
 
-def _smoothed_anew(evidence: Evidence) -> Sequence[Track]:
+def _smoothed_anew(evidence: ProjectData) -> Sequence[Track]:
     """Returns the tracks, smoothed by the noise that readings show where that is far more than the project states.
 
     A column in degrees is 57 times as noisy as stated in radians: its slopes would be nothing but noise.
@@ -110,7 +110,7 @@ def _noise(values: Array) -> float:
     return estimate_noise(values[np.isfinite(values)])
 
 
-def _stretch_notes(evidence: Evidence, stretches: Sequence[Stretch]) -> list[Note]:
+def _stretch_notes(evidence: ProjectData, stretches: Sequence[Stretch]) -> list[Note]:
     """Returns one note per column and finding, with where it is found first and in how many logs."""
     groups: dict[tuple[str, str], list[Stretch]] = {}
     for stretch in dict.fromkeys(stretches):
@@ -127,7 +127,7 @@ def _stretch_notes(evidence: Evidence, stretches: Sequence[Stretch]) -> list[Not
     return notes
 
 
-def _constant_commands(evidence: Evidence) -> list[Note]:
+def _constant_commands(evidence: ProjectData) -> list[Note]:
     """Returns a note per command that never changes in any log."""
     notes: list[Note] = []
     for column, item in enumerate(evidence.project.commands):

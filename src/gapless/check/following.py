@@ -10,7 +10,7 @@ from gapless.check.findings import Mistake
 from gapless.check.units import wrong_unit
 from gapless.core.signal import Array, Indices
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_position_servo
 
 EARLIEST_S, LATEST_S = -0.3, 0.6  # how much later a reading may come than its command
@@ -94,7 +94,7 @@ class Following:
     lead_s: Array
 
 
-def find_following(blueprint: Blueprint, tracks: Sequence[Track]) -> Following:
+def find_following(blueprint: CompiledProject, tracks: Sequence[Track]) -> Following:
     """Returns how readings follow commands; joints that do not move enough to tell are left out.
 
     A reading is compared with the command some rows earlier, reading = slope * command + const, over all logs
@@ -126,7 +126,7 @@ def followed(following: Following) -> set[int]:
     }
 
 
-def unfollowed(blueprint: Blueprint, following: Following) -> list[Mistake]:
+def unfollowed(blueprint: CompiledProject, following: Following) -> list[Mistake]:
     """Returns mistakes that show in how readings follow commands."""
     project, found = blueprint.project, list[Mistake]()
     reads = [project.measurements[pair.reading].column for pair in following.pairs]
@@ -146,7 +146,7 @@ def unfollowed(blueprint: Blueprint, following: Following) -> list[Mistake]:
     return found + _leading(following, reads)
 
 
-def find_increments(blueprint: Blueprint, following: Following, tracks: Sequence[Track]) -> list[Mistake]:
+def find_increments(blueprint: CompiledProject, following: Following, tracks: Sequence[Track]) -> list[Mistake]:
     """Returns that commands of position servos are increments, not targets, if they are: one mistake per kind."""
     project, rate_hz = blueprint.project, blueprint.project.rate_hz
     found: dict[Increment, list[tuple[str, str]]] = {}
@@ -248,7 +248,7 @@ def _lead(correlation: Array, lags: Indices) -> int:
     return int(-lags[best]) if lags[best] < 0 and left < LEADS * otherwise else 0
 
 
-def servo_pairs(blueprint: Blueprint) -> list[Pair]:
+def servo_pairs(blueprint: CompiledProject) -> list[Pair]:
     """Returns the position servos whose joints are measured."""
     model, found = blueprint.model, list[Pair]()
     for command, actuator in enumerate(blueprint.actuator_ids):

@@ -13,10 +13,10 @@ from gapless.check.refine import refined
 from gapless.check.skill import Skill, lively, measure_skill
 from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.project.records import Project
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint
 from gapless.sim.targets.path import split_target
 
@@ -38,7 +38,7 @@ PROMISING = 0.9  # what a claim must bring the error to in a brief trial, to be 
 NO_HELP = 0.8  # commands that do not bring the error below this share of what drives that are off leave explain nothing
 
 
-def find_mistakes(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts) -> tuple[Mistake, ...]:
+def find_mistakes(blueprint: CompiledProject, tracks: Sequence[Track], doubts: Doubts) -> tuple[Mistake, ...]:
     """Returns the mistakes in the mapping of a project's columns that its logs show, the plainest first.
 
     What can be seen without a model comes first; what it settles is not tried again. Then claims are tried one after
@@ -63,7 +63,7 @@ def find_mistakes(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts)
     return tuple(found)
 
 
-def _own_columns(blueprint: Blueprint) -> Set[int]:
+def _own_columns(blueprint: CompiledProject) -> Set[int]:
     """Returns the columns of joints of which each run has its own values: no value that all share suits them."""
     project, model = blueprint.project, blueprint.model
     listed = () if project.parameters == "auto" else project.parameters
@@ -79,7 +79,12 @@ class _Court:
     """Tries claims on windows of some tracks."""
 
     def __init__(
-        self, blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts, settled: Set[int], clocks_settled: bool
+        self,
+        blueprint: CompiledProject,
+        tracks: Sequence[Track],
+        doubts: Doubts,
+        settled: Set[int],
+        clocks_settled: bool,
     ) -> None:
         """Takes columns that are known to be right, and whether the clocks are, too."""
         self.blueprint, self.tracks, self.doubts = blueprint, tracks, doubts
@@ -155,7 +160,7 @@ class _Court:
 
     def _cut(self, later_rows: int) -> Windows:
         tracks = shift_commands(self.tracks, later_rows) if later_rows else self.tracks
-        return cut(self.blueprint.project, tracks, self.window_s)
+        return cut_windows(self.blueprint.project, tracks, self.window_s)
 
 
 def _best(project: Project, before: Skill, decisive: Sequence[tuple[Claim, Skill]]) -> tuple[Claim, Mistake]:

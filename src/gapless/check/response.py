@@ -14,9 +14,9 @@ from gapless.check.findings import Stretch, runs
 from gapless.check.skill import CLEAR, line_noise, lively, measure_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_position_servo
 
 WINDOW_S = 0.1
@@ -93,7 +93,7 @@ class Responses:
         return int(places[begin]), int(places[max(stop, end) - 1])
 
 
-def unresponsive(blueprint: Blueprint, tracks: Sequence[Track], doubts: Doubts) -> list[Stretch]:
+def unresponsive(blueprint: CompiledProject, tracks: Sequence[Track], doubts: Doubts) -> list[Stretch]:
     """Returns the stretches in which joints do not respond to the commands of motors; servos are not judged here."""
     project, model, found = blueprint.project, blueprint.model, list[Stretch]()
     predictor = Predictor(blueprint, doubts.space)
@@ -115,8 +115,8 @@ def find_responses(
 ) -> Responses | None:
     """Returns how a measured joint responds to a motor; None where commands do not show in its readings."""
     project = predictor.blueprint.project
-    windows = cut(project, tracks, max(WINDOW_S, MIN_STEPS / project.rate_hz), from_first_row=True)
-    some = lively(project, cut(project, tracks, max(3 * WINDOW_S, 2 * MIN_STEPS / project.rate_hz)), [column])
+    windows = cut_windows(project, tracks, max(WINDOW_S, MIN_STEPS / project.rate_hz), from_first_row=True)
+    some = lively(project, cut_windows(project, tracks, max(3 * WINDOW_S, 2 * MIN_STEPS / project.rate_hz)), [column])
     if not len(windows) or not len(some):
         return None
     rows = doubts.grid()[:-1]

@@ -9,8 +9,8 @@ from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import Project
-from gapless.signals.track import difference
-from gapless.sim.blueprint import Blueprint
+from gapless.signals.track import subtract_readings
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_position_servo
 
 CLEAR = 5.0  # a motion counts where it leaves the straight line by this many times its noise
@@ -98,7 +98,7 @@ def lively(project: Project, windows: Windows, columns: Sequence[int]) -> Window
     return windows.pick(np.array(sorted(chosen), dtype=np.intp))
 
 
-def without_offsets(blueprint: Blueprint, windows: Windows) -> Windows:
+def without_offsets(blueprint: CompiledProject, windows: Windows) -> Windows:
     """Returns windows whose commands to position servos are shifted to what the joints reach on average.
 
     A zero that differs between servo and encoder, or a constant load, is no mistake of the mapping.
@@ -124,7 +124,7 @@ def without_offsets(blueprint: Blueprint, windows: Windows) -> Windows:
 
 
 def _skill(project: Project, windows: Windows, predicted: Array) -> Skill:
-    error = _rms(difference(project, predicted, windows.measured[None])[:, :, 1:])
+    error = _rms(subtract_readings(project, predicted, windows.measured[None])[:, :, 1:])
     line = _line_error(project, windows)
     line = np.where(line > CLEAR * line_noise(project, windows), line, np.nan)
     return Skill(np.where(np.isfinite(line), np.fmin(error, MOST * line), np.nan), line)
@@ -139,7 +139,7 @@ def _line_error(project: Project, windows: Windows) -> Array:
     line = windows.start[:, None] + windows.slope[:, None] * times_s
     for k in _without_inertia(project):
         line[..., k] = np.nanmean(windows.measured[..., k]) if np.isfinite(windows.measured[..., k]).any() else 0.0
-    return _rms(difference(project, line, windows.measured)[:, 1:])
+    return _rms(subtract_readings(project, line, windows.measured)[:, 1:])
 
 
 def line_noise(project: Project, windows: Windows) -> Array:

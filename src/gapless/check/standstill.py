@@ -9,7 +9,7 @@ from gapless.check.findings import Stretch, runs
 from gapless.check.following import Pair, servo_pairs
 from gapless.core.signal import Array, Flags
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 
 SPANS_S = (0.5, 2.0)  # over which travels are compared
 LATE_S = 0.3  # how much later a reading may follow
@@ -20,7 +20,7 @@ SHORTEST_S = 0.5  # of a stretch
 AT_LIMIT = 0.02  # share of a joint's range from its end
 
 
-def standing(blueprint: Blueprint, tracks: Sequence[Track]) -> list[Stretch]:
+def standing(blueprint: CompiledProject, tracks: Sequence[Track]) -> list[Stretch]:
     """Returns the stretches in which a servo's command travels far and the reading of its joint does not follow.
 
     Friction and play let a reading stand while the command moves a little; so the command must travel `LARGE` times
@@ -37,7 +37,7 @@ def standing(blueprint: Blueprint, tracks: Sequence[Track]) -> list[Stretch]:
     return found
 
 
-def _stands(blueprint: Blueprint, track: Track, pair: Pair, usual: float, span: int) -> Flags:
+def _stands(blueprint: CompiledProject, track: Track, pair: Pair, usual: float, span: int) -> Flags:
     """Returns the rows of all spans over which the command travels far and the reading does not."""
     sent, read, free = _travels(blueprint, track, pair, span)
     noise = float(track.noise[pair.reading])
@@ -48,7 +48,7 @@ def _stands(blueprint: Blueprint, track: Track, pair: Pair, usual: float, span: 
     return still
 
 
-def _travels(blueprint: Blueprint, track: Track, pair: Pair, span: int) -> tuple[Array, Array, Flags]:
+def _travels(blueprint: CompiledProject, track: Track, pair: Pair, span: int) -> tuple[Array, Array, Flags]:
     """Returns per row how far the command travels over a span, how far the reading does, and whether it is free to."""
     model, late = blueprint.model, round(LATE_S * blueprint.project.rate_hz)
     low, high = blueprint.command_limits()
@@ -69,7 +69,7 @@ def _travel(values: Array, span: int, late: int) -> Array:
     return maximum_filter1d(values, **ahead) - minimum_filter1d(values, **ahead)
 
 
-def _usual(blueprint: Blueprint, tracks: Sequence[Track], pair: Pair) -> float:
+def _usual(blueprint: CompiledProject, tracks: Sequence[Track], pair: Pair) -> float:
     """Returns how far a command usually is from the reading while this follows, a constant offset left out."""
     span = max(2, round(SPANS_S[0] * blueprint.project.rate_hz))
     away: list[Array] = []
@@ -81,7 +81,7 @@ def _usual(blueprint: Blueprint, tracks: Sequence[Track], pair: Pair) -> float:
     return float(np.percentile(every, 75)) if len(every) else 0.0
 
 
-def _stretches(blueprint: Blueprint, track: Track, where: tuple[int, Pair], still: Flags) -> Iterator[Stretch]:
+def _stretches(blueprint: CompiledProject, track: Track, where: tuple[int, Pair], still: Flags) -> Iterator[Stretch]:
     (index, pair), project = where, blueprint.project
     item, command = project.measurements[pair.reading], project.commands[pair.command].column
     room = 4 * float(track.noise[pair.reading])

@@ -6,21 +6,21 @@ from pathlib import Path
 import numpy as np
 
 import gapless
-from gapless.check.examine import examine
+from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter
 from gapless.core.provenance import Provenance
 from gapless.core.results import CheckResult, Note
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import try_to_keep
-from gapless.fit.evidence import READING, Evidence, Progress, gather
+from gapless.data.keep import store_result_if_possible
+from gapless.fit.evidence import READING, Progress, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.inspect import read_and_inspect
-from gapless.signals.track import difference
-from gapless.sim.blueprint import EMPTY_SPACE, finer
+from gapless.signals.track import subtract_readings
+from gapless.sim.blueprint import EMPTY_SPACE, with_finer_step
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
@@ -47,7 +47,7 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     inputs: tuple[str, ...] = ()
     if not any(note.level == "fault" for note in notes):
         try:
-            evidence = gather(directory, with_unlogged=True, logs=logs, progress=progress)
+            evidence = read_project_data(directory, with_unlogged=True, logs=logs, progress=progress)
         except InputError as error:
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:
@@ -60,25 +60,25 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     notes.sort(key=lambda note: rank[note.level])
     result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
     provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
-    try_to_keep(Catalogue.open(project.directory), result, provenance)
+    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
     return result
 
 
-def _examined(evidence: Evidence, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
+def _examined(evidence: ProjectData, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
     """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
-    found = examine(evidence, progress)
+    found = examine_data(evidence, progress)
     unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
     notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
     numerics, lost = convergence(found.evidence)
     return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
 
 
-def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:
+def convergence(evidence: ProjectData) -> tuple[dict[str, float], Note | None]:
     """Returns per column how far predictions move when the time step is halved, as a share of their travel.
 
     Where the simulation itself is unstable in these windows, that is the second answer.
     """
-    windows = cut(evidence.project, evidence.tracks, WINDOW_S)
+    windows = cut_windows(evidence.project, evidence.tracks, WINDOW_S)
     if not len(windows):
         text = f"no stretch of {WINDOW_S:g} s in which every mapped column is present: nothing can be predicted"
         return {}, Note("fault", "logs", text)
@@ -86,8 +86,8 @@ def convergence(evidence: Evidence) -> tuple[dict[str, float], Note | None]:
     row = np.zeros((1, 0))
     written = Predictor(evidence.blueprint, EMPTY_SPACE)
     coarse = written.predict(windows, row)[0]
-    fine = Predictor(finer(evidence.blueprint, 2), EMPTY_SPACE).predict(windows, row)[0]
-    moved = np.sqrt(np.mean(difference(evidence.project, coarse, fine) ** 2, axis=(0, 1)))
+    fine = Predictor(with_finer_step(evidence.blueprint, 2), EMPTY_SPACE).predict(windows, row)[0]
+    moved = np.sqrt(np.mean(subtract_readings(evidence.project, coarse, fine) ** 2, axis=(0, 1)))
     travel = np.sqrt(np.mean((fine - fine[:, :1]) ** 2, axis=(0, 1)))
     names = evidence.project.measurement_names
     shares = {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}

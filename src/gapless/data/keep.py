@@ -16,7 +16,7 @@ SENSOR = "identify-sensor"
 AUDIT = "randomize-audit"
 
 
-def keep_result(
+def store_result(
     catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
 ) -> str:
     """Enters a result, with the files that belong to it, under its verb; returns its id.
@@ -29,15 +29,15 @@ def keep_result(
     return catalogue.add_artefact(kind, content, provenance)
 
 
-def try_to_keep(
+def store_result_if_possible(
     catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
 ) -> str | None:
-    """Enters a result as `keep_result` does; where that fails, as on a full disk, warns and returns None.
+    """Enters a result as `store_result` does; where that fails, as on a full disk, warns and returns None.
 
     What took long to find is not lost then: whoever asked still gets the result.
     """
     try:
-        return keep_result(catalogue, result, provenance, files)
+        return store_result(catalogue, result, provenance, files)
     except CatalogueError as error:
         warn_not_kept(f"this result of {result.verb}", error)
         return None
@@ -49,18 +49,18 @@ def warn_not_kept(what: str, error: CatalogueError) -> None:
     warnings.warn(text, NotKeptWarning, stacklevel=3)
 
 
-def kept_result(catalogue: Catalogue, identity: str) -> Result:
+def load_stored_result(catalogue: Catalogue, identity: str) -> Result:
     """Returns a kept result."""
     return from_json(json.loads(catalogue.artefact_path(identity, RESULT).read_text(encoding="utf-8")))
 
 
-def newest(catalogue: Catalogue, verb: str) -> str | None:
+def newest_result(catalogue: Catalogue, verb: str) -> str | None:
     """Returns the id of a verb's newest result, or None."""
     found = catalogue.artefacts(verb)
     return found[-1].id if found else None
 
 
-def same(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
+def find_same_result(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
     """Returns the id of a result that was made in the very same way, or None."""
     wanted = provenance.canonical()
     for row in reversed(catalogue.artefacts(verb)):
@@ -69,7 +69,7 @@ def same(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
     return None
 
 
-def ids_of(*paths: str | Path | None) -> tuple[str, ...]:
+def artefact_ids(*paths: str | Path | None) -> tuple[str, ...]:
     """Returns the ids of the artefacts that files belong to; files from elsewhere have none."""
     names = [Path(path).resolve().parent.name for path in paths if path is not None]
     return tuple(name for name in names if re.fullmatch(r"[0-9a-f]{32}", name))

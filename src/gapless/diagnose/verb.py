@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import gapless
-from gapless.check.examine import NO_SIGNALS, examine
+from gapless.check.examine import NO_SIGNALS, examine_data
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
@@ -15,7 +15,7 @@ from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, try_to_keep
+from gapless.data.keep import artefact_ids, store_result_if_possible
 from gapless.diagnose.counterfactual.repairs import rank_repairs
 from gapless.diagnose.counterfactual.simulate import policy_simulator
 from gapless.diagnose.counterfactual.spread import compare_spread
@@ -27,15 +27,15 @@ from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.verdict import judge
 from gapless.diagnose.words import advice, trace_sentences
-from gapless.fit.evidence import Evidence, gather
-from gapless.fit.prediction.windows import cut
+from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.structure_search import MIN_WINDOWS
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import read_fit
 
 FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
@@ -68,7 +68,7 @@ def diagnose(
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _player(load_project(directory), policy)
-    found = examine(gather(directory, with_unlogged=True, progress=progress), progress)
+    found = examine_data(read_project_data(directory, with_unlogged=True, progress=progress), progress)
     evidence = found.evidence
     fitted = None if fit is None else _values(fit, evidence.blueprint)
     outcomes = weigh_outcomes(evidence.runs)
@@ -88,7 +88,7 @@ def diagnose(
     return _kept(evidence, _result(evidence, heard, outcomes, traces, tried, seed), policy, fit)
 
 
-def _values(fit: str | Path, blueprint: Blueprint) -> dict[str, float]:
+def _values(fit: str | Path, blueprint: CompiledProject) -> dict[str, float]:
     """Returns target -> value of a fit."""
     space, row = read_fit(fit, blueprint)
     return {target: float(value) for target, value in zip(space.targets, row, strict=True)}
@@ -114,7 +114,7 @@ def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
 
 
 def _try_policy(
-    evidence: Evidence,
+    evidence: ProjectData,
     severities: Severities | None,
     traces: TraceEvidence | None,
     player: tuple[NetworkPolicy, Task],
@@ -150,11 +150,11 @@ def _try_policy(
     return _Tried(found.log_ratios, tuple(sentences))
 
 
-def _why_not(evidence: Evidence, space: ParameterSpace) -> str | None:
+def _why_not(evidence: ProjectData, space: ParameterSpace) -> str | None:
     """Returns why the signals of these logs say nothing, or None."""
     if not len(space):
         return "no parameter to judge signals by: list some under `parameters` in gapless.yaml, or write auto"
-    windows = cut(evidence.project, evidence.tracks, WINDOW_S)
+    windows = cut_windows(evidence.project, evidence.tracks, WINDOW_S)
     if len(windows) < MIN_WINDOWS:
         return (
             f"only {len(windows)} of at least {MIN_WINDOWS} windows of {WINDOW_S:g} s to look at: record more than "
@@ -167,7 +167,7 @@ def _why_not(evidence: Evidence, space: ParameterSpace) -> str | None:
 
 
 def _result(
-    evidence: Evidence,
+    evidence: ProjectData,
     heard: Sequence[str],
     outcomes: OutcomeEvidence | None,
     traces: TraceEvidence | None,
@@ -217,16 +217,16 @@ def _conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
     )
 
 
-def _kept(evidence: Evidence, result: DiagnoseResult, *used: str | Path | None) -> DiagnoseResult:
+def _kept(evidence: ProjectData, result: DiagnoseResult, *used: str | Path | None) -> DiagnoseResult:
     """Enters a diagnosis in the catalogue, with the files that it used; returns it."""
     config = {"project": fingerprint(evidence.project)}
-    inputs = (*evidence.ids, *ids_of(*used))
+    inputs = (*evidence.ids, *artefact_ids(*used))
     provenance = Provenance("diagnose", gapless.__version__, inputs, config, result.seed)
-    try_to_keep(evidence.catalogue, result, provenance)
+    store_result_if_possible(evidence.catalogue, result, provenance)
     return result
 
 
-def _undecided(evidence: Evidence, reason: str, seed: int) -> DiagnoseResult:
+def _undecided(evidence: ProjectData, reason: str, seed: int) -> DiagnoseResult:
     """Returns the diagnosis of logs that say nothing: everything is as likely as not."""
     dimensions = evidence.space.dimensions
     causes = tuple(Cause(dimension, 0.5, 0.0, 0.0, 1.0) for dimension in dimensions)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import DETERMINED
+from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
-from gapless.fit.problem import PRIOR, Problem
-from gapless.fit.slopes import FINE
+from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
+from gapless.fit.slopes import FINE_STEP
 from gapless.fit.solution import Solution
 
 GOOD_ENOUGH = 0.01  # standard deviations far below this share of the range are not worth more motion
@@ -44,30 +44,30 @@ class Judge:
         """
         every = tuple(range(len(self.row)))
         sigma = np.maximum(windows.noise, self.sigma)
-        problem = Problem(self.predictor, windows, every, self.row, sigma).at(self.row)
+        problem = FitProblem(self.predictor, windows, every, self.row, sigma).at(self.row)
         unit = np.clip(problem.unit(self.row), 0.0, 1.0)
         slopes = _slopes(problem, unit)
         information = slopes @ slopes.T
         return Solution(self.row, unit, expected_covariance(information, len(windows)), information, 0.0)
 
 
-def _slopes(problem: Problem, unit: Array) -> Array:
+def _slopes(problem: FitProblem, unit: Array) -> Array:
     """Returns how fast each residual changes with each parameter, (num_parameters, num_residuals).
 
     Slopes are central. Where those to both sides disagree, contact is made or lost within the step: such a residual
     is as likely to be an outlier as to tell anything, and counts less, down to nothing where only one side moves.
     """
-    above, below = np.minimum(unit + FINE, 1.0), np.maximum(unit - FINE, 0.0)
+    above, below = np.minimum(unit + FINE_STEP, 1.0), np.maximum(unit - FINE_STEP, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
     values = _residuals(problem, np.concatenate([unit[None], *moved]))
     base, up, down = values[0], *np.split(values[1:], 2)
     central = (up - down) / (above - below)[:, None]
     room = np.minimum(above - unit, unit - below)[:, None]  # none at a bound: one side only, taken as it is
-    bend = np.abs(up + down - 2 * base) / np.maximum(room, 1e-12) * (room > FINE / 2)
+    bend = np.abs(up + down - 2 * base) / np.maximum(room, 1e-12) * (room > FINE_STEP / 2)
     return central * np.clip(2.0 - bend / np.maximum(np.abs(central), 1e-12), 0.0, 1.0)
 
 
-def _residuals(problem: Problem, unit: Array) -> Array:
+def _residuals(problem: FitProblem, unit: Array) -> Array:
     """Returns weighted residuals with errors of the starts discounted, (num_rows, num_residuals)."""
     weighted = problem.errors(problem.rows(unit)) / problem.sigma
     weighted = np.nan_to_num(weighted).reshape(len(unit), len(problem.windows), -1)
@@ -83,7 +83,7 @@ def expected_covariance(information: Array, num_windows: int) -> Array:
     parameters, which is near enough if all windows say about as much.
     """
     count = len(information)
-    prior = PRIOR**2 * np.eye(count)
+    prior = PRIOR_WEIGHT**2 * np.eye(count)
     spread = information * num_windows / max(1, num_windows - count) + prior
     inverse = np.linalg.inv(information + prior)
     return inverse @ spread @ inverse
@@ -112,17 +112,17 @@ def inseparable(space: ParameterSpace, pooled: Array) -> tuple[tuple[str, ...], 
     """Returns groups of parameters that not even `LONGER` times the mean motion tells apart.
 
     Each group is a direction that stays loose: the eigenvectors of the covariance whose standard deviation is at
-    least `DETERMINED` of the range. A group of one is a parameter that shows in nothing that is measured.
+    least `MAX_IDENTIFIABLE_SD` of the range. A group of one is a parameter that shows in nothing that is measured.
 
     Args:
         space: The parameters.
         pooled: (num_parameters, num_parameters) mean information of many motions.
     """
-    covariance = np.linalg.inv(LONGER * pooled + PRIOR**2 * np.eye(len(pooled)))
+    covariance = np.linalg.inv(LONGER * pooled + PRIOR_WEIGHT**2 * np.eye(len(pooled)))
     values, vectors = np.linalg.eigh(covariance)
     groups: list[tuple[str, ...]] = []
     for variance, vector in zip(values[::-1], vectors.T[::-1], strict=True):
-        if np.sqrt(max(variance, 0.0)) < DETERMINED:
+        if np.sqrt(max(variance, 0.0)) < MAX_IDENTIFIABLE_SD:
             break
         heavy = tuple(space.targets[k] for k in np.flatnonzero(np.abs(vector) > HEAVY))
         groups.append(heavy)
@@ -131,5 +131,5 @@ def inseparable(space: ParameterSpace, pooled: Array) -> tuple[tuple[str, ...], 
 
 def loose(pooled: Array) -> NDArray[np.bool_]:
     """Tells which parameters not even `LONGER` times the mean motion determines, (num_parameters,)."""
-    covariance = np.linalg.inv(LONGER * pooled + PRIOR**2 * np.eye(len(pooled)))
-    return np.sqrt(np.diag(covariance)) >= DETERMINED
+    covariance = np.linalg.inv(LONGER * pooled + PRIOR_WEIGHT**2 * np.eye(len(pooled)))
+    return np.sqrt(np.diag(covariance)) >= MAX_IDENTIFIABLE_SD

@@ -8,11 +8,11 @@ from gapless.core.results import Curve, ExciteResult, FittedParameter, Outlook, 
 from gapless.excite.information import Judge, inseparable, loose, rescaled
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.search import Found, Setting
-from gapless.fit.horizon import num_windows
-from gapless.fit.outcome import fitted_parameters
+from gapless.fit.horizon import max_num_windows
+from gapless.fit.outcome import describe_parameters
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
-from gapless.fit.structure_search import limited
+from gapless.fit.prediction.windows import cut_windows
+from gapless.fit.structure_search import draw_windows
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 MOST_SAMPLES = 400  # of each curve
@@ -30,10 +30,12 @@ def predicted(
     prospect, rng = setting.prospect, np.random.default_rng(0)
     track = Rehearsal(prospect, setting.space).record(run, 0, setting.noise, rng)
     space = prospect.space((*prospect.tracks, track))
-    windows = limited(cut(prospect.project, [track], setting.window_s), rng, num_windows(setting.window_s, space))
+    windows = draw_windows(
+        cut_windows(prospect.project, [track], setting.window_s), rng, max_num_windows(setting.window_s, space)
+    )
     row = np.clip(setting.row, space.low, space.high)
     solution = Judge(Predictor(prospect.blueprint, space), row, setting.sigma).solution(windows)
-    fits = fitted_parameters(space, solution)
+    fits = describe_parameters(space, solution)
     pooled = rescaled(found.pooled, setting.space, space, row)
     hopeless = dict(zip(space.targets, loose(pooled), strict=True))
     groups = [group for group in inseparable(space, pooled) if _open(group, fits, prospect.wanted)]

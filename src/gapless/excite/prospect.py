@@ -13,15 +13,15 @@ from gapless.core.protocols import Start
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, ids_of, newest
-from gapless.fit.evidence import gather
+from gapless.data.keep import RESULT, artefact_ids, newest_result
+from gapless.fit.evidence import read_project_data
 from gapless.fit.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.auto import parameter_space, parameters_of
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_result
 from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
@@ -48,7 +48,7 @@ class Prospect:
 
     project: Project
     catalogue: Catalogue
-    blueprint: Blueprint
+    blueprint: CompiledProject
     tracks: tuple[Track, ...]
     ids: tuple[str, ...]
     fitted: Mapping[str, float]
@@ -140,10 +140,10 @@ def look_ahead(directory: str | Path, fit: str | Path | None, wanted: Sequence[s
     chosen = chosen or tuple(fitted) or always_fitted(blueprint, tracks).targets
     if not chosen:
         raise InputError(f"no parameter to tell: list some under `parameters` in gapless.yaml: {directory}")
-    return Prospect(project, catalogue, blueprint, tracks, (*ids, *ids_of(path)), fitted, told, chosen)
+    return Prospect(project, catalogue, blueprint, tracks, (*ids, *artefact_ids(path)), fitted, told, chosen)
 
 
-def always_fitted(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
+def always_fitted(blueprint: CompiledProject, tracks: Sequence[Track]) -> ParameterSpace:
     """Returns what `identify` fits in any case: the owner's list, or `auto` without what it only tries."""
     space = parameter_space(blueprint, tracks)
     if blueprint.project.parameters != "auto":
@@ -151,16 +151,16 @@ def always_fitted(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpa
     return ParameterSpace(tuple(p for p in space.parameters if p.dimension != "environment"))
 
 
-def _read(project: Project) -> tuple[tuple[Track, ...], tuple[str, ...], Catalogue, Blueprint]:
+def _read(project: Project) -> tuple[tuple[Track, ...], tuple[str, ...], Catalogue, CompiledProject]:
     folder = project.logs_path
     if folder.is_dir() and any(path.suffix.lower() in SUFFIXES for path in folder.iterdir()):
-        evidence = gather(project.directory)
+        evidence = read_project_data(project.directory)
         return evidence.tracks, evidence.ids, evidence.catalogue, evidence.blueprint
     return (), (), Catalogue.open(project.directory), compile_project(project)
 
 
 def _newest_fit(catalogue: Catalogue) -> Path | None:
-    identity = newest(catalogue, "identify")
+    identity = newest_result(catalogue, "identify")
     return None if identity is None else catalogue.artefact_path(identity, RESULT)
 
 

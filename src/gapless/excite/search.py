@@ -16,7 +16,7 @@ from gapless.excite.prospect import Prospect
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.workspace import SOME_FRAMES, Workspace
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.solve import Progress
 
 BUDGET = 5e6  # physics steps times degrees of freedom: some 15 s of one processor
@@ -193,7 +193,7 @@ class Search:
         """Returns one of the motions that were played, as recorded, not looked at yet."""
         setting, size = self.setting, len(self.setting.space)
         track = self._rehearsal.record(run, index, setting.noise, self._rng)
-        windows = cut(setting.prospect.project, [track], setting.window_s)
+        windows = cut_windows(setting.prospect.project, [track], setting.window_s)
         windows = windows.pick(self._rng.permutation(len(windows)))
         return Candidate(motions.pick(np.array([index])), windows, np.zeros((size, size)))
 

@@ -14,7 +14,7 @@ from gapless.core.places import writable
 from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
-from gapless.data.keep import try_to_keep
+from gapless.data.keep import store_result_if_possible
 from gapless.excite.limits import limits_of
 from gapless.excite.outlook import advice, curves, nothing_found, predicted
 from gapless.excite.play import motion_csv
@@ -25,8 +25,8 @@ from gapless.excite.search import Found, Search, Setting, left_alone
 from gapless.excite.workspace import Workspace
 from gapless.fit.horizon import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
-from gapless.fit.problem import Problem
+from gapless.fit.prediction.windows import cut_windows
+from gapless.fit.problem import FitProblem
 from gapless.fit.solve import Progress
 from gapless.fit.structure_search import MIN_WINDOWS
 from gapless.project.fingerprint import fingerprint
@@ -120,12 +120,12 @@ def _left_over(prospect: Prospect, space: ParameterSpace) -> Array:
     nothing = np.zeros(len(prospect.project.measurements))
     if not prospect.tracks or not prospect.fitted:
         return nothing
-    windows = cut(prospect.project, prospect.tracks, WINDOW_S)
+    windows = cut_windows(prospect.project, prospect.tracks, WINDOW_S)
     if not len(windows):
         return nothing
     row = prospect.row(space)
     predictor = Predictor(prospect.blueprint, space)
-    problem = Problem(predictor, windows, tuple(range(len(space))), row, windows.noise)
+    problem = FitProblem(predictor, windows, tuple(range(len(space))), row, windows.noise)
     return problem.reweighted(row).sigma
 
 
@@ -173,5 +173,5 @@ def _kept(
             raise InputError(f"--out: cannot write: {error.strerror}: {path}") from None
         result = replace(result, path=str(path.resolve()))
     provenance = Provenance("excite", gapless.__version__, prospect.ids, config, result.seed)
-    try_to_keep(prospect.catalogue, result, provenance, files)
+    store_result_if_possible(prospect.catalogue, result, provenance, files)
     return result

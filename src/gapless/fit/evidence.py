@@ -16,13 +16,13 @@ from gapless.data.catalogue import Catalogue
 from gapless.fit.prediction.assumed import find_assumptions
 from gapless.project.load import load_project
 from gapless.project.log.copies import copy_notes, find_copies
-from gapless.project.log.inspect import merged, time_notes
+from gapless.project.log.inspect import merge_notes, time_notes
 from gapless.project.log.read import Log, read_logs
 from gapless.project.log.unlogged import read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.terms import candidate_terms
 
 READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalogue", "smoothing the logs"
@@ -30,7 +30,7 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ProjectData:
     """A project with everything that its logs say.
 
     Attributes:
@@ -50,7 +50,7 @@ class Evidence:
 
     project: Project
     catalogue: Catalogue
-    blueprint: Blueprint
+    blueprint: CompiledProject
     episodes: tuple[Episode, ...]
     ids: tuple[str, ...]
     tracks: tuple[Track, ...]
@@ -73,7 +73,7 @@ class Evidence:
         return ParameterSpace(tuple({(p.target, p.run): p for p in everything}.values()))
 
     @property
-    def for_runs(self) -> "Evidence":
+    def for_runs(self) -> "ProjectData":
         """The same, with a column for each run of what every run has its own of."""
         return replace(self, space=self.space.for_runs(range(len(self.tracks))))
 
@@ -102,14 +102,14 @@ class Evidence:
         return fitted, held
 
 
-def gather(
+def read_project_data(
     directory: str | Path,
     logs_like: Sequence[str] = (),
     *,
     with_unlogged: bool = False,
     logs: Sequence[Log] | None = None,
     progress: Progress | None = None,
-) -> Evidence:
+) -> ProjectData:
     """Reads a project and its logs, and enters the logs in the catalogue.
 
     Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
@@ -151,12 +151,12 @@ def gather(
     tracks = tuple(_make_tracks(project, episodes, progress))
     assumptions = find_assumptions(blueprint, tracks)
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
-    notes = merged(notes + copy_notes(every_log, copies, left_out=True))
+    notes = merge_notes(notes + copy_notes(every_log, copies, left_out=True))
     copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
     silent = tuple(run.episode for run in unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
-    return Evidence(
+    return ProjectData(
         *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
     )
 

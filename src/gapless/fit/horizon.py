@@ -10,9 +10,9 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.starts import start_effects
 from gapless.project.records import Project
 
@@ -25,7 +25,7 @@ SIMULATED_S = 48.0  # windows of all lengths come to about this much
 OF_RUN_S = 8.0  # and where runs have values of their own, to this much of each
 
 
-def shortest_s(project: Project) -> float:
+def shortest_window_s(project: Project) -> float:
     """Returns the length of the windows that a fit begins with [s].
 
     Where nothing is commanded they are short: a thing that tumbles and hits turns a small error of its start into a
@@ -36,19 +36,19 @@ def shortest_s(project: Project) -> float:
     return max(LENGTHS_S[0], LEAST_ROWS / project.rate_hz)
 
 
-def num_windows(window_s: float, space: ParameterSpace) -> int:
+def max_num_windows(window_s: float, space: ParameterSpace) -> int:
     """Returns how many windows of a length are fitted at most."""
     num_runs = len({p.run for p in space.parameters if p.run is not None})
     return max(24, round(max(SIMULATED_S, OF_RUN_S * num_runs) / window_s)) if window_s > 0 else 24
 
 
 def choose_length_s(
-    evidence: Evidence, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
+    evidence: ProjectData, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
 ) -> float:
-    """Returns the longest of `LENGTHS_S`, from `shortest_s` on, at whose end starts are surer than readings."""
-    tracks, chosen = [evidence.tracks[k] for k in episodes], shortest_s(evidence.project)
+    """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings."""
+    tracks, chosen = [evidence.tracks[k] for k in episodes], shortest_window_s(evidence.project)
     for length_s in (length_s for length_s in LENGTHS_S if length_s > chosen):
-        windows = cut(evidence.project, tracks, length_s)
+        windows = cut_windows(evidence.project, tracks, length_s)
         if len(windows) < NUM_WINDOWS:
             break
         windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))

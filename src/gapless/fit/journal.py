@@ -19,14 +19,14 @@ import numpy as np
 
 import gapless
 from gapless.core.results import TriedTerm
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.fit.terms import Structure
 from gapless.project.fingerprint import fingerprint
 
 Value = TypeVar("Value", float, np.ndarray, Structure)
 
 
-class Journal:
+class Checkpoint:
     """The steps of one fit.
 
     Attributes:
@@ -82,13 +82,13 @@ class Journal:
                 partial.unlink()
 
 
-def open_journal(evidence: Evidence, options: dict[str, Any]) -> Journal:
+def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Checkpoint:
     """Returns the journal of the fit of these logs with these options, by this version of gapless."""
     model = np.empty(mujoco.mj_sizeModel(evidence.blueprint.model), np.uint8)
     mujoco.mj_saveModel(evidence.blueprint.model, None, model)  # with all files that the model's file names
     about = [gapless.__version__, mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + model.tobytes())
-    return Journal(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
+    return Checkpoint(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -8,23 +8,23 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
-from gapless.fit.problem import Problem
+from gapless.fit.evidence import ProjectData
+from gapless.fit.problem import FitProblem
 from gapless.fit.solution import AT_BOUND, Solution
 
-LEVEL = 0.95
+INTERVAL_LEVEL = 0.95
 MIN_WINDOWS = 8
-DETERMINED = 0.1  # a parameter is determined if its standard deviation is below this share of its range
+MAX_IDENTIFIABLE_SD = 0.1  # a parameter is determined if its standard deviation is below this share of its range
 
 
-def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
+def describe_parameters(space: ParameterSpace, solution: Solution) -> tuple[FittedParameter, ...]:
     """Returns each parameter with its interval, clipped to its bounds."""
-    half, scaling = solution.half_width(LEVEL), Scaling.of(space)
+    half, scaling = solution.half_width(INTERVAL_LEVEL), Scaling.of(space)
     values = scaling.values(solution.unit)
     lows, highs = (scaling.values(np.clip(solution.unit + sign * half, 0.0, 1.0)) for sign in (-1, 1))
     found: list[FittedParameter] = []
     for k, parameter in enumerate(space.parameters):
-        identifiable = bool(np.sqrt(solution.covariance[k, k]) < DETERMINED)
+        identifiable = bool(np.sqrt(solution.covariance[k, k]) < MAX_IDENTIFIABLE_SD)
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
         physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
         physical |= parameter.target.endswith("/creep")  # as soft as the engine's friction, or not at all
@@ -37,7 +37,7 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
                 float(values[k]),
                 float(lows[k]),
                 float(highs[k]),
-                LEVEL,
+                INTERVAL_LEVEL,
                 identifiable,
                 bool(beyond and not physical),
                 parameter.low,
@@ -47,13 +47,13 @@ def fitted_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitted
     return tuple(found)
 
 
-def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tuple[str, ...]:
+def determined_combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tuple[str, ...]:
     """Returns the directions that are determined although the parameters in them are not, one by one.
 
     Eigenvectors of the information about the undetermined parameters (the determined ones marginalised) whose
-    standard deviation is below `DETERMINED`, in units of each parameter's range.
+    standard deviation is below `MAX_IDENTIFIABLE_SD`, in units of each parameter's range.
     """
-    loose = [k for k in range(len(space)) if np.sqrt(solution.covariance[k, k]) >= DETERMINED]
+    loose = [k for k in range(len(space)) if np.sqrt(solution.covariance[k, k]) >= MAX_IDENTIFIABLE_SD]
     if len(loose) < 2:
         return ()
     covariance = solution.covariance[np.ix_(loose, loose)]
@@ -62,7 +62,7 @@ def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tu
     found: list[str] = []
     for variance, vector in zip(values, vectors.T, strict=True):
         heavy = [k for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
-        if np.sqrt(max(variance, 0.0)) < DETERMINED and len(heavy) > 1:
+        if np.sqrt(max(variance, 0.0)) < MAX_IDENTIFIABLE_SD and len(heavy) > 1:
             sign = np.sign(vector[heavy[0]])
             terms = []
             for k in heavy:
@@ -73,7 +73,7 @@ def combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tu
     return tuple(found[:most])
 
 
-def fit_errors(problem: Problem, names: Sequence[str], row: Array) -> FitErrors:
+def measure_fit_errors(problem: FitProblem, names: Sequence[str], row: Array) -> FitErrors:
     """Returns the errors of a problem's windows before and after a fit."""
     if not len(problem.windows):
         return FitErrors(tuple(names), {}, None, None, None)
@@ -91,7 +91,7 @@ def fit_errors(problem: Problem, names: Sequence[str], row: Array) -> FitErrors:
     )
 
 
-def why_refuse(evidence: Evidence, problem: Problem, window_s: float) -> str | None:
+def find_refusal(evidence: ProjectData, problem: FitProblem, window_s: float) -> str | None:
     """Returns why these logs cannot be fitted at all, or None."""
     if len(problem.windows) < MIN_WINDOWS:
         return (

@@ -10,14 +10,14 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import DETERMINED
-from gapless.fit.problem import Problem
+from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
+from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
-from gapless.fit.solve import Schedule, approach
+from gapless.fit.solve import Schedule, descend
 
 
 @dataclass(frozen=True)
-class Between:
+class PerRunSolution:
     """A solution in which every target stands once.
 
     Attributes:
@@ -46,7 +46,7 @@ class Between:
         )
 
 
-def between_runs(problem: Problem, solution: Solution) -> Between:
+def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
     """Returns a solution with the runs' own values as one: their mean, and how far they lie apart.
 
     With values u_r known to s_r, weights are 1 / (s_r^2 + s^2) for the median s: a run that tells little counts little,
@@ -55,15 +55,15 @@ def between_runs(problem: Problem, solution: Solution) -> Between:
     """
     space, shared = problem.space, problem.space.shared
     if all(p.run is None for p in space.parameters):
-        told = np.sqrt(np.diag(solution.covariance)) < DETERMINED
-        return Between(space, solution, np.zeros(len(space)), told, {})
+        told = np.sqrt(np.diag(solution.covariance)) < MAX_IDENTIFIABLE_SD
+        return PerRunSolution(space, solution, np.zeros(len(space)), told, {})
     weights, spread, told = np.zeros((len(shared), len(space))), np.zeros(len(shared)), np.zeros(len(shared), bool)
     own: dict[str, dict[int, float]] = {}
     values = Scaling.of(space).values(solution.unit)
     for row, parameter in enumerate(shared.parameters):
         columns = [k for k, p in enumerate(space.parameters) if p.target == parameter.target]
         variance = np.diag(solution.covariance)[columns]
-        told[row] = 1.0 / np.sqrt(np.sum(1.0 / variance)) < DETERMINED
+        told[row] = 1.0 / np.sqrt(np.sum(1.0 / variance)) < MAX_IDENTIFIABLE_SD
         weight = 1.0 / (variance + np.median(variance))
         weights[row, columns] = weight / weight.sum()
         if parameter.per == "episode":
@@ -74,10 +74,10 @@ def between_runs(problem: Problem, solution: Solution) -> Between:
     covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
     row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
     information = np.linalg.pinv(covariance)
-    return Between(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
+    return PerRunSolution(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
 
 
-def _whole_row(problem: Problem, solution: Solution, fitted: Mapping[str, float]) -> Array:
+def _whole_row(problem: FitProblem, solution: Solution, fitted: Mapping[str, float]) -> Array:
     """Returns the row of all parameters, each target once, from what was fitted and what was held."""
     whole = problem.predictor.space
     held = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}
@@ -91,7 +91,7 @@ def _spread(values: Array, weights: Array) -> float:
     return float(np.sqrt(weights @ (values - mean) ** 2 / left)) if left > 1e-9 else 0.0
 
 
-def with_own(problem: Problem, row: Array, mean: Between, schedule: Schedule) -> Array:
+def fit_own_values(problem: FitProblem, row: Array, mean: PerRunSolution, schedule: Schedule) -> Array:
     """Returns a row in which the runs of a problem have their own values, fitted there; the same where none has.
 
     Args:
@@ -110,5 +110,5 @@ def with_own(problem: Problem, row: Array, mean: Between, schedule: Schedule) ->
         row[k] = fitted.get(problem.predictor.space.parameters[k].target, row[k])
     now = replace(problem, free=mine, base=row)
     for _ in range(2):  # columns are weighted by their errors, which are large at first
-        row = approach(now.reweighted(row), row, schedule)
+        row = descend(now.reweighted(row), row, schedule)
     return row

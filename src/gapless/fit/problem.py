@@ -11,12 +11,12 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
-from gapless.fit.starts import Starts, find_starts, start_effects, starts_of
-from gapless.signals.track import difference
+from gapless.fit.starts import StartErrors, estimate_start_errors, start_effects, start_errors_from
+from gapless.signals.track import subtract_readings
 from gapless.sim.targets.path import split_target
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
-PRIOR = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
+PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
 LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
@@ -24,7 +24,7 @@ Watch = Callable[[ParameterSpace, Array], None]
 
 
 @dataclass(frozen=True)
-class Problem:
+class FitProblem:
     """Residuals of rows of free parameters, the others held at `base`.
 
     Attributes:
@@ -42,7 +42,7 @@ class Problem:
     free: tuple[int, ...]
     base: Array
     sigma: Array
-    starts: Starts | None = None
+    starts: StartErrors | None = None
     watch: Watch | None = None
 
     @property
@@ -56,7 +56,7 @@ class Problem:
 
         Every window counts as one reading: its residuals go wrong together where the model lacks something.
         """
-        return PRIOR + 0.5 * np.sqrt(max(1, len(self.windows))) / spreads(self.space)
+        return PRIOR_WEIGHT + 0.5 * np.sqrt(max(1, len(self.windows))) / spreads(self.space)
 
     def rows(self, unit: Array) -> Array:
         """Returns whole rows for free parameters in [0, 1], (num_rows, num_free)."""
@@ -76,11 +76,11 @@ class Problem:
     def errors(self, rows: Array) -> Array:
         """Returns prediction errors, (num_rows, num_windows, num_steps, num_measurements); NaN where unknown."""
         predicted = self.predictor.predict(self.windows, rows)
-        return difference(self.predictor.blueprint.project, predicted, self.windows.measured[None])[:, :, 1:]
+        return subtract_readings(self.predictor.blueprint.project, predicted, self.windows.measured[None])[:, :, 1:]
 
     def residuals(self, unit: Array) -> Array:
         """Returns robust weighted residuals, (num_rows, num_windows, num_per_window); unknown ones are 0."""
-        return robust(self.plain_residuals(unit))
+        return flatten_outliers(self.plain_residuals(unit))
 
     def plain_residuals(self, unit: Array) -> Array:
         """Returns weighted residuals before large ones are flattened, (num_rows, num_windows, num_per_window)."""
@@ -112,23 +112,23 @@ class Problem:
         spent = np.sum(1.0 - self.starts.shrink**2, axis=1) / np.maximum(1, known.sum(axis=(1, 2)))
         return cost * np.maximum(0.0, 1.0 - spent)
 
-    def on(self, windows: Windows) -> "Problem":
+    def on(self, windows: Windows) -> "FitProblem":
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
 
     @property
-    def without_windows(self) -> "Problem":
+    def without_windows(self) -> "FitProblem":
         """The problem on no windows at all."""
         return self.on(self.windows.pick(np.zeros(0, np.intp)))
 
-    def part(self, index: NDArray[np.bool_]) -> "Problem":
+    def part(self, index: NDArray[np.bool_]) -> "FitProblem":
         """Returns the problem on some of its windows, their start states discounted as before."""
         starts = None if self.starts is None else self.starts.pick(index)
         return replace(self, windows=self.windows.pick(np.flatnonzero(index)), starts=starts)
 
-    def at(self, row: Array) -> "Problem":
+    def at(self, row: Array) -> "FitProblem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
-        return replace(self, starts=find_starts(self.predictor, self.windows, row, self.sigma, LOOSE))
+        return replace(self, starts=estimate_start_errors(self.predictor, self.windows, row, self.sigma, LOOSE))
 
     def to_noise(self, row: Array) -> float:
         """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
@@ -145,11 +145,11 @@ class Problem:
         noise = self.windows.noise
         error = self.errors(row[None])
         weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        starts = find_starts(self.predictor, self.windows, row, noise)
+        starts = estimate_start_errors(self.predictor, self.windows, row, noise)
         left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
         return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
 
-    def reweighted(self, row: Array) -> "Problem":
+    def reweighted(self, row: Array) -> "FitProblem":
         """Returns the problem with each column weighted by its noise, or by its present error where that is more.
 
         Errors of the start states are then discounted as they show under the row.
@@ -158,20 +158,20 @@ class Problem:
         effect = start_effects(self.predictor, self.windows, row, noise)
         error = self.errors(row[None])
         weighted = np.nan_to_num(error / noise).reshape(1, len(self.windows), -1)
-        left = starts_of(self.windows, effect).left_over(weighted)
+        left = start_errors_from(self.windows, effect).left_over(weighted)
         left = np.where(np.isfinite(error), left.reshape(error.shape), np.nan)
         sigma = np.maximum(noise, 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise)
-        return replace(self, sigma=sigma, starts=starts_of(self.windows, LOOSE * effect * noise / sigma))
+        return replace(self, sigma=sigma, starts=start_errors_from(self.windows, LOOSE * effect * noise / sigma))
 
 
-def robust(residual: Array) -> Array:
+def flatten_outliers(residual: Array) -> Array:
     """Returns r' with r'^2 / 2 = pseudo-Huber loss of r: quadratic near 0, linear far away."""
     ratio = residual / HUBER
     return np.sign(residual) * HUBER * np.sqrt(2 * (np.sqrt(1 + ratio**2) - 1))
 
 
 def robust_slope(residual: Array) -> Array:
-    """Returns how fast `robust` grows with r: with s = sqrt(1 + (r / HUBER)^2), it is sqrt((s + 1) / 2) / s."""
+    """Returns the slope of `flatten_outliers`: with s = sqrt(1 + (r / HUBER)^2), it is sqrt((s + 1) / 2) / s."""
     root = np.sqrt(1.0 + (residual / HUBER) ** 2)
     return np.sqrt((root + 1.0) / 2.0) / root
 

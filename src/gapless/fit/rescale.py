@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem
-from gapless.fit.solution import Solution, summary
-from gapless.fit.solve import Schedule, approach
-from gapless.fit.terms import BRIEF
+from gapless.fit.problem import FitProblem
+from gapless.fit.solution import Solution, summarize_solution
+from gapless.fit.solve import Schedule, descend
+from gapless.fit.terms import BRIEF_SCHEDULE
 
 FAR = (0.6, 1.6)
 NEAR = (0.87, 1.15)  # when all terms are chosen
@@ -22,7 +22,7 @@ MAX_ROUNDS = 4
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 
 
-def rescaled(problem: Problem, row: Array, factors: tuple[float, float] = FAR) -> Array:
+def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = FAR) -> Array:
     """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
 
     Args:
@@ -36,7 +36,7 @@ def rescaled(problem: Problem, row: Array, factors: tuple[float, float] = FAR) -
     judge = problem.reweighted(row)
     best, tries = judge.cost(row), factors
     for _ in range(MAX_ROUNDS):
-        rows = [approach(judge, _times(judge, row, forces, factor), BRIEF) for factor in tries]
+        rows = [descend(judge, _times(judge, row, forces, factor), BRIEF_SCHEDULE) for factor in tries]
         costs = [judge.cost(found) for found in rows]
         least = int(np.argmin(costs))
         if costs[least] >= best:
@@ -45,7 +45,7 @@ def rescaled(problem: Problem, row: Array, factors: tuple[float, float] = FAR) -
     return row
 
 
-def doubted(problem: Problem, row: Array, schedule: Schedule) -> Solution:
+def widen_by_force_scale(problem: FitProblem, row: Array, schedule: Schedule) -> Solution:
     """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
@@ -58,10 +58,10 @@ def doubted(problem: Problem, row: Array, schedule: Schedule) -> Solution:
     """
     forces = _forces(problem)
     starts = [_times(problem, row, forces, factor) for factor in NEAR] if forces else []
-    ends = [problem.unit(row), *(problem.unit(approach(problem, start, schedule)) for start in starts)]
+    ends = [problem.unit(row), *(problem.unit(descend(problem, start, schedule)) for start in starts)]
     squares = [_squares(problem, end) for end in ends]
     best = int(np.argmin(squares))
-    solution = summary(problem.at(problem.rows(ends[best][None])[0]), ends[best])
+    solution = summarize_solution(problem.at(problem.rows(ends[best][None])[0]), ends[best])
     covariance = solution.covariance.copy()
     known = solution.information + np.diag(problem.prior**2)
     for end, square in zip(ends, squares, strict=True):
@@ -72,20 +72,20 @@ def doubted(problem: Problem, row: Array, schedule: Schedule) -> Solution:
     return replace(solution, covariance=covariance)
 
 
-def _squares(problem: Problem, unit: Array) -> float:
+def _squares(problem: FitProblem, unit: Array) -> float:
     """Returns the sum of squares that a solver minimises, the pull of the prior included."""
     pull = problem.prior * (unit - problem.unit(problem.base))
     return float(np.sum(problem.residuals(unit[None]) ** 2) + np.sum(pull**2))
 
 
-def _forces(problem: Problem) -> list[int]:
+def _forces(problem: FitProblem) -> list[int]:
     """Returns the columns of all forces that are fitted, where servos' are among them."""
     targets = problem.predictor.space.targets
     forces = [k for k in problem.free if targets[k].endswith(_FORCES)]
     return forces if any(targets[k].endswith("/kp") for k in forces) else []
 
 
-def _times(problem: Problem, row: Array, columns: list[int], factor: float) -> Array:
+def _times(problem: FitProblem, row: Array, columns: list[int], factor: float) -> Array:
     """Returns a row with some columns multiplied, within bounds."""
     moved, space = row.copy(), problem.predictor.space
     moved[columns] = np.clip(factor * moved[columns], space.low[columns], space.high[columns])

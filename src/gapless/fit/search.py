@@ -8,7 +8,7 @@ however many joints there are.
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem
+from gapless.fit.problem import FitProblem
 from gapless.sim.targets.path import split_target
 
 KEPT = 8  # best draws that the next ones are drawn around
@@ -16,8 +16,8 @@ APART = 0.25  # of the range of some kind: draws that far from each other may li
 LEAST_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
-def search(
-    problem: Problem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3, num_found: int = 1
+def search_starts(
+    problem: FitProblem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3, num_found: int = 1
 ) -> Array:
     """Returns the best whole rows found, the best first, (at most num_found, num_parameters).
 
@@ -50,7 +50,7 @@ def _apart(draws: Array, count: int) -> Array:
     return found
 
 
-def _kinds(problem: Problem) -> list[list[int]]:
+def _kinds(problem: FitProblem) -> list[list[int]]:
     """Returns the free parameters of each kind; offsets, which may have either sign, stay where they are."""
     found: dict[tuple[str, str], list[int]] = {}
     for k, parameter in enumerate(problem.space.parameters):

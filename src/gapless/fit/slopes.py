@@ -5,18 +5,18 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.fit.lean import is_smooth
-from gapless.fit.problem import Problem, robust, robust_slope
+from gapless.fit.problem import FitProblem, flatten_outliers, robust_slope
 
-COARSE, MEDIUM, FINE = (
+COARSE_STEP, MEDIUM_STEP, FINE_STEP = (
     0.1,
     0.03,
     0.01,
 )  # finite-difference steps as shares of the range; contact needs large ones
-FINEST = FINE / 250.0  # steps of the slopes that judge a solution, where nothing touches
+FINEST = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where nothing touches
 AGREE = 1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
 
 
-def slopes_ahead(problem: Problem, unit: Array, plain: Array, step: float) -> Array:
+def slopes_ahead(problem: FitProblem, unit: Array, plain: Array, step: float) -> Array:
     """Returns how robust residuals change with `unit`, (num_residuals, num_free), from one prediction per parameter.
 
     Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
@@ -25,11 +25,13 @@ def slopes_ahead(problem: Problem, unit: Array, plain: Array, step: float) -> Ar
     """
     steps = np.where(unit + step <= 1.0, step, -step)
     moved = problem.plain_residuals(unit + np.diag(steps))
-    change = robust(moved) - robust(plain) if step > FINE else robust_slope(plain) * (moved - plain)
+    change = (
+        flatten_outliers(moved) - flatten_outliers(plain) if step > FINE_STEP else robust_slope(plain) * (moved - plain)
+    )
     return change.reshape(len(unit), -1).T / steps
 
 
-def judging_slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
+def judging_slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:
     """Returns residuals, (num_windows, num_per_window), and how they change with `unit`, (..., num_free).
 
     Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
@@ -39,7 +41,7 @@ def judging_slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
     pass for knowledge without end: then the finest steps count with whose slopes coarser ones agree.
     """
     residual = problem.plain_residuals(unit[None])[0]
-    steps = (*((FINEST,) if is_smooth(problem.predictor.blueprint) else ()), FINE, MEDIUM, COARSE)
+    steps = (*((FINEST,) if is_smooth(problem.predictor.blueprint) else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
     found = np.zeros((len(unit), *residual.shape))
     asked = np.arange(len(unit))  # whose slopes no coarser ones have agreed with yet
     finer = np.full(len(unit), np.inf)
@@ -54,7 +56,7 @@ def judging_slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
     return residual, np.moveaxis(found, 0, -1)
 
 
-def _two_sided(problem: Problem, unit: Array, columns: NDArray[np.intp], step: float) -> Array:
+def _two_sided(problem: FitProblem, unit: Array, columns: NDArray[np.intp], step: float) -> Array:
     """Returns how plain residuals change with some entries of `unit`, (num_columns, num_windows, num_per_window)."""
     above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit)[columns] for side in (above, below)]

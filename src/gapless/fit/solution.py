@@ -10,7 +10,7 @@ from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
 from gapless.fit.covariance import Pieces, clustered, together
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.problem import PRIOR, Problem, robust, robust_bend, robust_pull, spreads
+from gapless.fit.problem import PRIOR_WEIGHT, FitProblem, flatten_outliers, robust_bend, robust_pull, spreads
 from gapless.fit.slopes import judging_slopes
 
 AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bound
@@ -39,19 +39,21 @@ class Solution:
         return normal_quantile((1 + level) / 2) * np.sqrt(np.diag(self.covariance))
 
 
-def summary(problem: Problem, unit: Array) -> Solution:
+def summarize_solution(problem: FitProblem, unit: Array) -> Solution:
     """Measures the solution: cost, information, and a covariance from pieces of windows; see `clustered`."""
     residual, jacobian = judging_slopes(problem, unit)
     pieces = _pieces(problem, jacobian, residual)
     information = pieces.whole_information
     covariance = _covariance(pieces, _pressed(unit, pieces.gradients.sum(axis=0)))
-    unseen = np.diag(information) < PRIOR**2  # no window shows them: they stay as the model was written
+    unseen = np.diag(information) < PRIOR_WEIGHT**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
-    return Solution(row, unit, covariance, information, 0.5 * float(np.sum(robust(residual) ** 2)))
+    return Solution(row, unit, covariance, information, 0.5 * float(np.sum(flatten_outliers(residual) ** 2)))
 
 
-def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_time: Predictor, left: float) -> Solution:
+def widen_intervals(
+    problem: FitProblem, solution: Solution, held: Sequence[int], finer_time: Predictor, left: float
+) -> Solution:
     """Returns a solution with intervals that also hold if the time step or values that were not fitted are a bit off.
 
     A mass of which a motion shows little is left as written, and whatever was fitted makes up for it; a delay makes up
@@ -75,14 +77,14 @@ def widened(problem: Problem, solution: Solution, held: Sequence[int], finer_tim
     spread = np.append(spreads(both.space)[number:], left)
     pieces = _pieces(both, jacobian, residual)
     known, pull = pieces.whole_information, pieces.gradients.sum(axis=0)
-    moves = np.linalg.solve(known[:number, :number] + PRIOR**2 * np.eye(number), known[:number, number:])
+    moves = np.linalg.solve(known[:number, :number] + PRIOR_WEIGHT**2 * np.eye(number), known[:number, number:])
     left = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
     off = np.clip(np.linalg.solve(left, moves.T @ pull[:number] - pull[number:]), -2.0 * spread, 2.0 * spread)
     square = np.linalg.inv(left) + np.outer(off, off)  # about what was written, where they stayed
     return replace(solution, covariance=solution.covariance + moves @ square @ moves.T)
 
 
-def _pieces(problem: Problem, jacobian: Array, residual: Array) -> Pieces:
+def _pieces(problem: FitProblem, jacobian: Array, residual: Array) -> Pieces:
     """Returns what the pieces of all windows say, from slopes (num_windows, num_per_window, num_free) and residuals."""
     bend, pull = robust_bend(residual), robust_pull(residual)
     parts = [problem.in_pieces(part) for part in (jacobian, bend, pull)]
@@ -104,8 +106,8 @@ def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
 
 def _covariance(pieces: Pieces, pressed: NDArray[np.bool_]) -> Array:
     """Returns the covariance of the free parameters; those pressed against a bound are held, each on its own."""
-    covariance = np.diag(1.0 / (np.diag(pieces.whole_information) + PRIOR**2))
+    covariance = np.diag(1.0 / (np.diag(pieces.whole_information) + PRIOR_WEIGHT**2))
     free = np.flatnonzero(~pressed)
     if len(free):
-        covariance[np.ix_(free, free)] = clustered(pieces.of(free), PRIOR)
+        covariance[np.ix_(free, free)] = clustered(pieces.of(free), PRIOR_WEIGHT)
     return covariance

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem, robust
-from gapless.fit.slopes import FINE, MEDIUM, slopes_ahead
-from gapless.fit.solution import Solution, summary
+from gapless.fit.problem import FitProblem, flatten_outliers
+from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
+from gapless.fit.solution import Solution, summarize_solution
 
 DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
 ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last
@@ -18,10 +18,10 @@ Progress = Callable[[str, float], None]
 Schedule = Sequence[tuple[float, int]]
 
 
-def solve(
-    problem: Problem,
+def solve_least_squares(
+    problem: FitProblem,
     start: Array,
-    schedule: Schedule = ((MEDIUM, 6), (FINE, 6)),
+    schedule: Schedule = ((MEDIUM_STEP, 6), (FINE_STEP, 6)),
     progress: Progress | None = None,
 ) -> Solution:
     """Minimises the problem from a whole row.
@@ -34,23 +34,25 @@ def solve(
         schedule: (finite-difference step as a share of the range, iterations at most) of each run.
         progress: Called with how far it is, in [0, 1].
     """
-    return summary(*_descended(problem, start, schedule, progress))
+    return summarize_solution(*_descended(problem, start, schedule, progress))
 
 
-def approach(problem: Problem, start: Array, schedule: Schedule, progress: Progress | None = None) -> Array:
-    """Returns the whole row that `solve` arrives at, and spares what it takes to say how sure that is."""
+def descend(problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None = None) -> Array:
+    """Returns the whole row that `solve_least_squares` arrives at, and spares what it takes to say how sure that is."""
     problem, unit = _descended(problem, start, schedule, progress)
     return problem.rows(unit[None])[0]
 
 
-def _descended(problem: Problem, start: Array, schedule: Schedule, progress: Progress | None) -> tuple[Problem, Array]:
+def _descended(
+    problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None
+) -> tuple[FitProblem, Array]:
     """Returns the free parameters in [0, 1] after all runs, and the problem as the last of them saw it.
 
     Errors of the start states are discounted as they show where each run begins.
     """
     unit = np.clip(problem.unit(start), 0.0, 1.0)
     for k, (step, max_iterations) in enumerate(schedule):
-        part = part_of(progress, k / len(schedule), 1 / len(schedule))
+        part = partial_progress(progress, k / len(schedule), 1 / len(schedule))
         report = None if part is None else partial(part, "fit")
         if k or problem.starts is None:
             problem = problem.at(problem.rows(unit[None])[0])
@@ -61,7 +63,7 @@ def _descended(problem: Problem, start: Array, schedule: Schedule, progress: Pro
     return problem, unit
 
 
-def part_of(progress: Progress | None, begin: float, share: float) -> Progress | None:
+def partial_progress(progress: Progress | None, begin: float, share: float) -> Progress | None:
     """Returns a progress that fills a part of another one."""
     if progress is None:
         return None
@@ -69,7 +71,7 @@ def part_of(progress: Progress | None, begin: float, share: float) -> Progress |
 
 
 def _minimise(
-    problem: Problem,
+    problem: FitProblem,
     unit: Array,
     step: float,
     max_iterations: int,
@@ -83,7 +85,7 @@ def _minimise(
     centre, prior = problem.unit(problem.base), problem.prior
 
     def stacked(plain: Array, units: Array) -> Array:
-        values = robust(plain).reshape(len(units), -1)
+        values = flatten_outliers(plain).reshape(len(units), -1)
         return np.concatenate([values, prior * (units - centre)], axis=1)
 
     plain = problem.plain_residuals(unit[None])
@@ -100,7 +102,7 @@ def _minimise(
             problem.notice(unit)
         if report is not None:
             report((iteration + 1) / max_iterations)
-        if gain * np.sum(residual**2) < (ENOUGH * np.sum(residual**2) if step > FINE else LITTLE):
+        if gain * np.sum(residual**2) < (ENOUGH * np.sum(residual**2) if step > FINE_STEP else LITTLE):
             break
     return unit
 

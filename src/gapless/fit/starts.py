@@ -22,7 +22,7 @@ from gapless.fit.prediction.windows import Windows
 
 
 @dataclass(frozen=True)
-class Starts:
+class StartErrors:
     """The directions in which start errors move the residuals of each window.
 
     Attributes:
@@ -46,16 +46,16 @@ class Starts:
         """Returns (1 + A A^T)^(-1) r: the residuals after the likeliest start errors are taken out."""
         return self._scaled(residual, self.shrink**2)
 
-    def pick(self, index: NDArray[np.bool_]) -> "Starts":
+    def pick(self, index: NDArray[np.bool_]) -> "StartErrors":
         """Returns the starts of some of the windows."""
-        return Starts(self.directions[index], self.shrink[index])
+        return StartErrors(self.directions[index], self.shrink[index])
 
     def _scaled(self, residual: Array, factor: Array) -> Array:
         along = np.einsum("wmd,rwm->rwd", self.directions, residual)
         return residual + np.einsum("wmd,rwd->rwm", self.directions, along * (factor - 1.0))
 
 
-def moved_start(windows: Windows, value: Array, slope: Array) -> Windows:
+def shift_starts(windows: Windows, value: Array, slope: Array) -> Windows:
     """Returns windows whose starts are moved by (..., num_measurements) values and slopes."""
     return replace(windows, start=windows.start + value, slope=windows.slope + slope)
 
@@ -72,19 +72,21 @@ def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Arr
     index = np.tile(np.arange(num_windows), 4 * num_columns)
     value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
     slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
-    shown = predictor.predict(moved_start(windows.pick(index), value, slope), row[None])[0, :, 1:]
+    shown = predictor.predict(shift_starts(windows.pick(index), value, slope), row[None])[0, :, 1:]
     up, down = np.split(shown.reshape(4 * num_columns, num_windows, -1, num_columns), 2)
     return (up - down) / 2 / sigma
 
 
-def find_starts(predictor: Predictor, windows: Windows, row: Array, sigma: Array, loose: float = 1.0) -> Starts:
+def estimate_start_errors(
+    predictor: Predictor, windows: Windows, row: Array, sigma: Array, loose: float = 1.0
+) -> StartErrors:
     """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
-    return starts_of(windows, loose * start_effects(predictor, windows, row, sigma))
+    return start_errors_from(windows, loose * start_effects(predictor, windows, row, sigma))
 
 
-def starts_of(windows: Windows, effect: Array) -> Starts:
+def start_errors_from(windows: Windows, effect: Array) -> StartErrors:
     """Returns the start directions of windows from what start errors do to the readings; see `start_effects`."""
     known = np.isfinite(windows.measured[:, 1:])
     effect = np.where(known, effect, 0.0).reshape(len(effect), len(windows), -1)
     directions, sizes, _ = np.linalg.svd(np.moveaxis(effect, 0, -1), full_matrices=False)
-    return Starts(directions, 1.0 / np.sqrt(1.0 + sizes**2))
+    return StartErrors(directions, 1.0 / np.sqrt(1.0 + sizes**2))

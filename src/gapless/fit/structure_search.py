@@ -8,20 +8,20 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
-from gapless.fit.horizon import choose_length_s, num_windows, shortest_s
-from gapless.fit.journal import Journal
-from gapless.fit.lean import lean
+from gapless.fit.evidence import ProjectData
+from gapless.fit.horizon import choose_length_s, max_num_windows, shortest_window_s
+from gapless.fit.journal import Checkpoint
+from gapless.fit.lean import without_idle_contacts
 from gapless.fit.outcome import MIN_WINDOWS
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
-from gapless.fit.problem import Problem
-from gapless.fit.rescale import NEAR, rescaled
-from gapless.fit.search import search
-from gapless.fit.slopes import FINE, MEDIUM
-from gapless.fit.solve import Progress, approach, part_of
+from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.fit.problem import FitProblem
+from gapless.fit.rescale import NEAR, fit_force_scale
+from gapless.fit.search import search_starts
+from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
+from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.swap import Swap, ending, try_lag, try_play
-from gapless.fit.terms import Columns, Structure, choose
+from gapless.fit.terms import Columns, Structure, select_terms
 from gapless.fit.timestep import finer_in_time, without_step
 from gapless.sim.targets.path import split_target
 
@@ -29,9 +29,9 @@ SEARCH_WINDOWS = 16
 STARTS = 3  # from which the first solve begins
 FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
-FIRST = ((MEDIUM, 8),)
-FINAL = ((MEDIUM, 4), (FINE, 6))
-LAST = ((MEDIUM, 3), (FINE, 4))
+FIRST_SCHEDULE = ((MEDIUM_STEP, 8),)
+FINAL_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 6))
+LAST_SCHEDULE = ((MEDIUM_STEP, 3), (FINE_STEP, 4))
 # What every model has a value of.
 HAS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
 CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
@@ -41,7 +41,7 @@ STILL = 0.1  # how much likelier than nothing a window without motion is drawn, 
 
 
 @dataclass(frozen=True)
-class Found:
+class StructureResult:
     """Where the last solve begins.
 
     Attributes:
@@ -51,7 +51,7 @@ class Found:
         held: Columns of masses, shapes and tilt that stay as written: their errors show too little.
     """
 
-    problem: Problem
+    problem: FitProblem
     structure: Structure
     window_s: float
     held: Columns
@@ -66,25 +66,25 @@ class _Tiers:
     around: list[Columns]
 
 
-def make_problem(
-    evidence: Evidence,
+def build_problem(
+    evidence: ProjectData,
     space: ParameterSpace,
     episodes: Sequence[int],
     window_s: float,
     rng: np.random.Generator,
-) -> Problem:
+) -> FitProblem:
     """Returns the problem of fitting all parameters of a space to some episodes, weighted by noise alone."""
-    windows = limited(_cut(evidence, episodes, window_s), rng, num_windows(window_s, space))
-    predictor = Predictor(lean(evidence.blueprint, evidence.tracks), space)
-    return Problem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
+    windows = draw_windows(_cut(evidence, episodes, window_s), rng, max_num_windows(window_s, space))
+    predictor = Predictor(without_idle_contacts(evidence.blueprint, evidence.tracks), space)
+    return FitProblem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
 
 
-def _cut(evidence: Evidence, episodes: Sequence[int], window_s: float) -> Windows:
-    windows = cut(evidence.project, [evidence.tracks[k] for k in episodes], window_s)
+def _cut(evidence: ProjectData, episodes: Sequence[int], window_s: float) -> Windows:
+    windows = cut_windows(evidence.project, [evidence.tracks[k] for k in episodes], window_s)
     return replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
 
 
-def limited(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
+def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
     """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
     if len(windows) <= most:
         return windows
@@ -94,15 +94,15 @@ def limited(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
     return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
 
 
-def fit(
-    problem: Problem,
-    evidence: Evidence,
+def search_structure(
+    problem: FitProblem,
+    evidence: ProjectData,
     episodes: Sequence[int],
     window_s: float | None,
     rng: np.random.Generator,
     progress: Progress | None,
-    journal: Journal | None = None,
-) -> Found:
+    journal: Checkpoint | None = None,
+) -> StructureResult:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
 
     It starts where a search finds the kinds of parameters to fit best, goes downhill from there on few windows, and
@@ -118,103 +118,113 @@ def fit(
         progress: Called with what is being done and how far it is, in [0, 1].
         journal: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
     """
-    journal = journal or Journal()
+    journal = journal or Checkpoint()
     step = journal.step
     always, groups = _columns(evidence, episodes)
     tiers = _tiers(problem, groups)
-    few = replace(problem, free=always).on(limited(problem.windows, rng, FEW_WINDOWS))
+    few = replace(problem, free=always).on(draw_windows(problem.windows, rng, FEW_WINDOWS))
     found = _begin(few, tiers, rng, progress, journal)
     row = found.row
     if window_s is None:
         window_s = step(lambda: choose_length_s(evidence, problem.predictor, list(episodes), row, rng), rng)
     measured = replace(problem, free=found.free)
-    if window_s > shortest_s(evidence.project):
-        most = num_windows(window_s, evidence.space)
-        measured = measured.on(limited(_cut(evidence, episodes, window_s), rng, most))
-        row = step(lambda: approach(measured.reweighted(found.row), found.row, FIRST))
-    tell(progress, 0.5)
+    if window_s > shortest_window_s(evidence.project):
+        most = max_num_windows(window_s, evidence.space)
+        measured = measured.on(draw_windows(_cut(evidence, episodes, window_s), rng, most))
+        row = step(lambda: descend(measured.reweighted(found.row), found.row, FIRST_SCHEDULE))
+    report_progress(progress, 0.5)
     fine = finer_in_time(measured.predictor)
     problem = without_step(measured, fine, row)
-    some = problem.on(limited(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
-    structure = _with_terms(problem, some, replace(found, row=row), tiers, part_of(progress, 0.5, 0.25), journal)
+    some = problem.on(draw_windows(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
+    structure = _with_terms(
+        problem, some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), journal
+    )
     played = step(lambda: _swapped(try_play, some, structure, groups, ADDED))
-    tell(progress, 0.85)
+    report_progress(progress, 0.85)
     if len(played.free) > len(structure.free):
         only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
         again = partial(without_step, measured, fine)
-        played = _again_with_play(again, some, replace(played, free=only), tiers, part_of(progress, 0.85, 0.1), journal)
+        played = _again_with_play(
+            again, some, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), journal
+        )
     structure = step(lambda: _swapped(try_lag, some, played, groups, LAG))
     now = replace(without_step(measured, fine, structure.row), free=structure.free)
-    structure = replace(structure, row=step(lambda: rescaled(now, structure.row, NEAR)))
+    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, NEAR)))
     left = set(range(len(row))) - set(structure.free)
     targets = problem.predictor.space.targets
     held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
-    tell(progress, 1.0)
-    return Found(measured, structure, window_s, held)
+    report_progress(progress, 1.0)
+    return StructureResult(measured, structure, window_s, held)
 
 
 def _begin(
-    few: Problem, tiers: _Tiers, rng: np.random.Generator, progress: Progress | None, journal: Journal
+    few: FitProblem, tiers: _Tiers, rng: np.random.Generator, progress: Progress | None, journal: Checkpoint
 ) -> Structure:
     """Returns what may be wrong in the model and a row near the best, on few short windows."""
     step = journal.step
-    look = few.on(limited(few.windows, rng, SEARCH_WINDOWS))
-    starts = step(lambda: search(look.reweighted(few.base), rng, num_found=STARTS), rng)
-    tell(progress, 0.05)
-    row = step(lambda: _best_end(few.reweighted(starts[0]), starts, part_of(progress, 0.05, 0.15)))
-    row = step(lambda: rescaled(few, row))
-    tell(progress, 0.25)
-    found = step(lambda: choose(few, row, tiers.wrong, worth=CORRECTED, progress=part_of(progress, 0.25, 0.1)))
-    tell(progress, 0.35)
-    row = step(lambda: approach(replace(few, free=found.free).reweighted(found.row), found.row, FIRST))
-    tell(progress, 0.4)
+    look = few.on(draw_windows(few.windows, rng, SEARCH_WINDOWS))
+    starts = step(lambda: search_starts(look.reweighted(few.base), rng, num_found=STARTS), rng)
+    report_progress(progress, 0.05)
+    row = step(lambda: _best_end(few.reweighted(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
+    row = step(lambda: fit_force_scale(few, row))
+    report_progress(progress, 0.25)
+    found = step(
+        lambda: select_terms(few, row, tiers.wrong, worth=CORRECTED, progress=partial_progress(progress, 0.25, 0.1))
+    )
+    report_progress(progress, 0.35)
+    row = step(lambda: descend(replace(few, free=found.free).reweighted(found.row), found.row, FIRST_SCHEDULE))
+    report_progress(progress, 0.4)
     return replace(found, row=row)
 
 
-def _best_end(problem: Problem, starts: Array, progress: Progress | None) -> Array:
+def _best_end(problem: FitProblem, starts: Array, progress: Progress | None) -> Array:
     """Returns the best of the rows that solves from some starts end at."""
     ends: list[Array] = []
     for number, start in enumerate(starts):
-        ends.append(approach(problem, start, FIRST, part_of(progress, number / len(starts), 1 / len(starts))))
+        ends.append(
+            descend(problem, start, FIRST_SCHEDULE, partial_progress(progress, number / len(starts), 1 / len(starts)))
+        )
     return min(ends, key=problem.cost)
 
 
 def _again_with_play(
-    make: Callable[[Array], Problem],
-    some: Problem,
+    make: Callable[[Array], FitProblem],
+    some: FitProblem,
     played: Structure,
     tiers: _Tiers,
     progress: Progress | None,
-    journal: Journal,
+    journal: Checkpoint,
 ) -> Structure:
     """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
     bare = np.where(np.isin(np.arange(len(played.row)), played.free), played.row, some.base)
     problem = make(bare)
     now = replace(problem, free=played.free)
-    bare = journal.step(lambda: rescaled(now, approach(now.reweighted(bare), bare, FIRST)))
+    bare = journal.step(lambda: fit_force_scale(now, descend(now.reweighted(bare), bare, FIRST_SCHEDULE)))
     return _with_terms(problem, some, replace(played, row=bare), tiers, progress, journal)
 
 
 def _with_terms(
-    problem: Problem,
-    some: Problem,
+    problem: FitProblem,
+    some: FitProblem,
     structure: Structure,
     tiers: _Tiers,
     progress: Progress | None,
-    journal: Journal,
+    journal: Checkpoint,
 ) -> Structure:
     """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
     still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
     parts = [(problem, still, CORRECTED), (some, tiers.lacking, ADDED), (some, tiers.around, ADDED)]
     for number, (where, groups, worth) in enumerate(parts):
         structure = journal.step(
-            partial(_with_some, where, structure, groups, worth, number > 0, part_of(progress, number / 3, 1 / 3))
+            partial(
+                _with_some, where, structure, groups, worth, number > 0, partial_progress(progress, number / 3, 1 / 3)
+            )
         )
     return structure
 
 
 def _with_some(
-    problem: Problem,
+    problem: FitProblem,
     structure: Structure,
     groups: Sequence[Columns],
     worth: float,
@@ -222,15 +232,15 @@ def _with_some(
     progress: Progress | None,
 ) -> Structure:
     now = replace(problem, free=structure.free)
-    return choose(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
+    return select_terms(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
 
 
-def _swapped(swap: Swap, some: Problem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
+def _swapped(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
     now = replace(some, free=structure.free).reweighted(structure.row)
     return swap(now, structure.row, groups, worth).after(structure)
 
 
-def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
+def _tiers(problem: FitProblem, groups: Sequence[Columns]) -> _Tiers:
     """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
 
     What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
@@ -244,7 +254,7 @@ def _tiers(problem: Problem, groups: Sequence[Columns]) -> _Tiers:
     return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
 
 
-def _columns(evidence: Evidence, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+def _columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
     """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
     How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything.
@@ -259,7 +269,7 @@ def _columns(evidence: Evidence, episodes: Sequence[int]) -> tuple[Columns, list
     return always, ([around] if around else []) + groups
 
 
-def tell(progress: Progress | None, done: float) -> None:
+def report_progress(progress: Progress | None, done: float) -> None:
     """Says how far a fit is, in [0, 1], to whoever wants to know."""
     if progress is not None:
         progress("fit", done)

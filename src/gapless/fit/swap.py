@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem
-from gapless.fit.slopes import FINE, MEDIUM
-from gapless.fit.solve import Schedule, approach
+from gapless.fit.problem import FitProblem
+from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
+from gapless.fit.solve import Schedule, descend
 from gapless.fit.terms import (
-    BRIEF,
+    BRIEF_SCHEDULE,
     HINT,
     Columns,
     Structure,
@@ -32,31 +32,31 @@ LAGS = (0.5,)  # shares of the delay that are exchanged
 PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
 LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
 LEAST_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
-THOROUGH = ((MEDIUM, 4), (FINE, 3))  # coarse steps cannot tell play of a few mm from friction
+THOROUGH = ((MEDIUM_STEP, 4), (FINE_STEP, 3))  # coarse steps cannot tell play of a few mm from friction
 MORE_THAN_CHANCE = 2.0  # standard errors: two exchanges are tried, not dozens
 
-Swap = Callable[[Problem, Array, Sequence[Columns], float], Structure]
+Swap = Callable[[FitProblem, Array, Sequence[Columns], float], Structure]
 
 
-def try_lag(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
+def try_lag(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
     """Tries the lag among the terms in exchange for half of each delay; see `_try`."""
     lag = next(iter(ending(problem, groups, "/lag")), ())
-    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth, BRIEF)
+    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth, BRIEF_SCHEDULE)
 
 
-def try_play(problem: Problem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
+def try_play(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
     """Tries play in all gears among the terms at once, in exchange for a share of each friction; see `_try`."""
     gears = tuple(sorted(column for group in ending(problem, groups, "/backlash") for column in group))
     return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth, THOROUGH)
 
 
-def ending(problem: Problem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
+def ending(problem: FitProblem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
     """Returns the groups all of whose targets end in one of the endings."""
     targets = problem.predictor.space.targets
     return [group for group in groups if all(targets[column].endswith(endings) for column in group)]
 
 
-def with_lag(problem: Problem, row: Array, lag: Columns, share: float) -> Array:
+def with_lag(problem: FitProblem, row: Array, lag: Columns, share: float) -> Array:
     """Returns a row in which a share of each delay of commands that is fitted has become a lag."""
     row, targets = row.copy(), problem.predictor.space.targets
     late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
@@ -65,7 +65,7 @@ def with_lag(problem: Problem, row: Array, lag: Columns, share: float) -> Array:
     return row
 
 
-def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Array:
+def with_play(problem: FitProblem, row: Array, gears: Columns, share: float) -> Array:
     """Returns a row in which a share of the friction of each servo has become play, as wide as that friction held."""
     row, space, model = row.copy(), problem.predictor.space, problem.predictor.blueprint.model
     for column in gears:
@@ -81,7 +81,7 @@ def with_play(problem: Problem, row: Array, gears: Columns, share: float) -> Arr
 
 
 def _try(
-    problem: Problem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
+    problem: FitProblem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
 ) -> Structure:
     """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
 
@@ -98,7 +98,7 @@ def _try(
     if not group:
         return Structure(problem.free, row, ())
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
-    ends = [approach(wide, start, BRIEF) for start in starts]
+    ends = [descend(wide, start, BRIEF_SCHEDULE) for start in starts]
     end = min(ends, key=wide.cost)
     saving = saved_by(problem, wide.cost(end), problem.cost(row))
     if saving.share > HINT * worth:

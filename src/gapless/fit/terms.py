@@ -11,15 +11,15 @@ from scipy.special import ndtri, stdtr
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem
-from gapless.fit.slopes import COARSE, MEDIUM
-from gapless.fit.solve import Progress, Schedule, approach
+from gapless.fit.problem import FitProblem
+from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP
+from gapless.fit.solve import Progress, Schedule, descend
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
 MAX_ROUNDS = 4
 BLOCK = 4  # neighbouring windows whose errors go together
 UNIONS = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
-BRIEF = ((MEDIUM, 3),)
+BRIEF_SCHEDULE = ((MEDIUM_STEP, 3),)
 FINALISTS = 2  # terms that are solved for in a round
 JUDGED = 10  # terms that are judged by real predictions in a round
 HINT = 0.1  # of what a term must save: a first step that saves less is not followed
@@ -48,8 +48,8 @@ class Structure:
         return replace(self, tried=(*(term for term in earlier.tried if term.targets not in again), *self.tried))
 
 
-def choose(
-    problem: Problem,
+def select_terms(
+    problem: FitProblem,
     row: Array,
     groups: Sequence[Columns],
     *,
@@ -90,7 +90,7 @@ def choose(
             break
         chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
         left = [group for group in left if not set(group) <= set(chosen)]
-        row = approach(replace(problem, free=chosen).reweighted(row), row, BRIEF)
+        row = descend(replace(problem, free=chosen).reweighted(row), row, BRIEF_SCHEDULE)
     space = problem.predictor.space
     kept = set(chosen)
     tried = tuple(tried_term(space, group, last[group], set(group) <= kept) for group in groups if group in last)
@@ -111,7 +111,7 @@ def tried_term(space: ParameterSpace, group: Columns, saving: Saving, kept: bool
     return TriedTerm(targets, kept, float(saving.share), float(saving.score))
 
 
-def halves_of(problem: Problem) -> NDArray[np.bool_]:
+def halves_of(problem: FitProblem) -> NDArray[np.bool_]:
     """Returns which windows belong to the first half: every other episode, or every other block of windows."""
     tracks = np.unique(problem.windows.track)
     if len(tracks) >= 2:
@@ -120,7 +120,7 @@ def halves_of(problem: Problem) -> NDArray[np.bool_]:
 
 
 def _best(
-    problem: Problem,
+    problem: FitProblem,
     row: Array,
     left: Sequence[Columns],
     savings: Sequence[Saving],
@@ -150,7 +150,7 @@ def convinces(saving: Saving, worth: float, score: float = MORE_THAN_CHANCE) -> 
 
 
 def _solved_best(
-    problem: Problem,
+    problem: FitProblem,
     row: Array,
     left: Sequence[Columns],
     savings: Sequence[Saving],
@@ -169,7 +169,7 @@ def _solved_best(
 
 
 def solved_savings(
-    problem: Problem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF
+    problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF_SCHEDULE
 ) -> list[Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
 
@@ -183,9 +183,9 @@ def solved_savings(
     costs = np.empty((1 + len(candidates), len(halves)))
     for fitted in (halves, ~halves):
         part = replace(problem.part(fitted), watch=None)
-        rows = [approach(part, row, schedule)]
+        rows = [descend(part, row, schedule)]
         for group, start in candidates:
-            rows.append(approach(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
+            rows.append(descend(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
         judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     noise = problem.noise_cost()
@@ -193,7 +193,7 @@ def solved_savings(
 
 
 def _round(
-    problem: Problem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_], worth: float
+    problem: FitProblem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_], worth: float
 ) -> list[Saving]:
     """Returns what each group of columns saves when it is freed along with the problem's own.
 
@@ -228,7 +228,7 @@ def _round(
     return found
 
 
-def _judged(problem: Problem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
+def _judged(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
     """Returns costs per window after steps that were fitted to the other half, (num_sets, num_windows)."""
     num_sets = steps.shape[1]
     trial = unit + np.concatenate([length * steps for length in LENGTHS]).reshape(-1, len(unit))
@@ -241,15 +241,15 @@ def _judged(problem: Problem, unit: Array, steps: Array, halves: NDArray[np.bool
     return judged
 
 
-def _slopes(problem: Problem, unit: Array) -> tuple[Array, Array]:
+def _slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:
     """Returns residuals (num_windows, num_residuals) and their slopes (..., num_free), by one-sided steps."""
-    steps = np.where(unit + MEDIUM <= 1.0, MEDIUM, -MEDIUM)
+    steps = np.where(unit + MEDIUM_STEP <= 1.0, MEDIUM_STEP, -MEDIUM_STEP)
     values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
     return values[0], np.moveaxis((values[1:] - values[0]) / steps[:, None, None], 0, -1)
 
 
 def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:
-    """Returns the Gauss-Newton step within bounds and within twice `COARSE` of the range, (num_columns,).
+    """Returns the Gauss-Newton step within bounds and within twice `COARSE_STEP` of the range, (num_columns,).
 
     Args:
         jacobian: (num_rows, num_columns).
@@ -260,8 +260,8 @@ def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Arr
     """
     matrix = np.concatenate([jacobian, np.diag(prior)])
     target = np.concatenate([-residual, prior * pull])
-    low = np.maximum(-unit, -2 * COARSE)
-    high = np.minimum(1.0 - unit, 2 * COARSE)
+    low = np.maximum(-unit, -2 * COARSE_STEP)
+    high = np.minimum(1.0 - unit, 2 * COARSE_STEP)
     return lsq_linear(matrix, target, (low - 1e-9, high + 1e-9), method="bvls").x
 
 
@@ -286,7 +286,7 @@ def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
     return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
 
 
-def saved_by(problem: Problem, cost: float, before: float) -> Saving:
+def saved_by(problem: FitProblem, cost: float, before: float) -> Saving:
     """Returns what a cost on the very windows that it was fitted to saves: a hint, since chance does as much."""
     return Saving((before - cost) / _excess(before, float(problem.noise_cost().sum())), 0.0)
 

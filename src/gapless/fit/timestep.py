@@ -13,10 +13,10 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.problem import Problem
-from gapless.fit.solve import Schedule, approach
-from gapless.signals.track import difference
-from gapless.sim.blueprint import finer
+from gapless.fit.problem import FitProblem
+from gapless.fit.solve import Schedule, descend
+from gapless.signals.track import subtract_readings
+from gapless.sim.blueprint import with_finer_step
 
 FINER = 8  # how much finer a time step tells what the model's own does
 ROUNDS = 2  # of finding the step's effect and fitting without it
@@ -24,7 +24,7 @@ MAY_COST = 1.25  # by how much the cost under the model's own step may grow: an 
 
 
 @dataclass(frozen=True)
-class Timeless:
+class TimeStepCorrection:
     """Where a fit without the effect of the time step arrives, and the problem that this solves.
 
     Attributes:
@@ -34,13 +34,15 @@ class Timeless:
         left: Share of the step's effect that is left in the values: all, or what the finer step has of its own.
     """
 
-    problem: Problem
+    problem: FitProblem
     row: Array
-    finer: Predictor
+    with_finer_step: Predictor
     left: float
 
 
-def timeless(problem: Problem, row: Array, schedule: Schedule, may_cost: float = MAY_COST) -> Timeless:
+def remove_time_step_error(
+    problem: FitProblem, row: Array, schedule: Schedule, may_cost: float = MAY_COST
+) -> TimeStepCorrection:
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
     Args:
@@ -53,18 +55,18 @@ def timeless(problem: Problem, row: Array, schedule: Schedule, may_cost: float =
     without, found = problem, row
     for _ in range(ROUNDS):
         without = without_step(problem, fine, found).at(found)
-        found = approach(without, found, schedule)
+        found = descend(without, found, schedule)
     if problem.cost(found) > may_cost * problem.cost(row):
-        return Timeless(problem, row, fine, 1.0)
-    return Timeless(without, found, fine, 1.0 / FINER)
+        return TimeStepCorrection(problem, row, fine, 1.0)
+    return TimeStepCorrection(without, found, fine, 1.0 / FINER)
 
 
 def finer_in_time(predictor: Predictor) -> Predictor:
     """Returns a predictor with a far finer time step."""
-    return Predictor(finer(predictor.blueprint, FINER), predictor.space)
+    return Predictor(with_finer_step(predictor.blueprint, FINER), predictor.space)
 
 
-def without_step(problem: Problem, fine: Predictor, row: Array) -> Problem:
+def without_step(problem: FitProblem, fine: Predictor, row: Array) -> FitProblem:
     """Returns the problem with what the model's time step does under a row taken out of the readings.
 
     Args:
@@ -74,5 +76,5 @@ def without_step(problem: Problem, fine: Predictor, row: Array) -> Problem:
     """
     windows = problem.windows
     coarse, shown = (one.predict(windows, row[None])[0] for one in (problem.predictor, fine))
-    effect = difference(problem.predictor.blueprint.project, shown, coarse)
+    effect = subtract_readings(problem.predictor.blueprint.project, shown, coarse)
     return problem.on(replace(windows, measured=windows.measured - np.nan_to_num(effect)))

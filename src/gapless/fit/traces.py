@@ -6,13 +6,13 @@ import numpy as np
 
 from gapless.core.results import Trace
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.fit.prediction.windows import Windows
 
 MAX_TRACE_SAMPLES = 240
 
 
-def example_traces(evidence: Evidence, windows: Windows, predicted: Mapping[str, Array]) -> tuple[Trace, ...]:
+def example_traces(evidence: ProjectData, windows: Windows, predicted: Mapping[str, Array]) -> tuple[Trace, ...]:
     """Returns the first windows of the first episode, one trace per column; a NaN stands between windows."""
     if not len(windows):
         return ()

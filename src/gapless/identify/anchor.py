@@ -10,14 +10,14 @@ from collections.abc import Sequence
 import mujoco
 
 from gapless.core.results import FittedParameter
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint
 
 MOST = 0.5  # of a joint's inertia
 _STRENGTHS = ("/gain", "/kp", "/motorconst")
 
 
-def anchor_reason(blueprint: Blueprint, parameters: Sequence[FittedParameter]) -> str | None:
+def anchor_reason(blueprint: CompiledProject, parameters: Sequence[FittedParameter]) -> str | None:
     """Returns which mass the fitted forces and masses are relative to; None where forces are known or not fitted."""
     project, model = blueprint.project, blueprint.model
     fitted = {p.target for p in parameters if p.identifiable}
@@ -38,7 +38,7 @@ def anchor_reason(blueprint: Blueprint, parameters: Sequence[FittedParameter]) -
     return reason
 
 
-def _heavy_drives(blueprint: Blueprint) -> list[str]:
+def _heavy_drives(blueprint: CompiledProject) -> list[str]:
     """Returns the driven joints most of whose inertia, as written, is that of the drive."""
     model, found = blueprint.model, list[str]()
     for item in blueprint.project.commands:

@@ -11,25 +11,38 @@ from typing import Any, Literal
 import numpy as np
 
 import gapless
-from gapless.check.examine import Examination, examine
+from gapless.check.examine import Examination, examine_data
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
-from gapless.data.keep import try_to_keep
-from gapless.fit.evidence import Evidence, gather
-from gapless.fit.horizon import shortest_s
-from gapless.fit.journal import Journal, open_journal
-from gapless.fit.outcome import LEVEL, combinations, fit_errors, fitted_parameters, why_refuse
-from gapless.fit.per_run import Between, between_runs, with_own
-from gapless.fit.problem import Problem, Watch
-from gapless.fit.rescale import doubted
-from gapless.fit.scatter.scatter import apart, with_scatter
-from gapless.fit.solution import Solution, widened
-from gapless.fit.solve import Progress, approach, part_of
-from gapless.fit.structure_search import FINAL, LAST, Found, fit, make_problem, tell
-from gapless.fit.timestep import timeless
+from gapless.data.keep import store_result_if_possible
+from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.horizon import shortest_window_s
+from gapless.fit.journal import Checkpoint, open_checkpoint
+from gapless.fit.outcome import (
+    INTERVAL_LEVEL,
+    describe_parameters,
+    determined_combinations,
+    find_refusal,
+    measure_fit_errors,
+)
+from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
+from gapless.fit.problem import FitProblem, Watch
+from gapless.fit.rescale import widen_by_force_scale
+from gapless.fit.scatter.scatter import split_scatter_parameters, with_scatter
+from gapless.fit.solution import Solution, widen_intervals
+from gapless.fit.solve import Progress, descend, partial_progress
+from gapless.fit.structure_search import (
+    FINAL_SCHEDULE,
+    LAST_SCHEDULE,
+    StructureResult,
+    build_problem,
+    report_progress,
+    search_structure,
+)
+from gapless.fit.timestep import remove_time_step_error
 from gapless.fit.traces import example_traces
 from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then
@@ -73,27 +86,29 @@ def identify(
     """
     neural = _neural(posterior)
     looked = _looked(directory, logs, neural, progress)
-    told, chance = apart(looked.evidence)
+    told, chance = split_scatter_parameters(looked.evidence)
     evidence = told.for_runs
     named = earlier_fit(evidence, since, 0.0) if since is not None else None  # bad input shows before the work
     fitted, held = evidence.split(hold_out)
     rng = np.random.default_rng(seed)
-    first_s = window_s or shortest_s(evidence.project)
-    train = replace(make_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
-    refusal = looked.refusal or why_refuse(evidence, train, first_s)
+    first_s = window_s or shortest_window_s(evidence.project)
+    train = replace(build_problem(evidence, evidence.whole, fitted, first_s, rng), watch=watch)
+    refusal = looked.refusal or find_refusal(evidence, train, first_s)
     if refusal:
         return _unfitted(told, looked, chance, (fitted, held), first_s, seed, refusal)
     train.notice(train.unit(train.base))
     options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
     with _noted(evidence, options, progress) as (journal, report):
-        found = fit(train, evidence, fitted, window_s, rng, part_of(report, 0.0, 0.7), journal)
+        found = search_structure(train, evidence, fitted, window_s, rng, partial_progress(report, 0.0, 0.7), journal)
         window_s, structure = found.window_s, found.structure
         train = replace(found.problem, free=structure.free)
-        weighted, solution = _solved(train.reweighted(structure.row), found, part_of(report, 0.7, 0.3), journal)
+        weighted, solution = _solved(
+            train.reweighted(structure.row), found, partial_progress(report, 0.7, 0.3), journal
+        )
         train.notice(solution.unit)
-        between = between_runs(train, solution)
-        held_out = make_problem(evidence, evidence.whole, held, window_s, rng) if held else train.without_windows
-        row = with_own(held_out, solution.row, between, LAST)
+        between = summarize_runs(train, solution)
+        held_out = build_problem(evidence, evidence.whole, held, window_s, rng) if held else train.without_windows
+        row = fit_own_values(held_out, solution.row, between, LAST_SCHEDULE)
         result = _judged(evidence, train, held_out, (fitted, held), between, row, window_s=window_s, seed=seed)
         result = _doubted(replace(result, tried=structure.tried), looked)
         result = since_then(result, named or earlier_fit(evidence, None, window_s), train, solution.row)
@@ -112,14 +127,14 @@ def _looked(
     Raises:
         InputError: If they cannot be used, or neural samples are asked for of what each run has its own of.
     """
-    looked = examine(gather(directory, logs, progress=progress), progress)
+    looked = examine_data(read_project_data(directory, logs, progress=progress), progress)
     if neural and any(p.per == "episode" for p in looked.evidence.space.parameters):
         raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
     return looked
 
 
 def _unfitted(
-    evidence: Evidence,
+    evidence: ProjectData,
     looked: Examination,
     chance: ParameterSpace,
     split: tuple[list[int], list[int]],
@@ -138,24 +153,28 @@ def _unfitted(
     return _kept(evidence, _doubted(found, looked), evidence.whole.nominal, {})
 
 
-def _solved(problem: Problem, found: Found, progress: Progress | None, journal: Journal) -> tuple[Problem, Solution]:
+def _solved(
+    problem: FitProblem, found: StructureResult, progress: Progress | None, journal: Checkpoint
+) -> tuple[FitProblem, Solution]:
     """Returns the problem without what the time step does, and its solution: intervals hold if what was held is off."""
-    row = journal.step(lambda: approach(problem, found.structure.row, FINAL, part_of(progress, 0.0, 0.3)))
-    freed = timeless(problem, row, LAST)
-    tell(progress, 0.5)
-    solution = doubted(freed.problem, freed.row, LAST)
-    tell(progress, 0.9)
-    solution = widened(freed.problem, solution, found.held, freed.finer, freed.left)
-    tell(progress, 1.0)
+    row = journal.step(
+        lambda: descend(problem, found.structure.row, FINAL_SCHEDULE, partial_progress(progress, 0.0, 0.3))
+    )
+    freed = remove_time_step_error(problem, row, LAST_SCHEDULE)
+    report_progress(progress, 0.5)
+    solution = widen_by_force_scale(freed.problem, freed.row, LAST_SCHEDULE)
+    report_progress(progress, 0.9)
+    solution = widen_intervals(freed.problem, solution, found.held, freed.finer, freed.left)
+    report_progress(progress, 1.0)
     return freed.problem, solution
 
 
 @contextmanager
 def _noted(
-    evidence: Evidence, options: dict[str, Any], progress: Progress | None
-) -> Iterator[tuple[Journal, Progress | None]]:
+    evidence: ProjectData, options: dict[str, Any], progress: Progress | None
+) -> Iterator[tuple[Checkpoint, Progress | None]]:
     """Yields the journal of a fit and its progress, under one label; lets Ctrl-C say what is kept, if anything is."""
-    journal = open_journal(evidence, options)
+    journal = open_checkpoint(evidence, options)
     label = f"{FIT}, from where it was stopped" if journal.goes_on else FIT
     try:
         yield journal, None if progress is None else lambda _, done: progress(label, done)
@@ -166,7 +185,11 @@ def _noted(
 
 
 def _sampled(
-    result: IdentifyResult, problem: Problem, between: Between, neural: ModuleType | None, progress: Progress | None
+    result: IdentifyResult,
+    problem: FitProblem,
+    between: PerRunSolution,
+    neural: ModuleType | None,
+    progress: Progress | None,
 ) -> tuple[IdentifyResult, dict[str, bytes]]:
     """Returns a result, and its samples as files; with what `sbi` has to say where that was asked for."""
     space, solution = between.space, between.solution
@@ -201,11 +224,11 @@ def _neural(posterior: str) -> ModuleType | None:
 
 
 def _judged(
-    evidence: Evidence,
-    train: Problem,
-    judged: Problem,
+    evidence: ProjectData,
+    train: FitProblem,
+    judged: FitProblem,
     split: tuple[list[int], list[int]],
-    between: Between,
+    between: PerRunSolution,
     row: Array,
     *,
     window_s: float,
@@ -213,10 +236,10 @@ def _judged(
 ) -> IdentifyResult:
     """Returns a solution, and its whole row with every run's own, as a result: parameters, errors, verdict."""
     space, solution = between.space, between.solution
-    parameters = between.shown(fitted_parameters(space, solution), [episode.name for episode in evidence.episodes])
-    train_errors = fit_errors(train, _names(evidence, split[0]), row)
-    held_errors = fit_errors(judged, _names(evidence, split[1]), row)
-    determined = combinations(space, solution)
+    parameters = between.shown(describe_parameters(space, solution), [episode.name for episode in evidence.episodes])
+    train_errors = measure_fit_errors(train, _names(evidence, split[0]), row)
+    held_errors = measure_fit_errors(judged, _names(evidence, split[1]), row)
+    determined = determined_combinations(space, solution)
     word, reasons = verdict(parameters, determined, train_errors, held_errors)
     reasons += ["held-out runs have values of their own too: fitted there"] if between.own and split[1] else []
     anchor = anchor_reason(evidence.blueprint, parameters)
@@ -246,11 +269,11 @@ def _doubted(result: IdentifyResult, looked: Examination) -> IdentifyResult:
     return replace(result, verdict=word, reasons=reasons, notes=looked.every_note)
 
 
-def refused(evidence: Evidence, window_s: float, seed: int, looked: Examination, reason: str) -> IdentifyResult:
+def refused(evidence: ProjectData, window_s: float, seed: int, looked: Examination, reason: str) -> IdentifyResult:
     """Returns a refusal: every parameter stays nominal and undetermined."""
     parameters = tuple(
         FittedParameter(
-            *(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, LEVEL),
+            *(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, INTERVAL_LEVEL),
             identifiable=False,
             at_bound=False,
             prior_low=p.low,
@@ -265,16 +288,16 @@ def refused(evidence: Evidence, window_s: float, seed: int, looked: Examination,
     return _kept(evidence, result, evidence.whole.nominal, {})
 
 
-def _traces(evidence: Evidence, problem: Problem, row: Array) -> tuple[Trace, ...]:
+def _traces(evidence: ProjectData, problem: FitProblem, row: Array) -> tuple[Trace, ...]:
     predicted = problem.predictor.predict(problem.windows, np.stack([problem.base, row]))
     return example_traces(evidence, problem.windows, {"model": predicted[0], "fitted": predicted[1]})
 
 
-def _names(evidence: Evidence, episodes: Sequence[int]) -> list[str]:
+def _names(evidence: ProjectData, episodes: Sequence[int]) -> list[str]:
     return [evidence.episodes[k].name for k in episodes]
 
 
-def _kept(evidence: Evidence, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
+def _kept(evidence: ProjectData, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
     """Enters the fit, its corrected model and its samples in the catalogue; returns the result with their paths."""
     config = {
         "project": fingerprint(evidence.project),
@@ -287,7 +310,7 @@ def _kept(evidence: Evidence, result: IdentifyResult, row: Array, samples: Mappi
         folder = evidence.catalogue.artefact_folder("0")
         files["model.xml"] = corrected_xml(evidence.blueprint, evidence.whole, row, folder).encode()
         files |= samples
-    identity = try_to_keep(evidence.catalogue, result, provenance, files)
+    identity = store_result_if_possible(evidence.catalogue, result, provenance, files)
     path: dict[str, str] = {}
     if identity is not None:
         path = {name: str(evidence.catalogue.artefact_path(identity, name).resolve()) for name in files}

@@ -10,7 +10,7 @@ from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
 from gapless.core.run import Memory, moment
 from gapless.learn.curriculum import Curriculum
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
 
 
@@ -19,7 +19,7 @@ class BatchedEnv(VecEnv):
 
     def __init__(
         self,
-        blueprint: Blueprint,
+        blueprint: CompiledProject,
         task: Task,
         distribution: Distribution,
         num_worlds: int,

@@ -16,7 +16,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import ids_of, try_to_keep, warn_not_kept
+from gapless.data.keep import artefact_ids, store_result_if_possible, warn_not_kept
 from gapless.learn.policy import check_fits, load_policy
 from gapless.project.code import load_reality, load_task
 from gapless.project.fingerprint import fingerprint
@@ -59,7 +59,7 @@ def evaluate(
     world = open_world(project, where, num_trials, reality_seed)
     name = f"{where}-{Path(policy).parent.name[:8]}-{seed}-"
     runs = run_trials(project, world, policy, num_trials, seed, name=name, progress=progress)
-    parents = ids_of(policy)
+    parents = artefact_ids(policy)
     about = {
         "where": where,
         "reality_seed": reality_seed,
@@ -75,7 +75,7 @@ def evaluate(
     failures = Counter(episode.failed_in for episode in runs.episodes if episode.failed_in is not None)
     success = wilson(int(runs.success.sum()), len(runs.success))
     result = EvaluateResult((*parents, *ids), where, success, dict(failures), seed)
-    try_to_keep(catalogue, result, provenance)
+    store_result_if_possible(catalogue, result, provenance)
     return result
 
 

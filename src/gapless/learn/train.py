@@ -22,14 +22,14 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import ids_of, keep_result, kept_result, same
+from gapless.data.keep import artefact_ids, find_same_result, load_stored_result, store_result
 from gapless.learn.curriculum import CURRICULA, Name, make_curriculum
 from gapless.learn.env import BatchedEnv
 from gapless.learn.policy import NetworkPolicy, check_fits, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
@@ -111,8 +111,8 @@ def train(
         "ranges": plain((distribution.ranges, distribution.correlations)),
         "start": None if begun is None else hashlib.sha256(begun.read_bytes()).hexdigest(),
     }
-    provenance = Provenance("train", gapless.__version__, ids_of(ranges, start), about, seed)
-    done = same(catalogue, "train", provenance)
+    provenance = Provenance("train", gapless.__version__, artefact_ids(ranges, start), about, seed)
+    done = find_same_result(catalogue, "train", provenance)
     if done is not None:
         return _located(catalogue, done)
     learner = _Learner(blueprint, load_task(project), distribution, config, seed, progress)
@@ -123,7 +123,7 @@ def train(
 
 def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -> str:
     """Trains, scores and keeps a learner, from where an interrupted training left it; returns the result's id."""
-    halfway = same(catalogue, INTERRUPTED, provenance)
+    halfway = find_same_result(catalogue, INTERRUPTED, provenance)
     if halfway is not None:
         learner.take_up(catalogue.artefact_path(halfway, POLICY))
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
@@ -140,7 +140,7 @@ def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -
     curve = tuple(learner.curve)
     grown = () if learner.env.curriculum is None else learner.distribution.ranges
     result = TrainResult(provenance.parents, "", "", num_steps, success, curve, learner.seed, grown)
-    return keep_result(catalogue, result, provenance, learner.files())
+    return store_result(catalogue, result, provenance, learner.files())
 
 
 def _policy_path(start: str | Path) -> Path:
@@ -151,7 +151,7 @@ def _policy_path(start: str | Path) -> Path:
 
 def _located(catalogue: Catalogue, identity: str) -> TrainResult:
     """Returns a kept training with its id and its policy's path, which its content cannot hold."""
-    result = kept_result(catalogue, identity)
+    result = load_stored_result(catalogue, identity)
     assert isinstance(result, TrainResult)
     path = catalogue.artefact_path(identity, POLICY).resolve()
     return replace(result, policy=str(path), policy_id=identity)
@@ -162,7 +162,7 @@ class _Learner:
 
     def __init__(
         self,
-        blueprint: Blueprint,
+        blueprint: CompiledProject,
         task: Task,
         distribution: Distribution,
         config: TrainConfig,

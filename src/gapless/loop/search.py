@@ -11,7 +11,7 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, ids_of, keep_result
+from gapless.data.keep import RESULT, artefact_ids, store_result
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
 from gapless.loop.verb import going_on
@@ -96,7 +96,7 @@ def _tell(progress: Progress | None, label: str, share: float) -> None:
 
 def _result(move: Move, numbers: np.ndarray, begun: RandomizeResult, seed: int) -> RandomizeResult:
     found = move.at(numbers)
-    return RandomizeResult(ids_of(begun.path), found.ranges, "", seed, "bayrn", found.correlations)
+    return RandomizeResult(artefact_ids(begun.path), found.ranges, "", seed, "bayrn", found.correlations)
 
 
 def _keep(
@@ -111,5 +111,5 @@ def _keep(
     catalogue = Catalogue.open(project.directory)
     result = _result(move, numbers, begun, seed)
     about = {"project": fingerprint(project), "method": "bayrn", "numbers": list(map(float, numbers)), "tries": tries}
-    identity = keep_result(catalogue, result, Provenance("randomize", gapless.__version__, result.inputs, about, seed))
+    identity = store_result(catalogue, result, Provenance("randomize", gapless.__version__, result.inputs, about, seed))
     return str(catalogue.artefact_path(identity, RESULT).resolve())

@@ -18,7 +18,7 @@ from gapless.core.results import (
     TrainResult,
 )
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, newest, try_to_keep
+from gapless.data.keep import RESULT, newest_result, store_result_if_possible
 from gapless.diagnose.hypotheses.read import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
 from gapless.identify.verb import FIT, identify
@@ -93,7 +93,7 @@ def loop(
         result = _run(steps, None if policy is None else str(policy))
     about = {"project": fingerprint(project), "reality_seed": reality_seed}
     provenance = Provenance("loop", gapless.__version__, (result.last.policy_id, *result.inputs), about, seed)
-    try_to_keep(Catalogue.open(project.directory), result, provenance)
+    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
     return result
 
 
@@ -235,7 +235,7 @@ class _Steps:
 
 def _kept_fit(project: Project) -> Path:
     catalogue = Catalogue.open(project.directory)
-    identity = newest(catalogue, "identify")
+    identity = newest_result(catalogue, "identify")
     if identity is None:
         raise InputError(
             "the fit is no longer in the catalogue: run the loop again, and leave .gapless alone meanwhile"

@@ -9,13 +9,13 @@ from gapless.core.interval import Interval, wilson
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, kept_result, try_to_keep
-from gapless.fit.evidence import Evidence, Progress, gather
+from gapless.data.keep import artefact_ids, load_stored_result, store_result_if_possible
+from gapless.fit.evidence import Progress, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.traces import example_traces
 from gapless.project.fingerprint import fingerprint
-from gapless.signals.track import difference
+from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE
 from gapless.sim.ranges import read_fit
 
@@ -41,9 +41,9 @@ def measure(
     Raises:
         InputError: If the project, its logs or the fit cannot be used.
     """
-    evidence = gather(directory, with_unlogged=True, progress=progress)
+    evidence = read_project_data(directory, with_unlogged=True, progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
-    windows = cut(evidence.project, evidence.tracks, window_s)
+    windows = cut_windows(evidence.project, evidence.tracks, window_s)
     label = "model" if fit is None else "fitted"
     predicted = _predict(Predictor(evidence.blueprint, space), windows, row, progress)
     model = Predictor(evidence.blueprint, EMPTY_SPACE)
@@ -59,8 +59,8 @@ def measure(
         notes=(*evidence.notes, *evidence.assumptions),
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
-    provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *ids_of(fit)), config)
-    try_to_keep(evidence.catalogue, result, provenance)
+    provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *artefact_ids(fit)), config)
+    store_result_if_possible(evidence.catalogue, result, provenance)
     return result
 
 
@@ -75,13 +75,13 @@ def _predict(predictor: Predictor, windows: Windows, row: Array, progress: Progr
     return predicted
 
 
-def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dict[str, ColumnError]:
+def column_errors(evidence: ProjectData, windows: Windows, predicted: Array) -> dict[str, ColumnError]:
     """Returns the error of each column over all windows.
 
     The lag solves predicted - measured = lag * slope of the prediction, by least squares.
     """
     project = evidence.project
-    error = difference(project, predicted, windows.measured)[:, 1:]
+    error = subtract_readings(project, predicted, windows.measured)[:, 1:]
     slope = np.gradient(predicted, 1.0 / project.rate_hz, axis=1)[:, 1:]
     found: dict[str, ColumnError] = {}
     for k, item in enumerate(project.measurements):
@@ -99,11 +99,11 @@ def column_errors(evidence: Evidence, windows: Windows, predicted: Array) -> dic
     return found
 
 
-def known_success(evidence: Evidence) -> dict[str, Interval]:
+def known_success(evidence: ProjectData) -> dict[str, Interval]:
     """Returns success rates where outcomes are known: of the logs, and of the newest trials in simulation."""
     found: dict[str, Interval] = {}
     for row in reversed(evidence.catalogue.artefacts("evaluate")):
-        result = kept_result(evidence.catalogue, row.id)
+        result = load_stored_result(evidence.catalogue, row.id)
         if isinstance(result, EvaluateResult) and result.where == "simulation":
             found["simulation"] = result.success
             break

@@ -18,7 +18,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.randomize.replay import Replay
 
 WINDOW_S = 0.3  # how long worlds follow the real commands: delays and slow drives must show
@@ -30,7 +30,7 @@ LEAST, MOST = 0.003, 0.25  # width of a bell as a share of the parameter's scale
 Progress = Callable[[str, float], None]
 
 
-def dropo_ranges(evidence: Evidence, seed: int, progress: Progress | None = None) -> tuple[Range, ...]:
+def dropo_ranges(evidence: ProjectData, seed: int, progress: Progress | None = None) -> tuple[Range, ...]:
     """Returns one bell per parameter of a project; see the module."""
     rng = np.random.default_rng(seed)
     replay = Replay.of(evidence, WINDOW_S, MOST_WINDOWS, rng)

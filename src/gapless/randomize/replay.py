@@ -9,10 +9,10 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
-from gapless.signals.track import difference
+from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.signals.track import subtract_readings
 
 MOST = 1e3  # an error of a diverged prediction counts as this many standard deviations
 
@@ -32,13 +32,13 @@ class Replay:
     scaling: Scaling
 
     @classmethod
-    def of(cls, evidence: Evidence, window_s: float, most_windows: int, rng: np.random.Generator) -> "Replay":
+    def of(cls, evidence: ProjectData, window_s: float, most_windows: int, rng: np.random.Generator) -> "Replay":
         """Cuts a project's logs into windows and picks some of them at random if there are too many.
 
         Raises:
             InputError: If no log is long enough.
         """
-        windows = cut(evidence.project, evidence.tracks, window_s)
+        windows = cut_windows(evidence.project, evidence.tracks, window_s)
         if not len(windows):
             raise InputError(f"no log holds {window_s:g} s without a gap: record longer ones")
         if len(windows) > most_windows:
@@ -67,7 +67,7 @@ class Replay:
         """
         predicted = self.predictor.predict(self.windows, rows)
         project = self.predictor.blueprint.project
-        error = difference(project, predicted, self.windows.measured[None])[:, :, 1:] / self.sigma
+        error = subtract_readings(project, predicted, self.windows.measured[None])[:, :, 1:] / self.sigma
         known = np.isfinite(self.windows.measured[:, 1:])
         return np.where(known, np.clip(np.nan_to_num(error, nan=MOST), -MOST, MOST), np.nan)
 

@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.randomize.replay import Replay
 
 WINDOW_S = 1.0
@@ -32,7 +32,7 @@ Progress = Callable[[str, float], None]
 
 
 def simopt_ranges(
-    evidence: Evidence, seed: int, progress: Progress | None = None
+    evidence: ProjectData, seed: int, progress: Progress | None = None
 ) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     """Returns one bell per parameter of a project, and which of them go together; see the module."""
     rng = np.random.default_rng(seed)

@@ -16,8 +16,8 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, ids_of, newest, try_to_keep
-from gapless.fit.evidence import Evidence, gather
+from gapless.data.keep import RESULT, artefact_ids, newest_result, store_result_if_possible
+from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges
@@ -71,14 +71,16 @@ def randomize(
     if method in SAMPLES:
         found = _of_fit(catalogue, fit, method)
     else:
-        found = _of_logs(gather(directory, progress=progress), method, seed, progress)
+        found = _of_logs(read_project_data(directory, progress=progress), method, seed, progress)
     result = RandomizeResult(found.inputs, found.ranges, "", seed, method, found.correlations)
     about = {"project": fingerprint(project), "method": method}
-    identity = try_to_keep(catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed))
+    identity = store_result_if_possible(
+        catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed)
+    )
     return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()) if identity else "")
 
 
-def _of_logs(evidence: Evidence, method: str, seed: int, progress: Progress | None) -> _Found:
+def _of_logs(evidence: ProjectData, method: str, seed: int, progress: Progress | None) -> _Found:
     if method == "dropo":
         return _Found(dropo_ranges(evidence, seed, progress), (), evidence.ids)
     return _Found(*simopt_ranges(evidence, seed, progress), evidence.ids)
@@ -94,7 +96,7 @@ def _of_fit(catalogue: Catalogue, fit: str | Path | None, method: str) -> _Found
         unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
         entries = _sampled(found, path) if method == "sbi" else found["parameters"]
         samples = _samples(found, path, method, [entry["target"] for entry in entries])
-        return _Found(*evidence_ranges(entries, unexplained, samples), ids_of(path))
+        return _Found(*evidence_ranges(entries, unexplained, samples), artefact_ids(path))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"the fit lacks a part, or one is no number ({error}): run identify again: {path}") from None
 
@@ -125,7 +127,7 @@ def _samples(found: dict[str, Any], path: Path, method: str, targets: list[str])
 
 
 def _newest_fit(catalogue: Catalogue) -> Path:
-    identity = newest(catalogue, "identify")
+    identity = newest_result(catalogue, "identify")
     if identity is None:
         raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
     return catalogue.artefact_path(identity, RESULT)

@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import MeasureResult, ReportResult, Result
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import AUDIT, SENSOR, kept_result, newest
+from gapless.data.keep import AUDIT, SENSOR, load_stored_result, newest_result
 from gapless.project.load import load_project
 from gapless.report.page import render_page
 
@@ -68,20 +68,20 @@ def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
     for verb in VERBS:
         if verb == "measure":
             for row in catalogue.artefacts("measure"):
-                result = kept_result(catalogue, row.id)
+                result = load_stored_result(catalogue, row.id)
                 assert isinstance(result, MeasureResult)
                 found["measure_fitted" if row.provenance.config.get("fitted") else "measure"] = (
                     row.id,
                     result,
                 )
             continue
-        identity = newest(catalogue, verb)
+        identity = newest_result(catalogue, verb)
         if identity is not None:
-            found[verb] = (identity, kept_result(catalogue, identity))
+            found[verb] = (identity, load_stored_result(catalogue, identity))
     for kind, name in APART.items():
-        identity = newest(catalogue, kind)
+        identity = newest_result(catalogue, kind)
         if identity is not None:
-            found[name] = (identity, kept_result(catalogue, identity))
+            found[name] = (identity, load_stored_result(catalogue, identity))
     if "loop" in found:
         found.pop("evaluate", None)  # the loop shows its own trials
     return found

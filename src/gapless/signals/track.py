@@ -213,7 +213,7 @@ def quaternion_columns(project: Project) -> list[list[int]]:
     return [[c[q] for q in ("qw", "qx", "qy", "qz") if q in c] for c in found.values()]
 
 
-def difference(project: Project, predicted: Array, measured: Array) -> Array:
+def subtract_readings(project: Project, predicted: Array, measured: Array) -> Array:
     """Returns predicted - measured, (..., num_measurements); angles, quaternions by their nearest image."""
     predicted = predicted.copy()
     for columns in quaternion_columns(project):

@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.records import Project
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.efforts import joint_efforts
 from gapless.sim.targets import (
     Target,
@@ -29,7 +29,7 @@ from gapless.sim.targets.path import split_target
 OFFSET = 0.25  # of the largest command in the logs
 
 
-def parameter_space(blueprint: Blueprint, tracks: Sequence[Track]) -> ParameterSpace:
+def parameter_space(blueprint: CompiledProject, tracks: Sequence[Track]) -> ParameterSpace:
     """Returns the parameters of a project: its owner's list, or what `auto` proposes.
 
     Args:
@@ -67,7 +67,7 @@ def _refuse_outside_knob(target: Target, low: float, high: float) -> None:
         raise InputError(f"parameter {target.path}: {text}: write bounds from {knob.low:g} to {knob.high:g}")
 
 
-def parameters_of(blueprint: Blueprint, tracks: Sequence[Track], paths: Sequence[str]) -> tuple[Parameter, ...]:
+def parameters_of(blueprint: CompiledProject, tracks: Sequence[Track], paths: Sequence[str]) -> tuple[Parameter, ...]:
     """Returns the parameters of some targets, with bounds that follow from the model and its episodes.
 
     Raises:

@@ -14,7 +14,7 @@ from gapless.sim.reading import Reader
 
 
 @dataclass(frozen=True)
-class Blueprint:
+class CompiledProject:
     """A project compiled for simulation.
 
     Attributes:
@@ -45,7 +45,7 @@ class Blueprint:
         return low, high
 
 
-def compile_project(project: Project, *, max_timestep_s: float | None = None) -> Blueprint:
+def compile_project(project: Project, *, max_timestep_s: float | None = None) -> CompiledProject:
     """Returns the project's model made ready to step.
 
     The time step is the largest that divides the control interval and exceeds neither the model's own nor
@@ -67,7 +67,7 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     num_substeps = max(1, int(np.ceil(1.0 / (project.rate_hz * limit_s) - 1e-6)))
     model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)
     actuator_ids = tuple(model.actuator(item.actuator).id for item in project.commands)
-    return Blueprint(project, model, num_substeps, Reader.of(project, model), actuator_ids)
+    return CompiledProject(project, model, num_substeps, Reader.of(project, model), actuator_ids)
 
 
 def _leave_to_counters(message: str) -> None:
@@ -100,7 +100,7 @@ def _unused(name: str, taken: Set[str]) -> str:
     return next(one for one in numbered if one not in taken)
 
 
-def finer(blueprint: Blueprint, factor: int) -> Blueprint:
+def with_finer_step(blueprint: CompiledProject, factor: int) -> CompiledProject:
     """Returns the same project with a time step `factor` times smaller."""
     return compile_project(blueprint.project, max_timestep_s=blueprint.model.opt.timestep / factor)
 

@@ -8,12 +8,12 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.project.model import relocate_files
-from gapless.sim.blueprint import Blueprint, editable_spec
+from gapless.sim.blueprint import CompiledProject, editable_spec
 from gapless.sim.realism.actuator import time_constant
 from gapless.sim.simulation import Simulation
 
 
-def corrected_xml(blueprint: Blueprint, space: ParameterSpace, row: Array, folder: Path) -> str:
+def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array, folder: Path) -> str:
     """Returns the MJCF of the model with a row of parameters in it.
 
     Biases, scales and delays of measurements, zero offsets of encoders and backlash are not part of a model: they stay

@@ -8,7 +8,7 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.measured_states import measured_states
 from gapless.sim.restart import StateReader
 
@@ -41,7 +41,7 @@ def joint_efforts(project: Project, model: mujoco.MjModel, tracks: Sequence[Trac
     return efforts
 
 
-def peak_efforts(blueprint: Blueprint, tracks: Sequence[Track]) -> dict[str, float]:
+def peak_efforts(blueprint: CompiledProject, tracks: Sequence[Track]) -> dict[str, float]:
     """Returns actuator -> the force that the model's own would exert at the measured states, nearly at its largest."""
     model, ids = blueprint.model, list(blueprint.actuator_ids)
     data, forces = mujoco.MjData(model), list[Array]()

@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.restart import StateReader
 
 NUM_STATES = 300  # about as many, at most twice
 
 
-def measured_states(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[Array, Array, Array]:
+def measured_states(blueprint: CompiledProject, tracks: Sequence[Track]) -> tuple[Array, Array, Array]:
     """Returns positions, velocities and the commands in force in some rows of the logs that are wholly known."""
     readings, slopes, commands = (
         np.concatenate([getattr(track, name) for track in tracks]) for name in ("smooth", "slope", "commands")
@@ -26,7 +26,7 @@ def measured_states(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[Arra
     return qpos, qvel, commands[some]
 
 
-def near_pairs(blueprint: Blueprint, tracks: Sequence[Track], near_m: float) -> Iterator[NDArray[np.int32]]:
+def find_near_pairs(blueprint: CompiledProject, tracks: Sequence[Track], near_m: float) -> Iterator[NDArray[np.int32]]:
     """Yields the pairs of geoms that can collide and are nearer than this, (num_pairs, 2), in each measured state."""
     model = copy.copy(blueprint.model)
     model.geom_margin[:] += near_m

@@ -11,7 +11,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import RandomizeResult, from_json
 from gapless.core.signal import Array
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import resolve
 
 
@@ -37,7 +37,7 @@ def read_result(path: str | Path, verb: str) -> dict[str, Any]:
     return found
 
 
-def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Array]:
+def read_fit(path: str | Path, blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
     """Returns the parameters of a fit and their values, (num_parameters,)."""
     entries = read_result(path, "identify").get("parameters")
     if not isinstance(entries, list):
@@ -51,7 +51,7 @@ def read_fit(path: str | Path, blueprint: Blueprint) -> tuple[ParameterSpace, Ar
         ) from None
 
 
-def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
+def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
     """Returns the training ranges of a file: a result of `randomize`, or ranges as text (`*.txt`).
 
     Raises:
@@ -62,7 +62,7 @@ def read_ranges(path: str | Path, blueprint: Blueprint) -> Distribution:
 
 
 def distribution_of(
-    ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], blueprint: Blueprint, path: str | Path
+    ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], blueprint: CompiledProject, path: str | Path
 ) -> Distribution:
     """Returns ranges of a file as a distribution over a project's parameters.
 
@@ -101,7 +101,7 @@ def _json_ranges(path: str | Path) -> tuple[tuple[Range, ...], tuple[Correlation
     return result.ranges, result.correlations
 
 
-def _space(targets: list[str], low: Array, high: Array, blueprint: Blueprint) -> ParameterSpace:
+def _space(targets: list[str], low: Array, high: Array, blueprint: CompiledProject) -> ParameterSpace:
     """Returns a space whose bounds hold the nominal values and everything between `low` and `high`."""
     found: list[Parameter] = []
     for path, bottom, top in zip(targets, low, high, strict=True):

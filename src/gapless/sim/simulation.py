@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.sim.active_layers.stack import Stack
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.actuator import backlash, kept, lagged
 from gapless.sim.realism.draws import Bits
 from gapless.sim.realism.latency import DelayPlan, Past, delayed, history_length, plan_delay, settled
@@ -31,7 +31,7 @@ class Simulation:
 
     def __init__(
         self,
-        blueprint: Blueprint,
+        blueprint: CompiledProject,
         num_worlds: int,
         space: ParameterSpace,
         num_threads: int = 0,

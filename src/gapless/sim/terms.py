@@ -9,12 +9,12 @@ from gapless.core.parameters import ParameterSpace
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.auto import is_pulled, known_forces, moving_joints, parameters_of
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_filter, is_position_servo
 from gapless.sim.targets.objects import object_terms
 
 
-def candidate_terms(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:
+def candidate_terms(blueprint: CompiledProject, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:
     """Returns terms that could be wrong or lacking, besides what is always fitted; each enters as a whole.
 
     Args:

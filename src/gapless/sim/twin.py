@@ -16,7 +16,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -97,7 +97,7 @@ class Twin:
         return self.__world.step(requested_command)
 
 
-def _space_of(targets: Mapping[str, float], blueprint: Blueprint) -> tuple[ParameterSpace, Array]:
+def _space_of(targets: Mapping[str, float], blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
     found: list[Parameter] = []
     for path, value in targets.items():
         target = resolve(path, blueprint.project, blueprint.model)

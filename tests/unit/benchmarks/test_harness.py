@@ -10,9 +10,9 @@ import pytest
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from unit.benchmarks.parts import part
 from unit.sim.scenes import space_of
 
@@ -138,9 +138,9 @@ def test_doubt_is_needless_only_where_the_model_was_wrong_and_the_fit_is_right()
 @pytest.mark.parametrize("family", ["balance exact", "push exact"])
 def test_the_truth_of_a_twin_predicts_its_logs(tmp_path: Path, family: str) -> None:
     twins = part("twin_logs").make(family, 100, tmp_path)
-    evidence = gather(twins.place)
+    evidence = read_project_data(twins.place)
     predictor = Predictor(evidence.blueprint, space_of(evidence.blueprint, *twins.truth))
-    windows = cut(evidence.project, evidence.tracks, 0.3)
+    windows = cut_windows(evidence.project, evidence.tracks, 0.3)
     predicted = predictor.predict(windows, np.array([list(twins.truth.values())]))[0]
     error = np.sqrt(np.nanmean((predicted - windows.measured) ** 2, axis=(0, 1)))
     assert np.all(error < 4 * windows.noise)  # noise of readings, and of the states that windows start from

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gapless.check.examine import Examination, examine
+from gapless.check.examine import Examination, examine_data
 from gapless.core.signal import Array
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from unit.identify.realities import write_csv
 
 Columns = dict[str, Array]
@@ -55,7 +55,7 @@ def shifted(names: tuple[str, ...], rows: int) -> Callable[[Columns], Columns]:
 
 def examined(folder: Path) -> Examination:
     """Returns what speaks against the data of a project."""
-    return examine(gather(folder))
+    return examine_data(read_project_data(folder))
 
 
 def texts(found: Examination) -> str:

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from gapless.check.claims import Claim, claims_about, clock_claims, shift_commands
-from gapless.fit.evidence import gather
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.evidence import read_project_data
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.project.records import Project
 from unit.identify.realities import write_reality
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> tuple[Project, Windows]:
-    evidence = gather(write_reality(tmp_path, {}, num_logs=1))
-    return evidence.project, cut(evidence.project, evidence.tracks, 0.3)
+    evidence = read_project_data(write_reality(tmp_path, {}, num_logs=1))
+    return evidence.project, cut_windows(evidence.project, evidence.tracks, 0.3)
 
 
 def test_a_sign_turned_twice_is_the_same(made: tuple[Project, Windows]) -> None:
@@ -43,7 +43,7 @@ def test_a_swap_is_of_columns_before_scale_and_offset(made: tuple[Project, Windo
 
 
 def test_a_unit_is_claimed_only_where_it_could_be_mistaken(tmp_path: Path) -> None:
-    evidence = gather(write_reality(tmp_path, {}, num_logs=1))
+    evidence = read_project_data(write_reality(tmp_path, {}, num_logs=1))
     claims = {claim.text for claim in claims_about(evidence.blueprint, [0, 1], set())}
     assert "q is in degrees, not radians" in claims
     assert "u has the wrong sign" in claims
@@ -53,7 +53,7 @@ def test_a_unit_is_claimed_only_where_it_could_be_mistaken(tmp_path: Path) -> No
 
 
 def test_shifted_commands_hold_what_is_not_known(tmp_path: Path) -> None:
-    track = gather(write_reality(tmp_path, {}, num_logs=1)).tracks[0]
+    track = read_project_data(write_reality(tmp_path, {}, num_logs=1)).tracks[0]
     later, earlier = (shift_commands([track], rows)[0].commands for rows in (3, -3))
     np.testing.assert_array_equal(later[3:], track.commands[:-3])
     np.testing.assert_array_equal(later[:3], np.broadcast_to(track.commands[0], (3, 1)))

@@ -8,7 +8,7 @@ import pytest
 
 from gapless.check.following import find_following, find_increments
 from gapless.core.signal import Array
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from gapless.verbs import check, copy_example, identify
 from unit.check.faults import Columns, spoil
 from unit.check.robots import MOTOR, RATE_HZ, VELOCITY, write_servo
@@ -69,7 +69,7 @@ def test_a_slow_servo_still_has_targets(time_constant_s: float, tmp_path: Path) 
         position[k] = position[k - 1] + (target[k - 1] - position[k - 1]) / (time_constant_s * RATE_HZ)
     position += 1e-4 * np.random.default_rng(0).standard_normal(600)
     write_csv(folder / "logs" / "run.csv", {"time_s": times_s, "cmd": target, "q": position})
-    evidence = gather(folder)
+    evidence = read_project_data(folder)
     following = find_following(evidence.blueprint, evidence.tracks)
     assert len(following.pairs) == 1
     assert find_increments(evidence.blueprint, following, evidence.tracks) == []

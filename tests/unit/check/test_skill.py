@@ -7,23 +7,23 @@ import pytest
 
 from gapless.check.doubts import find_doubts
 from gapless.check.skill import Skill, lively, measure_skill
-from gapless.fit.evidence import Evidence, gather
+from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, write_reality
 
 PLACE = {"x": "{joint: rail, quantity: position, noise: 0.0001}"}
 
 
 @pytest.fixture
-def evidence(tmp_path: Path) -> Evidence:
-    return gather(write_reality(tmp_path, {}, xml=CART, measurements=PLACE, parameters=None, noise=(1e-4,)))
+def evidence(tmp_path: Path) -> ProjectData:
+    return read_project_data(write_reality(tmp_path, {}, xml=CART, measurements=PLACE, parameters=None, noise=(1e-4,)))
 
 
-def test_a_free_cart_is_explained_by_its_commands_alone(evidence: Evidence) -> None:
+def test_a_free_cart_is_explained_by_its_commands_alone(evidence: ProjectData) -> None:
     # x'' = gain u / m: with gain g instead of 1 the error is |g - 1| of what the straight line misses.
     doubts = find_doubts(evidence.blueprint, evidence.tracks)
-    windows = lively(evidence.project, cut(evidence.project, evidence.tracks, 0.3), [0])
+    windows = lively(evidence.project, cut_windows(evidence.project, evidence.tracks, 0.3), [0])
     rows = np.stack([doubts.driven(doubts.space.nominal, gain, 0.0) for gain in (1.0, 0.001, 0.3, 3.0)])
     shares = measure_skill(Predictor(evidence.blueprint, doubts.space), rows, [windows])[0].shares
     assert (shares[0] < 0.15).all()
@@ -43,7 +43,7 @@ def test_a_column_that_no_window_speaks_of_has_no_share() -> None:
     assert skill.counts == [0]
 
 
-def test_nothing_moves_nothing_is_lively(evidence: Evidence) -> None:
-    windows = cut(evidence.project, evidence.tracks, 0.3)
+def test_nothing_moves_nothing_is_lively(evidence: ProjectData) -> None:
+    windows = cut_windows(evidence.project, evidence.tracks, 0.3)
     still = windows.pick(np.zeros(0, np.intp))
     assert len(lively(evidence.project, still, [0])) == 0

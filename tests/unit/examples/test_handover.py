@@ -18,7 +18,7 @@ from gapless.examples.record import record, take
 from gapless.project.code import load_reality, load_task
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.realism.human import ADULTS, Partners, partners, reached, steady
 from gapless.sim.simulation import Simulation
@@ -34,11 +34,11 @@ def project() -> Project:
 
 
 @pytest.fixture(scope="module")
-def blueprint(project: Project) -> Blueprint:
+def blueprint(project: Project) -> CompiledProject:
     return compile_project(project)
 
 
-def simulation(blueprint: Blueprint, num_worlds: int, **values: float) -> Simulation:
+def simulation(blueprint: CompiledProject, num_worlds: int, **values: float) -> Simulation:
     """Returns worlds with values for some of a person's parameters: `delay`, `lag`, `load`, `grip`."""
     names = dict(zip(("delay", "lag", "load", "grip"), values_of(median(1)), strict=True))
     found = {key: resolve(names[key], blueprint.project, blueprint.model) for key in values}
@@ -95,7 +95,7 @@ def test_the_judge(cup: float, aim: float, out: float, success: bool, failed: bo
     assert Handover.phases[found.phase[0]] == phase
 
 
-def test_the_model_is_the_median_person_who_reacts_at_once(blueprint: Blueprint) -> None:
+def test_the_model_is_the_median_person_who_reacts_at_once(blueprint: CompiledProject) -> None:
     for target, values in values_of(median(1)).items():
         nominal = resolve(target, blueprint.project, blueprint.model).nominal
         assert nominal == (0.0 if target.endswith("/delay") else pytest.approx(values[0], abs=1e-9)), target
@@ -103,7 +103,7 @@ def test_the_model_is_the_median_person_who_reacts_at_once(blueprint: Blueprint)
     assert {everything[target] for target in values_of(median(1))} == {"human"}
 
 
-def test_the_parameters_of_a_person_do_what_they_say(blueprint: Blueprint) -> None:
+def test_the_parameters_of_a_person_do_what_they_say(blueprint: CompiledProject) -> None:
     plain = asked(simulation(blueprint, 1), 0, 100)[:, 0, 2]
     late = asked(simulation(blueprint, 1, delay=0.4), 0, 100)[:, 0, 2]
     far = asked(simulation(blueprint, 1, load=200 * 0.06), 0, 100)[:, 0, 2]
@@ -113,7 +113,7 @@ def test_the_parameters_of_a_person_do_what_they_say(blueprint: Blueprint) -> No
 
 
 def test_a_parcel_comes_out_of_the_hand_only_if_the_pull_exceeds_the_grip(
-    project: Project, blueprint: Blueprint
+    project: Project, blueprint: CompiledProject
 ) -> None:
     out = {
         grip: record(project, simulation(blueprint, 1, grip=grip), take, 7.0, 0).measurements.column("parcel_out")[-1]
@@ -195,7 +195,7 @@ def success(world: World, task: Task, project: Project, *, patient: bool) -> flo
     return float(runs.success.mean())
 
 
-def test_who_does_not_wait_fails_with_people(project: Project, blueprint: Blueprint) -> None:
+def test_who_does_not_wait_fails_with_people(project: Project, blueprint: CompiledProject) -> None:
     task = load_task(project)
     model = success(Simulation(blueprint, 32, EMPTY_SPACE, noisy=True), task, project, patient=False)
     hasty, patient = (success(load_reality(project, 4, 64), task, project, patient=p) for p in (False, True))

@@ -8,7 +8,7 @@ from gapless.core.errors import InputError
 from gapless.core.protocols import Start
 from gapless.core.results import ExciteResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import kept_result, newest
+from gapless.data.keep import load_stored_result, newest_result
 from gapless.excite import search
 from gapless.excite.play import play, read_motion, start_of
 from gapless.excite.prospect import look_ahead
@@ -92,9 +92,9 @@ def test_the_result_is_kept_with_its_motion_and_reads_back(tmp_path: Path) -> No
     write_project(tmp_path, PENDULUM, MILLIVOLT, DEGREES, rate_hz=50, parameters=[*WHATEVER[:2]])
     found = excite(tmp_path, seconds=6.0)
     catalogue = Catalogue.open(tmp_path)
-    identity = newest(catalogue, "excite")
+    identity = newest_result(catalogue, "excite")
     assert identity is not None
-    kept = kept_result(catalogue, identity)
+    kept = load_stored_result(catalogue, identity)
     assert isinstance(kept, ExciteResult)
     assert from_json(json.loads(json.dumps(to_json(found)))) == found == kept
     assert catalogue.artefact_path(identity, "motion.csv").read_bytes() == Path(str(found.path)).read_bytes()

@@ -17,7 +17,7 @@ from gapless.excite.information import (
 from gapless.excite.prospect import Prospect, look_ahead
 from gapless.excite.rehearsal import Rehearsal
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, COMMANDS, PLACE_AND_SPEED
 from unit.sim.scenes import write_project
 
@@ -79,7 +79,7 @@ def information(prospect: Prospect, size: float) -> Array:
     sent = (size * np.cos(6.0 * time_s))[None, :, None]
     rehearsal = Rehearsal(prospect, space)
     track = rehearsal.record(rehearsal.play(sent, row), 0, prospect.noise(), np.random.default_rng(0))
-    windows = cut(prospect.project, [track], 0.3)
+    windows = cut_windows(prospect.project, [track], 0.3)
     windows = replace(windows, start_sd=NOISE, slope_sd=10 * NOISE)  # whatever the smoother makes of the noise drawn
     return Judge(Predictor(prospect.blueprint, space), row, np.zeros(2)).solution(windows).information
 

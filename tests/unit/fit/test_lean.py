@@ -4,16 +4,16 @@ from pathlib import Path
 
 import mujoco
 
-from gapless.fit.evidence import gather
-from gapless.fit.lean import lean
+from gapless.fit.evidence import read_project_data
+from gapless.fit.lean import without_idle_contacts
 from unit.identify.realities import write_reality
 
 CONTACT = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
 
 
 def test_a_pendulum_that_touches_nothing_needs_no_contacts(tmp_path: Path) -> None:
-    evidence = gather(write_reality(tmp_path, {}))
-    spared = lean(evidence.blueprint, evidence.tracks)
+    evidence = read_project_data(write_reality(tmp_path, {}))
+    spared = without_idle_contacts(evidence.blueprint, evidence.tracks)
     assert spared.model.opt.disableflags & CONTACT
     assert not evidence.blueprint.model.opt.disableflags & CONTACT
 
@@ -23,13 +23,13 @@ def test_what_touches_keeps_its_contacts(tmp_path: Path) -> None:
     xml = (folder / "robot.xml").read_text().replace('contype="0" conaffinity="0"', "")
     near = '<worldbody><geom name="near" type="box" size=".1 .1 .1" pos="0 0 -.4"/>'
     (folder / "robot.xml").write_text(xml.replace("<worldbody>", near, 1))
-    evidence = gather(folder)
-    assert lean(evidence.blueprint, evidence.tracks) is evidence.blueprint
+    evidence = read_project_data(folder)
+    assert without_idle_contacts(evidence.blueprint, evidence.tracks) is evidence.blueprint
     (folder / "robot.xml").write_text(xml.replace("<worldbody>", near.replace("-.4", "-.6"), 1))
-    further = gather(folder)
-    assert lean(further.blueprint, further.tracks) is not further.blueprint
+    further = read_project_data(folder)
+    assert without_idle_contacts(further.blueprint, further.tracks) is not further.blueprint
 
 
 def test_without_logs_nothing_is_left_out(tmp_path: Path) -> None:
-    evidence = gather(write_reality(tmp_path, {}))
-    assert lean(evidence.blueprint, ()) is evidence.blueprint
+    evidence = read_project_data(write_reality(tmp_path, {}))
+    assert without_idle_contacts(evidence.blueprint, ()) is evidence.blueprint

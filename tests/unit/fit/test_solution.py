@@ -7,14 +7,14 @@ import pytest
 
 from gapless.core.signal import Array
 from gapless.fit import slopes
-from gapless.fit.evidence import gather
-from gapless.fit.outcome import fitted_parameters
-from gapless.fit.problem import Problem
+from gapless.fit.evidence import read_project_data
+from gapless.fit.outcome import describe_parameters
+from gapless.fit.problem import FitProblem
 from gapless.fit.slopes import judging_slopes
-from gapless.fit.solution import Solution, widened
-from gapless.fit.solve import approach, solve
-from gapless.fit.structure_search import FINAL, make_problem
-from gapless.fit.timestep import finer_in_time, timeless
+from gapless.fit.solution import Solution, widen_intervals
+from gapless.fit.solve import descend, solve_least_squares
+from gapless.fit.structure_search import FINAL_SCHEDULE, build_problem
+from gapless.fit.timestep import finer_in_time, remove_time_step_error
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.1, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}
@@ -43,24 +43,24 @@ def test_what_fine_steps_make_of_jumps_is_no_slope(monkeypatch: pytest.MonkeyPat
     assert float(np.sqrt(np.mean(found[0, :, 1] ** 2))) == pytest.approx(2.0, rel=0.3)
 
 
-def solved(folder: Path, num_free: int) -> tuple[Problem, Solution]:
+def solved(folder: Path, num_free: int) -> tuple[FitProblem, Solution]:
     """Returns a project's problem with its first parameters free, and its solution."""
-    evidence = gather(folder)
-    problem = make_problem(evidence, evidence.space, [0, 1, 2], 0.5, np.random.default_rng(0))
+    evidence = read_project_data(folder)
+    problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.5, np.random.default_rng(0))
     problem = replace(problem, free=tuple(range(num_free))).reweighted(evidence.space.nominal)
-    return problem, solve(problem, evidence.space.nominal, ((0.03, 6), *FINAL))
+    return problem, solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), *FINAL_SCHEDULE))
 
 
-def holds(problem: Problem, solution: Solution, target: str, truth: float) -> bool:
+def holds(problem: FitProblem, solution: Solution, target: str, truth: float) -> bool:
     """Tells whether the interval of a parameter holds its truth."""
-    [found] = [p for p in fitted_parameters(problem.space, solution) if p.target == target]
+    [found] = [p for p in describe_parameters(problem.space, solution) if p.target == target]
     return found.low <= truth <= found.high
 
 
 def test_intervals_hold_the_truth_although_a_mass_that_was_not_fitted_is_wrong(tmp_path: Path) -> None:
     write_reality(tmp_path, {**TRUTH, "body/bob/mass": 0.6}, parameters=(*WHATEVER[:3], MASS))  # 0.5 in the model
     problem, solution = solved(tmp_path, 3)
-    wider = widened(problem, solution, (3,), finer_in_time(problem.predictor), 1.0)
+    wider = widen_intervals(problem, solution, (3,), finer_in_time(problem.predictor), 1.0)
     # all forces but the fitted ones grow with the mass: gain and damping come out at 5/6 of the truth
     for target in ("actuator/motor/gain", "joint/hinge/damping"):
         assert not holds(problem, solution, target, TRUTH[target])
@@ -73,7 +73,7 @@ def test_intervals_hold_the_truth_although_the_time_step_is_coarse(tmp_path: Pat
     problem, solution = solved(tmp_path, 3)
     assert not holds(problem, solution, "joint/hinge/damping", 0.1)  # it makes up for what the coarse step adds
     fine = finer_in_time(problem.predictor)
-    assert holds(problem, widened(problem, solution, (), fine, 1.0), "joint/hinge/damping", 0.1)
+    assert holds(problem, widen_intervals(problem, solution, (), fine, 1.0), "joint/hinge/damping", 0.1)
 
 
 def test_what_a_coarse_time_step_does_is_not_blamed_on_parameters(tmp_path: Path) -> None:
@@ -81,11 +81,13 @@ def test_what_a_coarse_time_step_does_is_not_blamed_on_parameters(tmp_path: Path
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
     problem = problem.reweighted(solution.row)
-    row = approach(problem, solution.row, FINAL)
-    found = timeless(problem, row, FINAL, may_cost=np.inf)
+    row = descend(problem, solution.row, FINAL_SCHEDULE)
+    found = remove_time_step_error(problem, row, FINAL_SCHEDULE, may_cost=np.inf)
     errors = [abs(one[0] - 0.1) for one in (row, found.row)]
     assert errors[1] < 0.5 * errors[0]
-    wider = widened(found.problem, solve(found.problem, found.row, FINAL), (), found.finer, found.left)
+    wider = widen_intervals(
+        found.problem, solve_least_squares(found.problem, found.row, FINAL_SCHEDULE), (), found.finer, found.left
+    )
     assert holds(problem, wider, "joint/hinge/damping", 0.1)
 
 
@@ -93,7 +95,7 @@ def test_values_suit_the_time_step_where_others_would_predict_worse_with_it(tmp_
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
-    found = timeless(problem, solution.row, FINAL, may_cost=0.0)
+    found = remove_time_step_error(problem, solution.row, FINAL_SCHEDULE, may_cost=0.0)
     assert found.row is solution.row
     assert found.left == 1.0
 
@@ -102,5 +104,6 @@ def test_a_model_that_is_right_is_not_widened_much(tmp_path: Path) -> None:
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     problem, solution = solved(tmp_path, 3)
     np.testing.assert_array_less(
-        widened(problem, solution, (), finer_in_time(problem.predictor), 1.0).half_width(), 1.5 * solution.half_width()
+        widen_intervals(problem, solution, (), finer_in_time(problem.predictor), 1.0).half_width(),
+        1.5 * solution.half_width(),
     )

@@ -9,10 +9,10 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import TimeSeries
-from gapless.fit.per_run import between_runs
+from gapless.fit.per_run import summarize_runs
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
-from gapless.fit.problem import Problem
+from gapless.fit.prediction.windows import cut_windows
+from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
@@ -81,13 +81,13 @@ def test_without_it_one_load_must_do_and_does_not(tmp_path: Path) -> None:
     assert result.held_out.residual_to_noise > 3.0
 
 
-def solved(tmp_path: Path, values: np.ndarray, std: np.ndarray) -> tuple[Problem, Solution]:
+def solved(tmp_path: Path, values: np.ndarray, std: np.ndarray) -> tuple[FitProblem, Solution]:
     blueprint = arm(tmp_path)
     shared = Parameter("joint/shoulder/damping", "actuator", "1", 0.5, -1.0, 1.0)
     own = Parameter("joint/elbow/damping", "actuator", "1", 0.5, -1.0, 1.0, "episode")
     space = ParameterSpace((shared, own)).for_runs(range(len(values)))
-    windows = cut(blueprint.project, [recorded(blueprint, EMPTY_SPACE, np.zeros(0))], 0.2)
-    problem = Problem(Predictor(blueprint, space), windows, tuple(range(len(space))), space.nominal, np.ones(1))
+    windows = cut_windows(blueprint.project, [recorded(blueprint, EMPTY_SPACE, np.zeros(0))], 0.2)
+    problem = FitProblem(Predictor(blueprint, space), windows, tuple(range(len(space))), space.nominal, np.ones(1))
     unit = np.array([0.5, *values])
     covariance = np.diag(np.array([0.02, *std]) ** 2)
     return problem, Solution(np.zeros(len(space)), unit, covariance, np.linalg.inv(covariance), 0.0)
@@ -96,7 +96,7 @@ def solved(tmp_path: Path, values: np.ndarray, std: np.ndarray) -> tuple[Problem
 def test_runs_that_tell_little_count_little(tmp_path: Path) -> None:
     # weights 1 / (s^2 + 0.02^2): 1250 for the first three, 24.5 for the last
     problem, solution = solved(tmp_path, np.array([0.3, 0.4, 0.5, 0.9]), np.array([0.02, 0.02, 0.02, 0.2]))
-    found = between_runs(problem, solution)
+    found = summarize_runs(problem, solution)
     weights = np.array([1250.0, 1250.0, 1250.0, 1 / (0.2**2 + 0.02**2)])
     weights /= weights.sum()
     mean = weights @ solution.unit[1:]
@@ -111,7 +111,7 @@ def test_runs_that_tell_little_count_little(tmp_path: Path) -> None:
 def test_together_runs_tell_what_none_tells_alone(tmp_path: Path) -> None:
     # 0.15 each is more than a tenth of the range; 0.15 / sqrt(4) is less, 0.15 / sqrt(2) is not
     for count, told in ((4, True), (2, False)):
-        found = between_runs(*solved(tmp_path, np.full(count, 0.4), np.full(count, 0.15)))
+        found = summarize_runs(*solved(tmp_path, np.full(count, 0.4), np.full(count, 0.15)))
         assert found.told.tolist() == [True, told]
         assert found.spread[1] == pytest.approx(0.0)
 

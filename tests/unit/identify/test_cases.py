@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from gapless.fit.evidence import gather
-from gapless.fit.problem import Problem, robust
+from gapless.fit.evidence import read_project_data
+from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.solution import Solution
-from gapless.fit.solve import solve
-from gapless.fit.structure_search import make_problem
+from gapless.fit.solve import solve_least_squares
+from gapless.fit.structure_search import build_problem
 from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
 from unit.identify.realities import WHATEVER, write_reality
 
@@ -53,25 +53,25 @@ def test_the_log_density_is_that_of_the_normal() -> None:
 
 
 @pytest.fixture(scope="module")
-def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[Problem, Solution]:
+def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[FitProblem, Solution]:
     truth = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8}
     folder = write_reality(tmp_path_factory.mktemp("cases"), truth, parameters=WHATEVER[:2])
-    evidence = gather(folder)
-    problem = make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
+    evidence = read_project_data(folder)
+    problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
     problem = problem.reweighted(evidence.space.nominal)
-    solution = solve(problem, evidence.space.nominal)
+    solution = solve_least_squares(problem, evidence.space.nominal)
     return problem.at(solution.row), solution
 
 
 @pytest.fixture(scope="module")
-def cases(solved: tuple[Problem, Solution]) -> Cases:
+def cases(solved: tuple[FitProblem, Solution]) -> Cases:
     return Cases.of(*solved, np.random.default_rng(0))
 
 
-def test_weighted_residuals_made_robust_are_those_of_the_problem(solved: tuple[Problem, Solution]) -> None:
+def test_weighted_residuals_made_robust_are_those_of_the_problem(solved: tuple[FitProblem, Solution]) -> None:
     problem, solution = solved
     unit = np.stack([solution.unit, solution.unit + 0.02])
-    np.testing.assert_allclose(robust(weighted(problem, unit)), problem.residuals(unit), atol=1e-12)
+    np.testing.assert_allclose(flatten_outliers(weighted(problem, unit)), problem.residuals(unit), atol=1e-12)
 
 
 def test_the_logs_tell_a_small_step_from_their_own_solution(cases: Cases) -> None:
@@ -83,7 +83,7 @@ def test_the_logs_tell_a_small_step_from_their_own_solution(cases: Cases) -> Non
 def test_cases_without_noise_tell_their_parameters(cases: Cases) -> None:
     draws = cases.cloud.sample(np.random.default_rng(3), 200)
     silent = Cases(cases.problem, cases.cloud, 0 * cases.residual, cases.steps, cases.shapes)
-    moved = robust(cases.residual - weighted(cases.problem, draws)).reshape(200, -1) @ cases.steps
+    moved = flatten_outliers(cases.residual - weighted(cases.problem, draws)).reshape(200, -1) @ cases.steps
     z = (draws - cases.cloud.centre) @ np.linalg.inv(cases.cloud.factor).T
     np.testing.assert_allclose(moved, z, atol=0.15)  # this problem is nearly linear within four standard deviations
     assert silent.observed() == pytest.approx(np.zeros(2 + NUM_SHAPES))

@@ -13,8 +13,8 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_json
 from gapless.core.signal import TimeSeries
-from gapless.data.keep import keep_result
-from gapless.fit.evidence import Evidence, gather
+from gapless.data.keep import store_result
+from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.verb import identify
 from gapless.project.fingerprint import fingerprint
@@ -28,20 +28,20 @@ def fit(recorded_to: str | None, inputs: tuple[str, ...] = ("other",)) -> Identi
     return IdentifyResult(inputs, (GAIN,), (), NOTHING, NOTHING, "good", (), None, 0.3, 0, recorded_to=recorded_to)
 
 
-def keep(evidence: Evidence, result: IdentifyResult, project: str | None = None) -> str:
+def keep(evidence: ProjectData, result: IdentifyResult, project: str | None = None) -> str:
     config = {"project": project or fingerprint(evidence.project), "window_s": result.window_s}
-    return keep_result(
+    return store_result(
         evidence.catalogue, result, Provenance("identify", gapless.__version__, result.inputs, config, 0)
     )
 
 
 @pytest.fixture
-def evidence(tmp_path: Path) -> Evidence:
+def evidence(tmp_path: Path) -> ProjectData:
     """Returns logs of two days in June."""
     write_reality(tmp_path, {"actuator/motor/gain": 0.6}, parameters=WHATEVER[:2], num_logs=2)
     for k in range(2):
         (tmp_path / "logs" / f"run{k}.json").write_text(json.dumps({"recorded_at": f"2026-06-0{k + 2}T10:00:00+02:00"}))
-    return gather(tmp_path)
+    return read_project_data(tmp_path)
 
 
 def stamped(recorded_at: str | None) -> Episode:
@@ -56,7 +56,7 @@ def test_a_span_is_known_only_if_every_log_says_when() -> None:
     assert recorded_span([]) == (None, None)
 
 
-def test_the_earliest_fit_counts_and_of_the_same_day_the_last_made(evidence: Evidence) -> None:
+def test_the_earliest_fit_counts_and_of_the_same_day_the_last_made(evidence: ProjectData) -> None:
     assert earlier_fit(evidence, None, 0.3) is None
     keep(evidence, fit("2026-04-01T10:00:00"))
     keep(evidence, fit("2026-03-01T10:00:00"))
@@ -75,24 +75,24 @@ def test_the_earliest_fit_counts_and_of_the_same_day_the_last_made(evidence: Evi
         replace(fit("2026-03-01T10:00:00"), window_s=0.5),
     ],
 )
-def test_fits_that_do_not_suit_are_not_compared_with(evidence: Evidence, unsuited: IdentifyResult) -> None:
+def test_fits_that_do_not_suit_are_not_compared_with(evidence: ProjectData, unsuited: IdentifyResult) -> None:
     keep(evidence, unsuited)
     assert earlier_fit(evidence, None, 0.3) is None
 
 
-def test_fits_of_another_model_or_of_these_logs_are_not_compared_with(evidence: Evidence) -> None:
+def test_fits_of_another_model_or_of_these_logs_are_not_compared_with(evidence: ProjectData) -> None:
     keep(evidence, fit("2026-03-01T10:00:00"), project="another")
     keep(evidence, fit("2026-03-01T10:00:00", evidence.ids[:1]))
     assert earlier_fit(evidence, None, 0.3) is None
 
 
-def test_a_kept_fit_that_was_deleted_stops_nothing(evidence: Evidence) -> None:
+def test_a_kept_fit_that_was_deleted_stops_nothing(evidence: ProjectData) -> None:
     identity = keep(evidence, fit("2026-03-01T10:00:00"))
     evidence.catalogue.artefact_path(identity, "result.json").unlink()
     assert earlier_fit(evidence, None, 0.3) is None
 
 
-def test_a_named_fit_is_compared_with_whenever_it_was_made(evidence: Evidence, tmp_path: Path) -> None:
+def test_a_named_fit_is_compared_with_whenever_it_was_made(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
     path.write_text(json.dumps(to_json(fit(None))))
     result = identify(tmp_path, since=path)
@@ -106,7 +106,7 @@ def test_a_named_fit_is_compared_with_whenever_it_was_made(evidence: Evidence, t
     assert found.since is None
 
 
-def test_fits_of_before_there_was_a_comparison_can_be_named(evidence: Evidence, tmp_path: Path) -> None:
+def test_fits_of_before_there_was_a_comparison_can_be_named(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "old.json"
     later = ("posterior", "neural", "recorded_from", "recorded_to", "since", "drift")
     path.write_text(json.dumps({key: value for key, value in to_json(fit(None)).items() if key not in later}))
@@ -121,7 +121,7 @@ def test_fits_of_before_there_was_a_comparison_can_be_named(evidence: Evidence, 
     ],
 )
 def test_a_named_fit_that_cannot_be_compared_with_is_bad_input(
-    evidence: Evidence, tmp_path: Path, result: IdentifyResult, message: str
+    evidence: ProjectData, tmp_path: Path, result: IdentifyResult, message: str
 ) -> None:
     path = tmp_path / "fit.json"
     own = replace(result, inputs=evidence.ids) if len(result.inputs) == 2 else result
@@ -130,7 +130,7 @@ def test_a_named_fit_that_cannot_be_compared_with_is_bad_input(
         earlier_fit(evidence, path, 0.3)
 
 
-def test_a_named_fit_that_is_damaged_is_bad_input(evidence: Evidence, tmp_path: Path) -> None:
+def test_a_named_fit_that_is_damaged_is_bad_input(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
     path.write_text(json.dumps(to_json(fit(None)) | {"parameters": 5}))
     with pytest.raises(InputError, match="--since: the fit lacks a part"):
@@ -139,8 +139,8 @@ def test_a_named_fit_that_is_damaged_is_bad_input(evidence: Evidence, tmp_path: 
         earlier_fit(evidence, tmp_path / "none.json", 0.3)
 
 
-def test_logs_are_chosen_by_pattern(evidence: Evidence, tmp_path: Path) -> None:
-    assert gather(tmp_path, ["run1"]).ids == evidence.ids[1:]
-    assert gather(tmp_path, ["*0.csv", "run?"]).ids == evidence.ids
+def test_logs_are_chosen_by_pattern(evidence: ProjectData, tmp_path: Path) -> None:
+    assert read_project_data(tmp_path, ["run1"]).ids == evidence.ids[1:]
+    assert read_project_data(tmp_path, ["*0.csv", "run?"]).ids == evidence.ids
     with pytest.raises(InputError, match=r"no log is called walk\*; choose from: run0, run1"):
-        gather(tmp_path, ["run0", "walk*"])
+        read_project_data(tmp_path, ["run0", "walk*"])

@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from gapless.identify.verb import identify
 from gapless.identify.verdict import verdict
 from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality
@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_fit(folder: Path, result: IdentifyResult) 
 def test_a_fit_can_be_watched_from_the_model_as_written_to_the_result(folder: Path, result: IdentifyResult) -> None:
     seen: list[tuple[tuple[str, ...], list[float]]] = []
     identify(folder, watch=lambda space, row: seen.append((space.targets, row.tolist())))
-    whole = gather(folder).whole
+    whole = read_project_data(folder).whole
     assert {targets for targets, _ in seen} == {whole.targets}
     assert seen[0][1] == pytest.approx(whole.nominal.tolist())
     last = dict(zip(whole.targets, seen[-1][1], strict=True))
@@ -94,7 +94,7 @@ def test_by_default_every_fourth_log_is_held_out(folder: Path, result: IdentifyR
     # from the last backwards, never the first: of 5 logs the last one
     assert result.held_out.episodes == ("run4",)
     assert result.train.episodes == ("run0", "run1", "run2", "run3")
-    evidence = gather(folder)
+    evidence = read_project_data(folder)
     assert evidence.split(("run1", "run3.csv")) == ([0, 2, 4], [1, 3])
 
 

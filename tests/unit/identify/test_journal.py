@@ -9,7 +9,7 @@ import pytest
 from gapless.core.errors import Interrupted
 from gapless.core.results import to_json
 from gapless.data.catalogue import FOLDER
-from gapless.fit.journal import Journal
+from gapless.fit.journal import Checkpoint
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.terms import Structure
 from gapless.identify.verb import identify
@@ -92,11 +92,11 @@ def test_a_fit_stopped_before_its_first_step_keeps_nothing(tmp_path: Path) -> No
 def test_notes_give_back_exactly_what_was_found(tmp_path: Path) -> None:
     path, rng = tmp_path / "notes.json", np.random.default_rng(3)
     row = np.array([0.1, 1 / 3, np.inf])
-    journal = Journal(path)
+    journal = Checkpoint(path)
     drawn = journal.step(lambda: rng.random(3), rng)
     chosen = journal.step(lambda: Structure((np.int64(1), 2), row, ()))
     assert journal.step(lambda: 0.1) == 0.1
-    again, other = Journal(path), np.random.default_rng(4)
+    again, other = Checkpoint(path), np.random.default_rng(4)
     assert again.goes_on
     np.testing.assert_array_equal(again.step(lambda: np.zeros(3), other), drawn)
     assert other.random() == rng.random()  # random numbers go on where they were
@@ -111,12 +111,12 @@ def test_notes_give_back_exactly_what_was_found(tmp_path: Path) -> None:
 def test_notes_that_are_damaged_are_no_notes(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.json"
     path.write_text(text)
-    journal = Journal(path)
+    journal = Checkpoint(path)
     assert not journal.goes_on
     assert journal.step(lambda: 2.0) == 2.0
 
 
 def test_where_nothing_can_be_noted_the_fit_goes_on(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "nowhere" / "notes.json")
+    journal = Checkpoint(tmp_path / "nowhere" / "notes.json")
     assert journal.step(lambda: 2.0) == 2.0
     journal.close()

@@ -13,10 +13,10 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParameter, from_json, to_json
 from gapless.core.scaling import Scaling
-from gapless.fit.evidence import gather
-from gapless.fit.problem import Problem
+from gapless.fit.evidence import read_project_data
+from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
-from gapless.fit.solve import solve
+from gapless.fit.solve import solve_least_squares
 from gapless.identify.posterior.samples import NUM_SAMPLES
 from gapless.identify.verb import identify, make_problem
 from unit.identify.realities import WHATEVER, write_reality
@@ -59,21 +59,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def solved(folder: Path) -> tuple[Problem, Solution]:
-    evidence = gather(folder)
+def solved(folder: Path) -> tuple[FitProblem, Solution]:
+    evidence = read_project_data(folder)
     problem = make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
-    solution = solve(problem, evidence.space.nominal, ((0.03, 6), (0.01, 6), (0.003, 10)))
+    solution = solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), (0.01, 6), (0.003, 10)))
     return problem.at(solution.row), solution
 
 
 @pytest.fixture(scope="module")
-def sampled(neural: Any, solved: tuple[Problem, Solution]) -> tuple[np.ndarray, NeuralPosterior]:
+def sampled(neural: Any, solved: tuple[FitProblem, Solution]) -> tuple[np.ndarray, NeuralPosterior]:
     return neural.sample_posterior(*solved, np.random.default_rng(0))
 
 
 @pytest.mark.slow
 def test_where_all_is_nearly_linear_it_agrees_with_the_fit(
-    sampled: tuple[np.ndarray, NeuralPosterior], solved: tuple[Problem, Solution]
+    sampled: tuple[np.ndarray, NeuralPosterior], solved: tuple[FitProblem, Solution]
 ) -> None:
     (samples, found), (problem, solution) = sampled, solved
     unit = Scaling.of(problem.space).unit(samples)
@@ -93,7 +93,9 @@ def test_it_says_that_it_is_calibrated(sampled: tuple[np.ndarray, NeuralPosterio
 
 
 @pytest.mark.slow
-def test_the_check_notices_samples_that_are_too_narrow_or_aside(neural: Any, solved: tuple[Problem, Solution]) -> None:
+def test_the_check_notices_samples_that_are_too_narrow_or_aside(
+    neural: Any, solved: tuple[FitProblem, Solution]
+) -> None:
     rng = np.random.default_rng(1)
     flow = neural.Flow(neural.Cases.of(*solved, rng).focused(rng), rng, lambda label, share: None)
     draw = flow._draw
@@ -111,7 +113,7 @@ def test_the_check_notices_samples_that_are_too_narrow_or_aside(neural: Any, sol
 
 
 @pytest.mark.usefixtures("few")
-def test_what_no_window_shows_keeps_its_range(neural: Any, solved: tuple[Problem, Solution]) -> None:
+def test_what_no_window_shows_keeps_its_range(neural: Any, solved: tuple[FitProblem, Solution]) -> None:
     problem, solution = solved
     blind = replace(solution, information=solution.information * np.outer([0, 1], [0, 1]))
     samples, found = neural.sample_posterior(problem, blind, np.random.default_rng(2))
@@ -124,7 +126,7 @@ def test_what_no_window_shows_keeps_its_range(neural: Any, solved: tuple[Problem
 @pytest.mark.usefixtures("few")
 def test_the_same_seed_gives_the_same_samples_and_nothing_else_happens(
     neural: Any,
-    solved: tuple[Problem, Solution],
+    solved: tuple[FitProblem, Solution],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -8,7 +8,7 @@ import pytest
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import IdentifyResult, from_json, to_json
 from gapless.core.scaling import Scaling
-from gapless.fit.outcome import fitted_parameters
+from gapless.fit.outcome import describe_parameters
 from gapless.fit.solution import Solution
 from gapless.identify.posterior.samples import NUM_SAMPLES, gaussian_samples, parquet_bytes, square_root
 from gapless.identify.verb import identify
@@ -39,7 +39,7 @@ def test_quantiles_of_the_samples_are_the_intervals() -> None:
     rng = np.random.default_rng(0)
     unit = Scaling.of(SPACE).unit(gaussian_samples(SPACE, solution(), rng, 100_000))
     low, high = np.quantile(unit, [0.025, 0.975], axis=0)
-    fitted = fitted_parameters(SPACE, solution())
+    fitted = describe_parameters(SPACE, solution())
     ends = Scaling.of(SPACE).unit(np.array([[p.low for p in fitted], [p.high for p in fitted]]))
     # A 2.5 % quantile of n normal draws has a standard error of sqrt(p (1 - p) / n) / density(1.96) = 0.0085 sd.
     assert np.all(np.abs([low, high] - ends) < 0.04 * np.sqrt(np.diag(COVARIANCE)))

@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from gapless.fit import rescale
-from gapless.fit.evidence import gather
-from gapless.fit.problem import Problem
-from gapless.fit.rescale import doubted
-from gapless.fit.search import search
+from gapless.fit.evidence import read_project_data
+from gapless.fit.problem import FitProblem
+from gapless.fit.rescale import widen_by_force_scale
+from gapless.fit.search import search_starts
 from gapless.fit.solution import Solution
-from gapless.fit.solve import approach, solve
-from gapless.fit.structure_search import FINAL, make_problem
+from gapless.fit.solve import descend, solve_least_squares
+from gapless.fit.structure_search import FINAL_SCHEDULE, build_problem
 from gapless.fit.swap import try_play, with_lag, with_play
 from unit.identify.realities import write_reality
 
@@ -33,21 +33,21 @@ TRUTH = {"joint/rail/frictionloss": 0.3, "actuator/motor/kp": 80.0, "actuator/*/
 PLAY, LAG = (3,), (4,)
 
 
-def make_servo(folder: Path, play_m: float) -> Problem:
+def make_servo(folder: Path, play_m: float) -> FitProblem:
     """Returns the problem of a servo whose play, and whose lag, are not among what is fitted."""
     truth = {**TRUTH, "joint/rail/backlash": play_m}
     noise, size = (0.0003,), 0.02
     write_reality(folder, truth, xml=SERVO, measurements=PLACE, parameters=FITTED, noise=noise, size=size, num_logs=6)
-    evidence = gather(folder)
-    problem = make_problem(evidence, evidence.space, range(6), 0.6, np.random.default_rng(0))
+    evidence = read_project_data(folder)
+    problem = build_problem(evidence, evidence.space, range(6), 0.6, np.random.default_rng(0))
     return replace(problem, free=(0, 1, 2))
 
 
-def solved(problem: Problem) -> tuple[Problem, Solution]:
+def solved(problem: FitProblem) -> tuple[FitProblem, Solution]:
     """Returns a problem with the weights that its solution gives it, and that solution."""
-    row = approach(problem.reweighted(problem.base), problem.base, ((0.1, 6),))
+    row = descend(problem.reweighted(problem.base), problem.base, ((0.1, 6),))
     problem = problem.reweighted(row)
-    return problem, solve(problem, row, FINAL)
+    return problem, solve_least_squares(problem, row, FINAL_SCHEDULE)
 
 
 def test_play_takes_the_place_of_friction(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_play_is_found_where_it_is_and_only_there(tmp_path: Path, play_m: float)
     assert [term.kept for term in found.tried] == [play_m > 0]
     if play_m:
         wide = replace(problem, free=found.free)
-        end = solve(wide.reweighted(found.row), found.row, FINAL)
+        end = solve_least_squares(wide.reweighted(found.row), found.row, FINAL_SCHEDULE)
         assert end.row[3] == pytest.approx(play_m, rel=0.1)
         truth = wide.unit(np.array([0.3, 80.0, 0.03, play_m, 0.0]))
         assert np.all(np.abs(end.unit - truth) < end.half_width())
@@ -78,7 +78,7 @@ def test_play_is_found_where_it_is_and_only_there(tmp_path: Path, play_m: float)
 def test_starts_of_a_search_lie_apart(tmp_path: Path) -> None:
     problem = make_servo(tmp_path, 0.0)
     problem = problem.reweighted(problem.base)
-    rows = search(problem, np.random.default_rng(0), num_found=3)
+    rows = search_starts(problem, np.random.default_rng(0), num_found=3)
     units = np.stack([problem.unit(row) for row in rows])
     assert len(rows) == 3
     assert min(np.abs(units[a] - units[b]).max() for a, b in ((0, 1), (0, 2), (1, 2))) > 0.25
@@ -88,14 +88,16 @@ def test_starts_of_a_search_lie_apart(tmp_path: Path) -> None:
 
 def test_intervals_hold_where_other_starts_end_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, found = solved(make_servo(tmp_path, 0.0))
-    assert doubted(problem, found.row, FINAL).half_width() / found.half_width() == pytest.approx(1.0, abs=0.3)
+    assert widen_by_force_scale(problem, found.row, FINAL_SCHEDULE).half_width() / found.half_width() == pytest.approx(
+        1.0, abs=0.3
+    )
     sure = replace(found, covariance=found.covariance * 1e-8, information=found.information * 1e8)
-    monkeypatch.setattr(rescale, "summary", lambda *_: sure)  # slopes that promise far too much
-    assert (doubted(problem, found.row, FINAL).half_width() / sure.half_width()).max() > 10
+    monkeypatch.setattr(rescale, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
+    assert (widen_by_force_scale(problem, found.row, FINAL_SCHEDULE).half_width() / sure.half_width()).max() > 10
 
 
 def test_a_better_end_of_another_start_is_the_solution(tmp_path: Path) -> None:
     problem, best = solved(make_servo(tmp_path, 0.0))
-    again = doubted(problem, best.row * [1.5, 1.5, 1, 1, 1], FINAL)
+    again = widen_by_force_scale(problem, best.row * [1.5, 1.5, 1, 1, 1], FINAL_SCHEDULE)
     assert again.row == pytest.approx(best.row, rel=0.02, abs=1e-4)
     assert again.row[1] == pytest.approx(80.0, rel=0.05)

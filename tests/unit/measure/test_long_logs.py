@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gapless.check.verb import check
-from gapless.fit.evidence import gather
-from gapless.fit.prediction.windows import MOST_WINDOWS, cut
+from gapless.fit.evidence import read_project_data
+from gapless.fit.prediction.windows import MOST_WINDOWS, cut_windows
 from gapless.measure import verb as measure_verb
 from gapless.project.load import load_project
 from gapless.project.log import columns
@@ -76,16 +76,16 @@ def test_check_reads_each_log_once_and_says_how_far_it_is(tmp_path: Path, monkey
 
 
 def test_long_logs_give_windows_that_are_spread_evenly(tmp_path: Path) -> None:
-    evidence = gather(write_long(tmp_path, 90_000))
-    windows = cut(evidence.project, evidence.tracks, 0.3)
+    evidence = read_project_data(write_long(tmp_path, 90_000))
+    windows = cut_windows(evidence.project, evidence.tracks, 0.3)
     assert len(windows) == MOST_WINDOWS
     assert windows.first_row[-1] > 89_900
     assert np.diff(windows.first_row).max() <= 4 * 15  # one of three
-    assert len(cut(evidence.project, evidence.tracks, 1.2)) == 1499  # all, where they are fewer
+    assert len(cut_windows(evidence.project, evidence.tracks, 1.2)) == 1499  # all, where they are fewer
 
 
 def test_excerpts_are_stretches_of_the_tracks(tmp_path: Path) -> None:
-    evidence = gather(write_long(tmp_path, 90_000))
+    evidence = read_project_data(write_long(tmp_path, 90_000))
     some = take_excerpts(evidence.tracks, RATE_HZ)
     assert len(some) == NUM_STRETCHES
     assert {len(track.measured) for track in some} == {round(STRETCH_S * RATE_HZ)}

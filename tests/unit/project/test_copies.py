@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import InputError
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from gapless.project.load import load_project
 from gapless.project.log.copies import find_copies
 from gapless.project.log.read import read_logs
@@ -64,7 +64,7 @@ def test_repeated_trials_and_logs_at_rest_are_no_copies(two_runs: Path) -> None:
 
 def test_a_copy_is_neither_fitted_nor_held_out_and_that_is_said(two_runs: Path) -> None:
     write_csv(two_runs / "logs" / "run2.csv", noisy(0))
-    evidence = gather(two_runs)
+    evidence = read_project_data(two_runs)
     assert [episode.name for episode in evidence.episodes] == ["run0", "run1"]
     assert "run2.csv" in [note.where for note in evidence.notes if "same recording as run0.csv" in note.text]
     with pytest.raises(InputError, match="--hold-out run2: it holds the same recording as run0"):

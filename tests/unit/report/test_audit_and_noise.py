@@ -13,7 +13,7 @@ import pytest
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditResult, Result, SensorResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import keep_result
+from gapless.data.keep import store_result
 from gapless.report import noise, plots, render_page
 from gapless.verbs import copy_example, report
 
@@ -155,8 +155,8 @@ def test_the_newest_of_the_catalogue_is_on_the_page(audit: AuditResult, sensor: 
     catalogue = Catalogue.open(project)
     for place, name in enumerate(("monday", "friday")):
         provenance = Provenance("test", "0", (), {}, place)
-        keep_result(catalogue, replace(audit, audited=f"{name}.txt"), provenance)
-        keep_result(catalogue, replace(sensor, sensor=f"{name} rest"), provenance)
+        store_result(catalogue, replace(audit, audited=f"{name}.txt"), provenance)
+        store_result(catalogue, replace(sensor, sensor=f"{name} rest"), provenance)
     made = report(project)
     page = Path(made.path).read_text(encoding="utf-8")
     assert "friday.txt" in page

@@ -8,11 +8,11 @@ import pytest
 
 from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.project.load import load_project
 from gapless.project.records import Project
 from gapless.signals.smoother import estimate_noise
-from gapless.signals.track import difference, make_track
+from gapless.signals.track import make_track, subtract_readings
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project
 
 
@@ -110,7 +110,7 @@ def test_a_column_without_any_value_is_missing_everywhere(project: Project) -> N
     track = make_track(project, episode(project, times_s, measured, np.zeros((100, 2))))
     assert np.isnan(track.measured[:, 2]).all()
     assert np.isfinite(track.smooth).all()
-    assert len(cut(project, [track], 0.2)) == 0  # no window starts from an unknown state
+    assert len(cut_windows(project, [track], 0.2)) == 0  # no window starts from an unknown state
 
 
 @pytest.mark.parametrize("sigma", [1e-4, 3e-3, 0.05])
@@ -159,7 +159,7 @@ def test_differences_take_the_nearest_image(spinning: Project) -> None:
     half = np.array([np.cos(0.4), 0, 0, np.sin(0.4)])
     predicted = np.concatenate([[3.1], -half])
     measured = np.concatenate([[-3.1], half])
-    error = difference(spinning, predicted, measured)
+    error = subtract_readings(spinning, predicted, measured)
     np.testing.assert_allclose(error, [6.2 - 2 * np.pi, 0, 0, 0, 0], atol=1e-12)
 
 
@@ -169,7 +169,7 @@ def test_windows_tile_the_tracks_and_pad_with_nan(project: Project) -> None:
         times_s = np.arange(count) / 100
         commands = np.arange(count)[:, None] * np.array([1.0, 2.0])
         tracks.append(make_track(project, episode(project, times_s, smooth_signals(times_s), commands)))
-    windows = cut(project, tracks, 0.2, history_s=0.03)
+    windows = cut_windows(project, tracks, 0.2, history_s=0.03)
     assert list(zip(windows.track, windows.first_row, strict=True)) == [
         *((0, row) for row in (3, 23, 43, 63)),
         *((1, row) for row in (3, 23)),
@@ -179,7 +179,7 @@ def test_windows_tile_the_tracks_and_pad_with_nan(project: Project) -> None:
     assert np.array_equal(windows.history[1, :, 0], [20, 21, 22])
     assert np.array_equal(windows.history[0, :, 0], [0, 1, 2])
     assert np.array_equal(windows.measured[2], tracks[0].measured[43:64])
-    whole = cut(project, tracks, 0.0)
+    whole = cut_windows(project, tracks, 0.0)
     assert len(whole) == 2
     assert np.isnan(whole.measured[1, 46:]).all()
     assert np.isfinite(whole.measured[1, :46]).all()
@@ -193,8 +193,10 @@ def test_rows_of_no_use_are_in_no_window(project: Project) -> None:
     usable[:30] = False
     usable[70] = False
     marked = replace(track, usable=usable)
-    assert list(cut(project, [marked], 0.2, history_s=0.03).first_row) == [43]  # not 3, 23 (to 43) and 63 (to 83)
-    whole = cut(project, [marked], 0.0)  # begins at the first row of use and ends before the next of none
+    assert list(cut_windows(project, [marked], 0.2, history_s=0.03).first_row) == [
+        43
+    ]  # not 3, 23 (to 43) and 63 (to 83)
+    whole = cut_windows(project, [marked], 0.0)  # begins at the first row of use and ends before the next of none
     assert list(whole.first_row) == [30]
     assert np.isfinite(whole.measured[0, :40]).all()
     assert np.isnan(whole.measured[0, 40:]).all()
@@ -203,7 +205,7 @@ def test_rows_of_no_use_are_in_no_window(project: Project) -> None:
 def test_windows_may_begin_at_the_first_row(project: Project) -> None:
     times_s = np.arange(101) / 100
     track = make_track(project, episode(project, times_s, smooth_signals(times_s), np.zeros((101, 2))))
-    assert list(cut(project, [track], 0.2, from_first_row=True).first_row) == [0, 20, 40, 60, 80]
+    assert list(cut_windows(project, [track], 0.2, from_first_row=True).first_row) == [0, 20, 40, 60, 80]
 
 
 @pytest.mark.parametrize("jitter_s", [0.0, 0.002])
@@ -221,4 +223,4 @@ def test_a_column_slower_than_the_rate_starts_windows_but_makes_no_readings(proj
     # A cubic through values and slopes 0.1 s apart: 16 * 0.1^4 / 384 = 4e-6; slopes by differences err by more.
     np.testing.assert_allclose(track.smooth[20:370, 1], np.sin(2 * rows[20:370] / 100 + 1), atol=2e-3)
     np.testing.assert_allclose(track.slope[20:370, 1], 2 * np.cos(2 * rows[20:370] / 100 + 1), atol=0.05)
-    assert len(cut(project, [track], 0.2)) >= 15
+    assert len(cut_windows(project, [track], 0.2)) >= 15

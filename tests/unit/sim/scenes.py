@@ -9,7 +9,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -106,20 +106,20 @@ def arm(
     measurements: Mapping[str, str] = ARM_MEASUREMENTS,
     parameters: Sequence[str] | None = None,
     **values: object,
-) -> Blueprint:
+) -> CompiledProject:
     """Returns a two-link arm, compiled: a motor on the shoulder, a servo on the elbow."""
     xml = ARM.format(**(ARM_VALUES | values))
     place = write_project(folder, xml, ARM_COMMANDS, measurements, rate_hz=rate_hz, parameters=parameters)
     return compile_project(load_project(place))
 
 
-def things(folder: Path, *, parameters: Sequence[str] | None = None, **values: object) -> Blueprint:
+def things(folder: Path, *, parameters: Sequence[str] | None = None, **values: object) -> CompiledProject:
     """Returns a sliding box and a falling ball, compiled; nothing is commanded."""
     xml = THINGS.format(**(THINGS_VALUES | values))
     return compile_project(load_project(write_project(folder, xml, {}, THINGS_MEASUREMENTS, parameters=parameters)))
 
 
-def space_of(blueprint: Blueprint, *targets: str, room: float = 10.0) -> ParameterSpace:
+def space_of(blueprint: CompiledProject, *targets: str, room: float = 10.0) -> ParameterSpace:
     """Returns a space of targets with bounds that do not matter, but for delays: 0.2 s."""
     found = []
     for path in targets:
@@ -129,7 +129,7 @@ def space_of(blueprint: Blueprint, *targets: str, room: float = 10.0) -> Paramet
     return ParameterSpace(tuple(found))
 
 
-def waves(blueprint: Blueprint, num_worlds: int = 1, num_steps: int = 60) -> Array:
+def waves(blueprint: CompiledProject, num_worlds: int = 1, num_steps: int = 60) -> Array:
     """Returns commands that reach everywhere, (num_steps, num_worlds, num_commands)."""
     time_s = np.arange(num_steps)[:, None, None] / blueprint.project.rate_hz
     place = np.arange(len(blueprint.project.commands))
@@ -143,13 +143,13 @@ def run(world: Simulation, commands: Array, positions: Mapping[str, Array] | Non
     return np.stack(seen + [world.step(command).measured for command in commands])
 
 
-def run_plain(blueprint: Blueprint, commands: Array | None = None) -> Array:
+def run_plain(blueprint: CompiledProject, commands: Array | None = None) -> Array:
     """Returns the run of a model as written, (num_steps + 1, num_measurements)."""
     commands = waves(blueprint) if commands is None else commands
     return run(Simulation(blueprint, 1, EMPTY_SPACE, 1), commands)[:, 0]
 
 
-def run_rows(blueprint: Blueprint, rows: Mapping[str, float] | Mapping[str, Sequence[float]]) -> Array:
+def run_rows(blueprint: CompiledProject, rows: Mapping[str, float] | Mapping[str, Sequence[float]]) -> Array:
     """Returns runs with parameters, (num_steps + 1, num_worlds, num_measurements)."""
     table = np.array([np.atleast_1d(values) for values in rows.values()], dtype=float).T
     world = Simulation(blueprint, len(table), space_of(blueprint, *rows), 1)

@@ -6,12 +6,12 @@ import mujoco
 import numpy as np
 import pytest
 
-from gapless.check.examine import examine
+from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from gapless.fit.prediction.assumed import find_assumptions
 from gapless.project.load import load_project
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.restart import StateReader
 from gapless.verbs import check, identify, measure
 from unit.check.robots import BASE_POSE, MOTOR, write_base, write_servo
@@ -21,7 +21,7 @@ VELOCITY = {"v": "{joint: elbow, quantity: velocity}"}
 POSITION = {"q": "{joint: elbow, quantity: position}"}
 
 
-def texts(blueprint: Blueprint) -> list[str]:
+def texts(blueprint: CompiledProject) -> list[str]:
     return [note.text for note in find_assumptions(blueprint, [])]
 
 
@@ -59,7 +59,7 @@ def test_where_a_wheel_stands_does_not_matter(tmp_path: Path) -> None:
     measured = {"v": "{joint: wheel, quantity: velocity}"}
     folder = write_servo(tmp_path, VELOCITY, actuator=MOTOR)
     write_project(folder, xml, {"cmd": "{actuator: m}"}, measured, rate_hz=50.0)
-    assert gather(folder).assumptions == ()
+    assert read_project_data(folder).assumptions == ()
 
 
 def test_a_driven_joint_that_nothing_shows_is_an_assumption(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_quaternion_that_changes_its_sign_is_the_same_rotation(tmp_path: Path)
 def test_a_part_of_a_quaternion_that_is_no_rotation_is_refused(quantities: tuple[str, ...], tmp_path: Path) -> None:
     folder = write_base(tmp_path, quantities, num_logs=1, tilt_rad=0.5)
     with pytest.raises(InputError, match=r"map .*qx, qy too, or only its yaw if it stays level"):
-        gather(folder)
+        read_project_data(folder)
     assert not check(folder).sound
 
 
@@ -111,12 +111,12 @@ def test_a_base_with_x_y_and_yaw_keeps_height_and_lean_of_the_model_and_says_so(
 
 
 def test_a_whole_pose_assumes_nothing(tmp_path: Path) -> None:
-    assert gather(write_base(tmp_path, BASE_POSE, num_logs=1)).assumptions == ()
+    assert read_project_data(write_base(tmp_path, BASE_POSE, num_logs=1)).assumptions == ()
 
 
 def test_a_base_whose_rates_say_that_it_turns_needs_an_orientation(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"body base turns by .* rad.*map qw, qx, qy, qz, or yaw"):
-        gather(write_base(tmp_path, ("x", "y", "wz")))
+        read_project_data(write_base(tmp_path, ("x", "y", "wz")))
 
 
 def test_a_thing_that_nothing_shows_is_where_the_model_has_it(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_a_thing_that_nothing_shows_is_where_the_model_has_it(tmp_path: Path) ->
     (folder / "logs").mkdir()
     rows = "\n".join(f"{k / 100},0,0,0.5,1,0,0,0" for k in range(20))
     (folder / "logs" / "run.csv").write_text(f"time_s,{','.join(mapped)}\n{rows}\n")
-    (note,) = gather(folder).assumptions
+    (note,) = read_project_data(folder).assumptions
     assert "no column shows x, y, z, orientation of body box" in note.text
 
 
 def test_what_is_assumed_is_a_note_and_a_reason_of_every_fit(tmp_path: Path) -> None:
-    found = examine(gather(write_base(tmp_path, ("x", "y", "z", "qw", "qz"))))
+    found = examine_data(read_project_data(write_base(tmp_path, ("x", "y", "z", "qw", "qz"))))
     word, reasons = found.judged("good", ("it fits",))
     assert (word, reasons[0], len(reasons)) == ("good", "it fits", 2)
     assert "qx = qy = 0" in reasons[1]

@@ -8,7 +8,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.targets import resolve
 from unit.sim.scenes import arm, things, write_project
 
@@ -58,7 +58,7 @@ def test_no_tilt_without_gravity(tmp_path: Path) -> None:
 
 
 @pytest.fixture(params=["arm", "things", "push", "tendon"])
-def blueprint(request: pytest.FixtureRequest, tmp_path: Path) -> Blueprint:
+def blueprint(request: pytest.FixtureRequest, tmp_path: Path) -> CompiledProject:
     if request.param == "push":
         return compile_project(load_project(PUSH))
     if request.param == "tendon":
@@ -71,7 +71,7 @@ def blueprint(request: pytest.FixtureRequest, tmp_path: Path) -> Blueprint:
     return arm(tmp_path) if request.param == "arm" else things(tmp_path)
 
 
-def test_bounds_hold_the_model_as_written(blueprint: Blueprint) -> None:
+def test_bounds_hold_the_model_as_written(blueprint: CompiledProject) -> None:
     space = parameter_space(blueprint, [])
     assert len(space) > 0
     assert np.all(space.low <= space.nominal)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gapless.project.load import load_project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets.contact import restitution
@@ -24,7 +24,7 @@ from unit.sim.scenes import (
 )
 
 
-def both(blueprint: Blueprint, fit: dict[str, float], again: Blueprint) -> tuple[np.ndarray, np.ndarray]:
+def both(blueprint: CompiledProject, fit: dict[str, float], again: CompiledProject) -> tuple[np.ndarray, np.ndarray]:
     """Returns the run of the fitted row and that of the corrected model, started away from 0."""
     space, row = space_of(blueprint, *fit), np.array(list(fit.values()))
     fitted = Simulation(blueprint, 1, space, 1)
@@ -36,7 +36,9 @@ def both(blueprint: Blueprint, fit: dict[str, float], again: Blueprint) -> tuple
     )
 
 
-def corrected(folder: Path, blueprint: Blueprint, fit: dict[str, float], rate_hz: float = 100.0) -> Blueprint:
+def corrected(
+    folder: Path, blueprint: CompiledProject, fit: dict[str, float], rate_hz: float = 100.0
+) -> CompiledProject:
     space, row = space_of(blueprint, *fit), np.array(list(fit.values()))
     xml = corrected_xml(blueprint, space, row, folder)
     assert mujoco.MjModel.from_xml_string(xml).nu == blueprint.model.nu

@@ -6,7 +6,7 @@ import pytest
 
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.terms import candidate_terms
 
 ARM = """<mujoco><worldbody>
@@ -16,7 +16,7 @@ ARM = """<mujoco><worldbody>
 <actuator><motor name="ma" joint="a"/><motor name="mb" joint="b" {second}/></actuator></mujoco>"""
 
 
-def arm(folder: Path, second: str = "", mapping: str = "") -> Blueprint:
+def arm(folder: Path, second: str = "", mapping: str = "") -> CompiledProject:
     (folder / "arm.xml").write_text(ARM.format(second=second))
     (folder / "gapless.yaml").write_text(
         "gapless: 1\nname: arm\nmodel: arm.xml\nrate_hz: 100\n"
@@ -27,7 +27,7 @@ def arm(folder: Path, second: str = "", mapping: str = "") -> Blueprint:
     return compile_project(load_project(folder))
 
 
-def proposed(blueprint: Blueprint) -> tuple[set[str], set[str]]:
+def proposed(blueprint: CompiledProject) -> tuple[set[str], set[str]]:
     """Returns what may be wrong, and what of it and besides is only tried."""
     terms = candidate_terms(blueprint, [])
     return set(parameter_space(blueprint, []).targets), {target for term in terms for target in term.targets}

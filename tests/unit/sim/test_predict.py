@@ -9,15 +9,15 @@ from gapless.core.episode import Episode
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array, TimeSeries
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.project.load import load_project
-from gapless.signals.track import Track, difference, make_track
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.signals.track import Track, make_track, subtract_readings
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from unit.sim.scenes import POSE, THINGS, THINGS_VALUES, arm, run, space_of, waves, write_project
 
 
-def recorded(blueprint: Blueprint, space: ParameterSpace, row: Array, num_steps: int = 120) -> Track:
+def recorded(blueprint: CompiledProject, space: ParameterSpace, row: Array, num_steps: int = 120) -> Track:
     """Returns a simulated episode as if it had been a log."""
     project = blueprint.project
     world = Simulation(blueprint, 1, space, 1)
@@ -38,7 +38,7 @@ def recorded(blueprint: Blueprint, space: ParameterSpace, row: Array, num_steps:
 
 
 def worst(
-    blueprint: Blueprint,
+    blueprint: CompiledProject,
     space: ParameterSpace,
     row: Array,
     window_s: float = 0.2,
@@ -50,11 +50,11 @@ def worst(
 
     Only windows from `first_row` on count: commands of before the episode are not known.
     """
-    windows = cut(blueprint.project, [recorded(blueprint, space, row, num_steps)], window_s)
+    windows = cut_windows(blueprint.project, [recorded(blueprint, space, row, num_steps)], window_s)
     predicted = Predictor(blueprint, space).predict(windows, row[None])[0]
     inside = windows.first_row >= first_row
     assert inside.any()
-    return np.nanmax(np.abs(difference(blueprint.project, predicted, windows.measured))[inside], axis=(0, 1))
+    return np.nanmax(np.abs(subtract_readings(blueprint.project, predicted, windows.measured))[inside], axis=(0, 1))
 
 
 def test_each_run_is_predicted_with_its_own_values(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_each_run_is_predicted_with_its_own_values(tmp_path: Path) -> None:
     ]
     assert own.shared.targets == space.targets
     track = recorded(blueprint, EMPTY_SPACE, np.zeros(0))
-    windows = cut(blueprint.project, [track, track], 0.2)
+    windows = cut_windows(blueprint.project, [track, track], 0.2)
     rows = np.array([[0.5, 0.1, 0.9], [0.7, 0.1, 0.3]])
     together = Predictor(blueprint, own).predict(windows, rows)
     plain = Predictor(blueprint, space)
@@ -111,7 +111,7 @@ def test_an_episode_is_reproduced_with_late_readings(tmp_path: Path) -> None:
     row = np.array([0.008])
     with_delay = worst(blueprint, space, row, 0.1)
     track = recorded(blueprint, space, row)
-    windows = cut(blueprint.project, [track], 0.1)
+    windows = cut_windows(blueprint.project, [track], 0.1)
     without = Predictor(blueprint, space).predict(windows, np.zeros((1, 1)))[0]
     left_out = np.nanmax(np.abs(without - windows.measured)[windows.first_row > 5], axis=(0, 1))
     assert np.all(with_delay < 0.35 * left_out)
@@ -121,7 +121,7 @@ def test_late_readings_begin_with_the_reading_itself(tmp_path: Path) -> None:
     blueprint = arm(tmp_path)
     space = space_of(blueprint, "measurement/*/delay")
     row = np.array([0.03])
-    windows = cut(blueprint.project, [recorded(blueprint, space, row)], 0.2)
+    windows = cut_windows(blueprint.project, [recorded(blueprint, space, row)], 0.2)
     predicted = Predictor(blueprint, space).predict(windows, row[None])[0]
     np.testing.assert_allclose(predicted[:, 0], windows.start, atol=1e-9)
 
@@ -129,7 +129,7 @@ def test_late_readings_begin_with_the_reading_itself(tmp_path: Path) -> None:
 def test_many_rows_and_windows_are_one_row_and_window_each(tmp_path: Path) -> None:
     blueprint = arm(tmp_path)
     space = space_of(blueprint, "joint/shoulder/damping", "actuator/*/delay")
-    windows = cut(blueprint.project, [recorded(blueprint, space, space.nominal)], 0.2)
+    windows = cut_windows(blueprint.project, [recorded(blueprint, space, space.nominal)], 0.2)
     rows = np.array([[0.1, 0.0], [0.5, 0.02], [1.0, 0.05]])
     predictor = Predictor(blueprint, space)
     together = predictor.predict(windows, rows)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.protocols import Start
 from gapless.project.load import load_project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.reading import yaw_of
 from gapless.sim.simulation import Simulation
 from unit.sim.scenes import ARM_COMMANDS, POSE, arm, run, things, waves, write_project
@@ -22,7 +22,7 @@ WRIST = """<mujoco><option timestep=".002"/><worldbody>
 <actuator><motor name="ma" joint="a"/><motor name="mb" joint="b"/></actuator></mujoco>"""
 
 
-def wrist(folder: Path) -> Blueprint:
+def wrist(folder: Path) -> CompiledProject:
     columns = {f"{b}_{q}": f"{{body: {b}, quantity: {q}}}" for b in ("hand", "float") for q in POSE}
     commands = {"ua": "{actuator: ma}", "ub": "{actuator: mb}"}
     return compile_project(load_project(write_project(folder, WRIST, commands, columns)))

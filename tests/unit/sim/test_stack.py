@@ -10,7 +10,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.realism.registry import LAYERS
 from gapless.sim.realism.switching import path_of
 from gapless.sim.simulation import Simulation
@@ -43,7 +43,7 @@ NUM_STEPS = 40
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Blueprint:
+def bench(tmp_path_factory: pytest.TempPathFactory) -> CompiledProject:
     commands = {"u1": "{actuator: servo}", "u2": "{actuator: motor}"}
     return compile_project(load_project(write_project(tmp_path_factory.mktemp("b"), BENCH, commands, READINGS)))
 
@@ -60,7 +60,7 @@ def paths() -> list[str]:
     return found
 
 
-def space(blueprint: Blueprint, *targets: str) -> ParameterSpace:
+def space(blueprint: CompiledProject, *targets: str) -> ParameterSpace:
     found = [resolve(target, blueprint.project, blueprint.model) for target in targets]
     return ParameterSpace(tuple(Parameter(t.path, t.dimension, t.unit, t.nominal, -1e9, 1e9) for t in found))
 
@@ -75,7 +75,7 @@ def run(world: Simulation, seed: int = 0) -> Array:
     return np.stack(seen)
 
 
-def typical(blueprint: Blueprint, path: str) -> float:
+def typical(blueprint: CompiledProject, path: str) -> float:
     place = resolve(path, blueprint.project, blueprint.model).knob
     assert place is not None
     knob = place.knob
@@ -83,7 +83,7 @@ def typical(blueprint: Blueprint, path: str) -> float:
 
 
 @pytest.mark.parametrize("path", paths())
-def test_a_knob_at_nominal_changes_nothing(bench: Blueprint, path: str) -> None:
+def test_a_knob_at_nominal_changes_nothing(bench: CompiledProject, path: str) -> None:
     plain = run(Simulation(bench, 1, EMPTY_SPACE, 1))
     world = Simulation(bench, 1, space(bench, path), 1)
     world.set_parameters(world.space.nominal[None])
@@ -115,19 +115,19 @@ ALONE = {  # knobs that change the readings of a run of 0.4 s though no other kn
 
 
 @pytest.mark.parametrize("path", [path for path in paths() if "/".join(path.split("/")[-2:]) in ALONE])
-def test_a_knob_away_from_ideal_shows(bench: Blueprint, path: str) -> None:
+def test_a_knob_away_from_ideal_shows(bench: CompiledProject, path: str) -> None:
     world = Simulation(bench, 1, space(bench, path), 1)
     world.set_parameters(np.array([[typical(bench, path)]]))
     assert np.abs(run(world) - run(Simulation(bench, 1, EMPTY_SPACE, 1))).max() > 1e-9
 
 
-def everything(blueprint: Blueprint, num_worlds: int) -> tuple[ParameterSpace, Array]:
+def everything(blueprint: CompiledProject, num_worlds: int) -> tuple[ParameterSpace, Array]:
     chosen = space(blueprint, *paths())
     row = np.array([typical(blueprint, path) for path in paths()])
     return chosen, np.tile(row, (num_worlds, 1))
 
 
-def test_a_batch_of_one_equals_its_row_with_all_layers_on(bench: Blueprint) -> None:
+def test_a_batch_of_one_equals_its_row_with_all_layers_on(bench: CompiledProject) -> None:
     runs = []
     for num_worlds in (1, 3):
         chosen, rows = everything(bench, num_worlds)
@@ -138,7 +138,7 @@ def test_a_batch_of_one_equals_its_row_with_all_layers_on(bench: Blueprint) -> N
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-9, atol=1e-12)
 
 
-def test_predictions_with_all_layers_on_are_of_the_median_and_repeat(bench: Blueprint) -> None:
+def test_predictions_with_all_layers_on_are_of_the_median_and_repeat(bench: CompiledProject) -> None:
     chosen, rows = everything(bench, 3)
     world = Simulation(bench, 3, chosen, 1)
     world.set_parameters(rows)
@@ -152,7 +152,7 @@ def test_predictions_with_all_layers_on_are_of_the_median_and_repeat(bench: Blue
     np.testing.assert_array_equal(runs[0][:, 0], runs[0][:, 2])  # no world has numbers of its own
 
 
-def test_a_world_that_begins_anew_leaves_the_others_on_their_way(bench: Blueprint) -> None:
+def test_a_world_that_begins_anew_leaves_the_others_on_their_way(bench: CompiledProject) -> None:
     chosen, rows = everything(bench, 3)
     ends = []
     for again in (False, True):
@@ -167,7 +167,7 @@ def test_a_world_that_begins_anew_leaves_the_others_on_their_way(bench: Blueprin
     assert np.abs(ends[0][:, 1] - ends[1][:, 1]).max() > 1e-3
 
 
-def test_robots_of_a_fleet_differ_and_come_back(bench: Blueprint) -> None:
+def test_robots_of_a_fleet_differ_and_come_back(bench: CompiledProject) -> None:
     world = Simulation(bench, 3, space(bench, "actuator/*/spread/fleet", "actuator/*/spread/robot"), 1)
     world.set_parameters(np.array([[0.2, 7.0], [0.2, 7.0], [0.2, 8.0]]))
     first = run(world)
@@ -176,7 +176,7 @@ def test_robots_of_a_fleet_differ_and_come_back(bench: Blueprint) -> None:
     np.testing.assert_array_equal(run(world, seed=9)[:, 0], first[:, 0])
 
 
-def test_stall_cuts_the_force_of_the_drive(bench: Blueprint) -> None:
+def test_stall_cuts_the_force_of_the_drive(bench: CompiledProject) -> None:
     # The motor pulls with 2 N at most; cut at 0.5 N the slide moves as with a motor of 0.5 N from then on.
     world = Simulation(bench, 1, space(bench, "joint/slide/torque-speed-curve/stall"), 1)
     world.set_parameters(np.array([[0.5]]))
@@ -197,13 +197,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("path", "text"), REFUSED.items(), ids=list(REFUSED))
-def test_a_path_that_means_nothing_is_refused_in_one_line(bench: Blueprint, path: str, text: str) -> None:
+def test_a_path_that_means_nothing_is_refused_in_one_line(bench: CompiledProject, path: str, text: str) -> None:
     with pytest.raises(InputError, match=text) as caught:
         resolve(path, bench.project, bench.model)
     assert "\n" not in str(caught.value)
 
 
-def test_a_knob_that_all_share_is_set_once(bench: Blueprint) -> None:
+def test_a_knob_that_all_share_is_set_once(bench: CompiledProject) -> None:
     twice = space(bench, "joint/hinge/battery-sag/drop_v", "joint/slide/battery-sag/drop_v")
     with pytest.raises(InputError, match="keep one"):
         Simulation(bench, 1, twice, 1)

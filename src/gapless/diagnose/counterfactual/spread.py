@@ -10,9 +10,9 @@ from gapless.core.episode import Episode
 from gapless.core.interval import Interval
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.project.records import Project
-from gapless.signals.track import Track, difference, make_track
+from gapless.signals.track import Track, make_track, subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 
 SAME_COMMAND = 1e-6  # commands of repeats differ by no more, in model units
@@ -104,7 +104,7 @@ def _deviations(project: Project, predictor: Predictor, group: Sequence[Track]) 
         (num_repeats, num_rows, num_measurements), scaled so that their mean square is the variance; and
         (num_rows, num_measurements).
     """
-    windows = cut(project, group, 0.0)
+    windows = cut_windows(project, group, 0.0)
     shown = predictor.predict(windows, np.zeros((1, 0)))[0]
     count = min(len(track.measured) for track in group)
     unbias = np.sqrt(len(group) / (len(group) - 1))
@@ -115,7 +115,7 @@ def _deviations(project: Project, predictor: Predictor, group: Sequence[Track]) 
 
 
 def _centred(project: Project, values: Array) -> Array:
-    apart = difference(project, values, np.broadcast_to(values[:1], values.shape))
+    apart = subtract_readings(project, values, np.broadcast_to(values[:1], values.shape))
     return apart - apart.mean(axis=0)
 
 

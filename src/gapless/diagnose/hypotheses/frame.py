@@ -15,15 +15,15 @@ from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.diagnose.hypotheses.suspects import Severities, field_of
-from gapless.fit.evidence import Evidence
-from gapless.fit.lean import lean
+from gapless.fit.evidence import ProjectData
+from gapless.fit.lean import without_idle_contacts
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut
+from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import MAX_RESIDUAL
-from gapless.fit.starts import Starts, find_starts
-from gapless.fit.structure_search import limited
-from gapless.signals.track import difference
-from gapless.sim.blueprint import finer
+from gapless.fit.starts import StartErrors, estimate_start_errors
+from gapless.fit.structure_search import draw_windows
+from gapless.signals.track import subtract_readings
+from gapless.sim.blueprint import with_finer_step
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 40
@@ -46,11 +46,11 @@ class Frame:
         fold: (num_windows,) 0 or 1: what is fitted on one half of the episodes is judged on the other.
     """
 
-    evidence: Evidence
+    evidence: ProjectData
     severities: Severities
     predictor: Predictor
     windows: Windows
-    starts: Starts
+    starts: StartErrors
     written: Array
     fine: Array
     fold: NDArray[np.intp]
@@ -110,7 +110,7 @@ class Frame:
     @cached_property
     def shift(self) -> Array:
         """By how much a finer time step moves the predictions of the model as written, shaped as they are."""
-        return difference(self.evidence.project, self.fine, self.written)
+        return subtract_readings(self.evidence.project, self.fine, self.written)
 
     def rows(self, points: Array) -> Array:
         """Returns the parameters of (num_points, num_entries) points."""
@@ -153,7 +153,9 @@ class Frame:
 
         (num_points, num_windows, num_steps, num_measurements); what is unknown is 0.
         """
-        error = -difference(self.evidence.project, predicted, np.broadcast_to(measured, predicted.shape))[:, :, 1:]
+        error = -subtract_readings(self.evidence.project, predicted, np.broadcast_to(measured, predicted.shape))[
+            :, :, 1:
+        ]
         return self.discounted(error / self.windows.noise)
 
     def discounted(self, weighted: Array) -> Array:
@@ -163,10 +165,10 @@ class Frame:
         return self.starts.discount(flat).reshape(plain.shape)
 
 
-def make_frame(evidence: Evidence, severities: Severities, rng: np.random.Generator) -> Frame:
+def make_frame(evidence: ProjectData, severities: Severities, rng: np.random.Generator) -> Frame:
     """Returns the frame of some logs and what is suspected in them, on at most `MAX_WINDOWS` windows."""
-    windows = limited(cut(evidence.project, evidence.tracks, WINDOW_S), rng, MAX_WINDOWS)
-    blueprint = lean(evidence.blueprint, evidence.tracks)
+    windows = draw_windows(cut_windows(evidence.project, evidence.tracks, WINDOW_S), rng, MAX_WINDOWS)
+    blueprint = without_idle_contacts(evidence.blueprint, evidence.tracks)
     predictor = Predictor(blueprint, severities.space)
     nominal = severities.space.nominal
     return Frame(
@@ -174,9 +176,9 @@ def make_frame(evidence: Evidence, severities: Severities, rng: np.random.Genera
         severities,
         predictor,
         windows,
-        find_starts(predictor, windows, nominal, windows.noise, LOOSE),
+        estimate_start_errors(predictor, windows, nominal, windows.noise, LOOSE),
         predictor.predict(windows, nominal[None])[0],
-        Predictor(finer(blueprint, FINER), severities.space).predict(windows, nominal[None])[0],
+        Predictor(with_finer_step(blueprint, FINER), severities.space).predict(windows, nominal[None])[0],
         _folds(windows, own=any(p.run is not None for p in severities.space.parameters)),
     )
 
@@ -200,7 +202,7 @@ def part_of(frame: Frame, here: NDArray[np.intp]) -> Frame:
     return replace(
         frame,
         windows=frame.windows.pick(here),
-        starts=Starts(frame.starts.directions[here], frame.starts.shrink[here]),
+        starts=StartErrors(frame.starts.directions[here], frame.starts.shrink[here]),
         written=frame.written[here],
         fine=frame.fine[here],
         fold=frame.fold[here],

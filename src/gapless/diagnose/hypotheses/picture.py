@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 from gapless.diagnose.hypotheses.frame import Frame
-from gapless.signals.track import difference
+from gapless.signals.track import subtract_readings
 
 STEP = 0.4  # finite differences, as shares of the typical severity
 INDEPENDENT = 4.0  # readings of a window and column that count as independent
@@ -77,7 +77,7 @@ def look(frame: Frame) -> Picture:
     width = width - np.diag(other)
     shown = frame.predict(np.concatenate([moved, other]))
     ahead, behind = np.split(shown, 2)
-    change = difference(frame.evidence.project, ahead, behind)[:, :, 1:] / width[:, None, None, None]
+    change = subtract_readings(frame.evidence.project, ahead, behind)[:, :, 1:] / width[:, None, None, None]
     return make_picture(frame, zero, entries, frame.discounted(change / frame.windows.noise))
 
 

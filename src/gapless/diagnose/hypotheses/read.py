@@ -21,7 +21,7 @@ from gapless.diagnose.hypotheses.rehearse import rehearse
 from gapless.diagnose.hypotheses.shares import Share, shares
 from gapless.diagnose.hypotheses.suspects import Severities
 from gapless.diagnose.hypotheses.trials import Trial, Trials
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.project.records import Project
 
 CALIBRATIONS = "calibration"  # in the catalogue's folder
@@ -66,7 +66,7 @@ class TraceEvidence:
 
 
 def read_traces(
-    evidence: Evidence,
+    evidence: ProjectData,
     severities: Severities,
     seed: int,
     progress: Progress | None,

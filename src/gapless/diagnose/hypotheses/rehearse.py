@@ -12,7 +12,7 @@ from gapless.diagnose.hypotheses.belief import Calibration, Rehearsed, calibrate
 from gapless.diagnose.hypotheses.frame import Frame, part_of
 from gapless.diagnose.hypotheses.picture import look
 from gapless.diagnose.hypotheses.trials import Trials
-from gapless.fit.starts import moved_start
+from gapless.fit.starts import shift_starts
 
 FEW_WINDOWS = 14
 NUM_CASES = (2, 6, 5)  # with no cause, one, and two
@@ -72,7 +72,7 @@ def _drawn(frame: Frame, causes: tuple[Dimension, ...], rng: np.random.Generator
             point += moved
     windows = frame.windows
     off = rng.standard_normal((2, len(windows), windows.start.shape[1]))
-    started = replace(frame, windows=moved_start(windows, off[0] * windows.start_sd, off[1] * windows.slope_sd))
+    started = replace(frame, windows=shift_starts(windows, off[0] * windows.start_sd, off[1] * windows.slope_sd))
     measured = started.predict(point[None])[0]
     measured += windows.noise * rng.standard_normal(measured.shape)
     return Drawn(causes, np.where(np.isfinite(windows.measured), measured, np.nan))

@@ -13,10 +13,10 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.efforts import peak_efforts
-from gapless.sim.measured_states import near_pairs
+from gapless.sim.measured_states import find_near_pairs
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
 from gapless.sim.targets.path import split_target
 
@@ -73,7 +73,7 @@ def field_of(target: str) -> str:
     return split_target(target).field
 
 
-def suspects(evidence: Evidence, peaks: Mapping[str, float]) -> ParameterSpace:
+def suspects(evidence: ProjectData, peaks: Mapping[str, float]) -> ParameterSpace:
     """Returns the parameters that a diagnosis considers: the owner's list, or more than `identify` would fit at once.
 
     A diagnosis asks which few of them matter, so it can afford to ask about all.
@@ -124,21 +124,21 @@ def _bodies(model: mujoco.MjModel) -> list[str]:
     return paths + [f"body/{model.body(k).name}/com/{axis}" for k in named if is_object(model, k) for axis in "xy"]
 
 
-def _surfaces(evidence: Evidence) -> list[str]:
+def _surfaces(evidence: ProjectData) -> list[str]:
     """Returns friction of every moving geom that touches something in the logs, and the stiffness that all share."""
     names = sorted(touching_geoms(evidence))
     return [f"geom/{name}/friction" for name in names] + (["geom/*/stiffness"] if names else [])
 
 
-def touching_geoms(evidence: Evidence) -> set[str]:
+def touching_geoms(evidence: ProjectData) -> set[str]:
     """Returns the names of the geoms of moving bodies that touch something in measured states."""
     model = evidence.blueprint.model
-    pairs = near_pairs(evidence.blueprint, evidence.tracks, TOUCHING_M)
+    pairs = find_near_pairs(evidence.blueprint, evidence.tracks, TOUCHING_M)
     found = {int(geom) for some in pairs for geom in some.ravel()}
     return {model.geom(g).name for g in found if model.geom(g).name and model.geom_bodyid[g] != 0}
 
 
-def _parameter(evidence: Evidence, path: str) -> tuple[Parameter, ...]:
+def _parameter(evidence: ProjectData, path: str) -> tuple[Parameter, ...]:
     """Returns the parameter of a path; nothing where this model has no such thing."""
     try:
         return parameters_of(evidence.blueprint, evidence.tracks, [path])
@@ -157,7 +157,7 @@ class Severities:
         self.nominal = self.scaling.unit(space.nominal)
 
     @classmethod
-    def of(cls, evidence: Evidence) -> "Severities":
+    def of(cls, evidence: ProjectData) -> "Severities":
         """Returns how far all that is suspected in some logs may be off; it poses the model in some hundred states."""
         peaks = peak_efforts(evidence.blueprint, evidence.tracks)
         return cls(suspects(evidence, peaks), peaks)

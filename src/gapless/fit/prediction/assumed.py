@@ -12,7 +12,7 @@ from gapless.core.signal import Array
 from gapless.project.document import FILE_NAME
 from gapless.project.records import Project
 from gapless.signals.track import Track
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, has_one_axis, is_position_servo
 
 QUATERNION = ("qw", "qx", "qy", "qz")
@@ -22,7 +22,7 @@ MAX_UNSEEN_TURN_RAD = 1.0  # that rates may add up to where no column shows the 
 MIN_FORCE_CHANGE = 1e-3  # share by which forces and inertias must change with a position for it to matter
 
 
-def find_assumptions(blueprint: Blueprint, tracks: Sequence[Track]) -> tuple[Note, ...]:
+def find_assumptions(blueprint: CompiledProject, tracks: Sequence[Track]) -> tuple[Note, ...]:
     """Returns a warning per joint and free body whose state at the start of predictions is partly assumed.
 
     Raises:
@@ -38,7 +38,7 @@ def _columns_of(project: Project, element: str, name: str) -> dict[str, int]:
     return {item.quantity: k for k, item in items if (item.element, item.name) == (element, name)}
 
 
-def _require_servo_positions(blueprint: Blueprint) -> None:
+def _require_servo_positions(blueprint: CompiledProject) -> None:
     """Refuses velocities alone of joints that position servos drive: what a servo answers to is not known."""
     project, model = blueprint.project, blueprint.model
     found: dict[str, tuple[str, str]] = {}  # joint -> its command and its velocity
@@ -61,7 +61,7 @@ def _require_servo_positions(blueprint: Blueprint) -> None:
         )
 
 
-def _describe_joints(blueprint: Blueprint) -> list[Note]:
+def _describe_joints(blueprint: CompiledProject) -> list[Note]:
     """Returns what is assumed of joints that are driven, carry a mapped body or have a mapped velocity, unless seen."""
     project, model = blueprint.project, blueprint.model
     driven = {driven_joint(model, actuator) for actuator in blueprint.actuator_ids}
@@ -104,7 +104,7 @@ def _position_matters(model: mujoco.MjModel, joint: int) -> bool:
     return bool(np.abs(seen[1] - seen[0]).max() > MIN_FORCE_CHANGE * np.abs(seen[0]).max())
 
 
-def _describe_bodies(blueprint: Blueprint, tracks: Sequence[Track]) -> list[Note]:
+def _describe_bodies(blueprint: CompiledProject, tracks: Sequence[Track]) -> list[Note]:
     """Returns what is assumed of free bodies of which a part of the pose is mapped, or nothing."""
     project, model = blueprint.project, blueprint.model
     notes: list[Note] = []

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.fit.prediction.windows import Windows
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Bits
 from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
@@ -25,7 +25,7 @@ class Predictor:
     In a space made with `for_runs`, a window is predicted with the values of its own run.
     """
 
-    def __init__(self, blueprint: Blueprint, space: ParameterSpace) -> None:
+    def __init__(self, blueprint: CompiledProject, space: ParameterSpace) -> None:
         """Prepares predictions of a project with the parameters of a space.
 
         `num_diverged` counts the predictions of the last call that the engine found unstable.

@@ -57,7 +57,7 @@ class Windows:
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
 
-def cut(
+def cut_windows(
     project: Project,
     tracks: Sequence[Track],
     window_s: float,

@@ -15,11 +15,11 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor, play_windows
-from gapless.fit.prediction.windows import cut
+from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.scatter.invert import LEVEL, Told, invert
 from gapless.fit.scatter.statistics import statistics_of
-from gapless.signals.track import Track, difference
-from gapless.sim.blueprint import Blueprint, finer
+from gapless.signals.track import Track, subtract_readings
+from gapless.sim.blueprint import CompiledProject, with_finer_step
 from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
 
@@ -48,7 +48,7 @@ class Estimate:
 
 
 def estimate(
-    blueprint: Blueprint,
+    blueprint: CompiledProject,
     tracks: tuple[Track, ...],
     known: ParameterSpace,
     row: Array,
@@ -81,12 +81,12 @@ def estimate(
 class _Matcher:
     """Simulates logs under draws and compares statistics."""
 
-    def __init__(self, blueprint: Blueprint, tracks: tuple[Track, ...], space: ParameterSpace, seed: int) -> None:
+    def __init__(self, blueprint: CompiledProject, tracks: tuple[Track, ...], space: ParameterSpace, seed: int) -> None:
         self._blueprint, self._space, self._seed = blueprint, space, seed
-        self._windows = cut(blueprint.project, tracks, 0.0)
+        self._windows = cut_windows(blueprint.project, tracks, 0.0)
         self._states = StateReader.of(blueprint.project, blueprint.model)
         self._predictor = Predictor(blueprint, space)
-        self._finer = Predictor(finer(blueprint, FINER), space)
+        self._finer = Predictor(with_finer_step(blueprint, FINER), space)
         self._tiny = 1e-6 * np.maximum(np.nanstd(self._windows.measured, axis=(0, 1)), 1e-9)
         self._worlds: dict[int, Simulation] = {}
 
@@ -136,7 +136,7 @@ class _Matcher:
         return self._worlds[num_worlds]
 
     def _statistics(self, reading: Array, expected: Array) -> Array:
-        left = difference(self._blueprint.project, reading, expected[None])
+        left = subtract_readings(self._blueprint.project, reading, expected[None])
         begin = min(round(START_S * self._blueprint.project.rate_hz), left.shape[2] // 4) + 1
         return statistics_of(left[:, :, begin:], reading[:, :, begin:], self._tiny)
 

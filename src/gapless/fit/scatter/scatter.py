@@ -9,35 +9,35 @@ from scipy.ndimage import median_filter
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.fit.scatter.estimate import Estimate, estimate
 from gapless.fit.scatter.invert import LEVEL
 from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum
 from gapless.signals.track import Track, make_track
-from gapless.sim.realism.switching import is_chance
+from gapless.sim.realism.switching import is_random_knob
 from gapless.sim.targets import resolve
 
 QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # no slope leads there
 SPIKE = 10.0  # times the median distance from the median of five neighbours
 
 
-def apart(evidence: Evidence) -> tuple[Evidence, ParameterSpace]:
+def split_scatter_parameters(evidence: ProjectData) -> tuple[ProjectData, ParameterSpace]:
     """Returns the evidence without knobs that only statistics tell, and these."""
     chance = [p for p in evidence.space.parameters if _is_told_by_scatter(p.target, evidence)]
     left = tuple(p for p in evidence.space.parameters if p not in chance)
     return replace(evidence, space=ParameterSpace(left)), ParameterSpace(tuple(chance))
 
 
-def _is_told_by_scatter(target: str, evidence: Evidence) -> bool:
+def _is_told_by_scatter(target: str, evidence: ProjectData) -> bool:
     place = resolve(target, evidence.project, evidence.blueprint.model).knob
     if place is None:
         return False
-    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_chance(place.layer, place.knob.name)
+    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_random_knob(place.layer, place.knob.name)
 
 
 def with_scatter(
-    result: IdentifyResult, evidence: Evidence, chance: ParameterSpace, episodes: Sequence[int], row: Array
+    result: IdentifyResult, evidence: ProjectData, chance: ParameterSpace, episodes: Sequence[int], row: Array
 ) -> IdentifyResult:
     """Returns a result with the knobs that only statistics tell.
 
@@ -68,7 +68,7 @@ def with_scatter(
     return replace(result, parameters=parameters, verdict=word, reasons=reasons)
 
 
-def _quantum(evidence: Evidence, parameter: Parameter, tracks: Sequence[Track]) -> Estimate | None:
+def _quantum(evidence: ProjectData, parameter: Parameter, tracks: Sequence[Track]) -> Estimate | None:
     """Returns the step of a column's readings, which they tell by themselves; None for another knob."""
     place = resolve(parameter.target, evidence.project, evidence.blueprint.model).knob
     if place is None or (place.layer.name, place.knob.name) != QUANTUM:
@@ -88,7 +88,7 @@ def _quantum(evidence: Evidence, parameter: Parameter, tracks: Sequence[Track]) 
     )
 
 
-def _as_recorded(evidence: Evidence, episode: int) -> Track:
+def _as_recorded(evidence: ProjectData, episode: int) -> Track:
     """Returns a track with its readings as they were recorded: outliers and repeats are what is looked for.
 
     It starts where it would without spikes: one reading of 30 m beside the first is a start at 3,000 m/s.

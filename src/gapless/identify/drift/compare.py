@@ -16,10 +16,10 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import fitted_parameters
-from gapless.fit.per_run import between_runs
-from gapless.fit.problem import Problem
-from gapless.fit.solve import solve
+from gapless.fit.outcome import describe_parameters
+from gapless.fit.per_run import summarize_runs
+from gapless.fit.problem import FitProblem
+from gapless.fit.solve import solve_least_squares
 from gapless.identify.drift.earlier import Earlier
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together
@@ -27,7 +27,7 @@ LEVEL = 0.95  # at which the intervals of all compared parameters hold together
 Limits = tuple[float, float, float]  # value, low, high
 
 
-def since_then(result: IdentifyResult, earlier: Earlier | None, train: Problem, row: Array) -> IdentifyResult:
+def since_then(result: IdentifyResult, earlier: Earlier | None, train: FitProblem, row: Array) -> IdentifyResult:
     """Returns a result with what drifted since an earlier fit.
 
     Where the fits have different terms, these logs are fitted again with those of the earlier one: a term more or
@@ -48,8 +48,8 @@ def since_then(result: IdentifyResult, earlier: Earlier | None, train: Problem, 
     refitted = bool(free) and free != train.free
     if refitted:
         again = replace(train, free=free)
-        found = between_runs(again, solve(again.reweighted(row), row))
-        parameters = fitted_parameters(found.space, found.solution)
+        found = summarize_runs(again, solve_least_squares(again.reweighted(row), row))
+        parameters = describe_parameters(found.space, found.solution)
     pairs = comparable(old.parameters, parameters)
     since = Since(name, old.recorded_to, tuple(new.target for _, new in pairs), LEVEL, refitted)
     return replace(result, since=since, drift=drifts(pairs, old.recorded_to))

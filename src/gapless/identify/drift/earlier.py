@@ -8,9 +8,9 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, from_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import kept_result
+from gapless.data.keep import load_stored_result
 from gapless.data.rows import ArtefactRow
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.ranges import read_result
 
@@ -24,7 +24,7 @@ def recorded_span(episodes: Iterable[Episode]) -> tuple[str | None, str | None]:
     return (known[0], known[-1]) if known and len(known) == len(stamps) else (None, None)
 
 
-def earlier_fit(evidence: Evidence, since: str | Path | None, window_s: float) -> Earlier | None:
+def earlier_fit(evidence: ProjectData, since: str | Path | None, window_s: float) -> Earlier | None:
     """Returns the fit to compare with: the one named, or else the earliest that fits the project as it is now.
 
     Without a name it must be in the catalogue, made with the same project files and windows, and all its logs must
@@ -56,7 +56,7 @@ def earlier_fit(evidence: Evidence, since: str | Path | None, window_s: float) -
     return min(reversed(found), key=lambda item: _moment(item[1].recorded_to or ""), default=None)
 
 
-def _named(evidence: Evidence, path: Path) -> IdentifyResult:
+def _named(evidence: ProjectData, path: Path) -> IdentifyResult:
     try:
         result = from_json(read_result(path, "identify"))
     except (TypeError, ValueError, AttributeError) as error:
@@ -81,7 +81,7 @@ def _named(evidence: Evidence, path: Path) -> IdentifyResult:
 def _kept(catalogue: Catalogue, row: ArtefactRow) -> IdentifyResult | None:
     """Returns a kept fit; None where its file was deleted or damaged, which must not stop a new fit."""
     try:
-        result = kept_result(catalogue, row.id)
+        result = load_stored_result(catalogue, row.id)
     except (InputError, OSError, ValueError, TypeError):
         return None
     return result if isinstance(result, IdentifyResult) else None

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from gapless.core.signal import Array
-from gapless.fit.problem import MAX_RESIDUAL, Problem, robust
-from gapless.fit.slopes import FINE
+from gapless.fit.problem import MAX_RESIDUAL, FitProblem, flatten_outliers
+from gapless.fit.slopes import FINE_STEP
 from gapless.fit.solution import Solution
 from gapless.identify.posterior.samples import square_root
 
@@ -87,7 +87,7 @@ class Cases:
             uncertain as the solution's covariance says, for the median parameter.
     """
 
-    problem: Problem
+    problem: FitProblem
     cloud: Cloud
     residual: Array
     steps: Array
@@ -95,7 +95,7 @@ class Cases:
     lost: float = 1.0
 
     @classmethod
-    def of(cls, problem: Problem, solution: Solution, rng: np.random.Generator) -> "Cases":
+    def of(cls, problem: FitProblem, solution: Solution, rng: np.random.Generator) -> "Cases":
         """Prepares cases about a solution of a problem.
 
         The shapes are the principal directions in which residuals move within the cloud, apart from the step.
@@ -107,7 +107,7 @@ class Cases:
         steps = slopes @ inverse @ np.linalg.inv(cloud.factor).T
         first = cls(problem, cloud, residual, steps, np.zeros((residual.size, 0)))
         few = int(np.clip(MAX_NUMBERS // residual.size, 16, 256))
-        moved = robust(first._moved(cloud.sample(rng, few))).reshape(few, -1)
+        moved = flatten_outliers(first._moved(cloud.sample(rng, few))).reshape(few, -1)
         basis = np.linalg.qr(slopes)[0]
         apart = moved - (moved @ basis) @ basis.T
         shapes = np.linalg.svd(apart - apart.mean(axis=0), full_matrices=False)[2][:NUM_SHAPES]
@@ -116,7 +116,7 @@ class Cases:
 
     def observed(self) -> Array:
         """Returns the numbers that tell the logs, (num_numbers,)."""
-        flat = robust(self.residual).ravel()
+        flat = flatten_outliers(self.residual).ravel()
         return np.concatenate([flat @ self.steps, flat @ self.shapes])
 
     def simulated(self, unit: Array, rng: np.random.Generator, copies: int = 1) -> Array:
@@ -163,17 +163,17 @@ class Cases:
         count, num_windows, _ = moved.shape
         noisy = moved + self.lost * rng.standard_normal((count, num_windows, 1)) * self.residual
         shapes = self.shapes.reshape(*self.residual.shape, -1)
-        per_window = np.einsum("wr,wrs->ws", robust(self.residual), shapes)
-        shown = robust(moved).reshape(count, -1) @ self.shapes
+        per_window = np.einsum("wr,wrs->ws", flatten_outliers(self.residual), shapes)
+        shown = flatten_outliers(moved).reshape(count, -1) @ self.shapes
         shown += self.lost * np.sqrt(np.sum(per_window**2, axis=0)) * rng.standard_normal(shown.shape)
-        return np.concatenate([robust(noisy).reshape(count, -1) @ self.steps, shown], axis=1)
+        return np.concatenate([flatten_outliers(noisy).reshape(count, -1) @ self.steps, shown], axis=1)
 
     def _moved(self, unit: Array) -> Array:
         """Returns how the residuals of the solution move if the parameters are those, (num_draws, ...)."""
         return self.residual - weighted(self.problem, unit)
 
 
-def weighted(problem: Problem, unit: Array) -> Array:
+def weighted(problem: FitProblem, unit: Array) -> Array:
     """Returns residuals as `Problem.residuals` has them before they are made robust."""
     ratio = problem.errors(problem.rows(unit)) / problem.sigma
     ratio = np.nan_to_num(np.clip(ratio, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
@@ -183,17 +183,17 @@ def weighted(problem: Problem, unit: Array) -> Array:
 
 def _lost(residual: Array, steps: Array, covariance: Array) -> float:
     """Returns by which factor residuals are enlarged, so that steps from them vary as a covariance says."""
-    per_window = np.einsum("wr,wrk->wk", robust(residual), steps.reshape(*residual.shape, -1))
+    per_window = np.einsum("wr,wrk->wk", flatten_outliers(residual), steps.reshape(*residual.shape, -1))
     ratio = np.diag(covariance) / np.maximum(np.sum(per_window**2, axis=0), 1e-300)
     return float(np.sqrt(np.clip(np.median(ratio), 1.0, 10.0)))
 
 
-def _slopes(problem: Problem, unit: Array) -> Array:
+def _slopes(problem: FitProblem, unit: Array) -> Array:
     """Returns slopes of the robust residuals, (num_windows * num_residuals, num_free), from both sides.
 
     They are those of the data, which moves against the prediction: hence the sign.
     """
-    above, below = np.minimum(unit + FINE, 1.0), np.maximum(unit - FINE, 0.0)
+    above, below = np.minimum(unit + FINE_STEP, 1.0), np.maximum(unit - FINE_STEP, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
     up, down = np.split(problem.residuals(np.concatenate(moved)).reshape(2 * len(unit), -1), 2)
     return -((up - down) / (above - below)[:, None]).T

@@ -15,8 +15,8 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import NeuralPosterior, SampledParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
-from gapless.fit.outcome import LEVEL
-from gapless.fit.problem import PRIOR, Problem
+from gapless.fit.outcome import INTERVAL_LEVEL
+from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Progress
 from gapless.identify.posterior.cases import Cases
@@ -29,7 +29,7 @@ SHIFT, RATIO = 1.0, 2.0  # medians further apart, in standard deviations of the 
 
 
 def sample_posterior(
-    problem: Problem, solution: Solution, rng: np.random.Generator, progress: Progress | None = None
+    problem: FitProblem, solution: Solution, rng: np.random.Generator, progress: Progress | None = None
 ) -> tuple[Array, NeuralPosterior]:
     """Returns samples of the free parameters, (NUM_SAMPLES, num_free), and how far to trust them.
 
@@ -42,7 +42,7 @@ def sample_posterior(
         progress: Called with how far it is, in [0, 1].
     """
     report = progress or (lambda label, share: None)
-    shown = np.flatnonzero(np.diag(solution.information) >= PRIOR**2)
+    shown = np.flatnonzero(np.diag(solution.information) >= PRIOR_WEIGHT**2)
     unit = rng.uniform(0.0, 1.0, (NUM_SAMPLES, len(solution.unit)))
     p_values: dict[int, float] = {}
     num_effective = NUM_SAMPLES
@@ -72,7 +72,7 @@ def reasons(found: NeuralPosterior) -> list[str]:
     return told
 
 
-def _narrowed(problem: Problem, solution: Solution, shown: Indices) -> tuple[Problem, Solution]:
+def _narrowed(problem: FitProblem, solution: Solution, shown: Indices) -> tuple[FitProblem, Solution]:
     """Returns the problem and its solution with the shown parameters only; the others stay as the model has them."""
     grid = np.ix_(shown, shown)
     part = replace(
@@ -85,13 +85,13 @@ def _narrowed(problem: Problem, solution: Solution, shown: Indices) -> tuple[Pro
 
 
 def _summary(space: ParameterSpace, solution: Solution, unit: Array, p_values: Mapping[int, float]) -> NeuralPosterior:
-    ends = np.quantile(unit, [0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    ends = np.quantile(unit, [0.5, (1 - INTERVAL_LEVEL) / 2, (1 + INTERVAL_LEVEL) / 2], axis=0)
     medians, lows, highs = Scaling.of(space).values(ends)
     parameters = tuple(
-        SampledParameter(target, float(medians[k]), float(lows[k]), float(highs[k]), LEVEL, p_values.get(k))
+        SampledParameter(target, float(medians[k]), float(lows[k]), float(highs[k]), INTERVAL_LEVEL, p_values.get(k))
         for k, target in enumerate(space.targets)
     )
-    half, deviation = solution.half_width(LEVEL), np.sqrt(np.diag(solution.covariance))
+    half, deviation = solution.half_width(INTERVAL_LEVEL), np.sqrt(np.diag(solution.covariance))
     width = np.clip(solution.unit + half, 0.0, 1.0) - np.clip(solution.unit - half, 0.0, 1.0)
     apart = np.abs(ends[0] - solution.unit) > SHIFT * deviation
     ratio = (ends[2] - ends[1]) / np.maximum(width, 1e-9)

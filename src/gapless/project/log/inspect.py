@@ -51,7 +51,7 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
             notes.append(Note("fault", path.name, str(error)))
         else:
             notes += _inspect_one(project, logs[-1], model)
-    return tuple(logs), merged([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
+    return tuple(logs), merge_notes([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
 def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
@@ -166,7 +166,7 @@ def _finite(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 
-def merged(notes: list[Note]) -> tuple[Note, ...]:
+def merge_notes(notes: list[Note]) -> tuple[Note, ...]:
     """Joins notes that differ only in their log and numbers, faults first."""
     groups: dict[tuple[str, str, str], list[Note]] = {}
     for note in notes:

@@ -6,9 +6,9 @@ import numpy as np
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.fit.problem import Problem
-from gapless.fit.starts import moved_start
-from gapless.signals.track import difference
+from gapless.fit.problem import FitProblem
+from gapless.fit.starts import shift_starts
+from gapless.signals.track import subtract_readings
 
 LEVEL = 0.9
 MOST_WINDOWS = 16
@@ -27,7 +27,7 @@ class Band:
     to_noise: Array
 
 
-def band_of(problem: Problem, rows: Array, rng: np.random.Generator) -> Band:
+def band_of(problem: FitProblem, rows: Array, rng: np.random.Generator) -> Band:
     """Returns the `LEVEL` band of predictions with rows, each with noise in its readings and in where it starts.
 
     Args:
@@ -42,10 +42,12 @@ def band_of(problem: Problem, rows: Array, rng: np.random.Generator) -> Band:
     many = windows.pick(np.tile(np.arange(num_windows), num_rows))
     value, slope = (sd * rng.standard_normal((len(many), len(sd))) for sd in (windows.start_sd, windows.slope_sd))
     pairs = np.stack([np.repeat(np.arange(num_rows), num_windows), np.arange(len(many))], axis=1)
-    shown = problem.predictor.predict_pairs(moved_start(many, value, slope), rows, pairs)[:, 1:]
+    shown = problem.predictor.predict_pairs(shift_starts(many, value, slope), rows, pairs)[:, 1:]
     shown = shown.reshape(num_rows, num_windows, *shown.shape[1:])
     project = problem.predictor.blueprint.project
-    off = difference(project, shown, windows.measured[None, :, 1:])  # about the reading, so that angles do not wrap
+    off = subtract_readings(
+        project, shown, windows.measured[None, :, 1:]
+    )  # about the reading, so that angles do not wrap
     off = off + windows.noise * rng.standard_normal(off.shape)
     low, high = np.quantile(off, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     known = np.isfinite(low)

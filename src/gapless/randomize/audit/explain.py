@@ -7,15 +7,23 @@ from scipy.optimize import lsq_linear
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
-from gapless.fit.horizon import shortest_s
+from gapless.fit.evidence import ProjectData
+from gapless.fit.horizon import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.problem import PRIOR, Problem
-from gapless.fit.search import search
-from gapless.fit.solution import Solution, summary
-from gapless.fit.solve import Progress, approach
-from gapless.fit.structure_search import FIRST, LAST, SEARCH_WINDOWS, STARTS, fit, limited, make_problem
-from gapless.fit.terms import BRIEF
+from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
+from gapless.fit.search import search_starts
+from gapless.fit.solution import Solution, summarize_solution
+from gapless.fit.solve import Progress, descend
+from gapless.fit.structure_search import (
+    FIRST_SCHEDULE,
+    LAST_SCHEDULE,
+    SEARCH_WINDOWS,
+    STARTS,
+    build_problem,
+    draw_windows,
+    search_structure,
+)
+from gapless.fit.terms import BRIEF_SCHEDULE
 from gapless.randomize.audit.ranges import Box
 
 MOST_WINDOWS = 32
@@ -33,14 +41,14 @@ class Explained:
         window_s: Length of the windows [s].
     """
 
-    problem: Problem
+    problem: FitProblem
     solution: Solution
     window_s: float
 
     @property
     def curvature(self) -> Array:
         """Half of it is how fast the sum of squares grows about the best row, (num_free, num_free)."""
-        return self.solution.information + PRIOR**2 * np.eye(len(self.solution.unit))
+        return self.solution.information + PRIOR_WEIGHT**2 * np.eye(len(self.solution.unit))
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Inside:
 
 
 def explain(
-    evidence: Evidence, space: ParameterSpace, tries: Array, rng: np.random.Generator, progress: Progress | None
+    evidence: ProjectData, space: ParameterSpace, tries: Array, rng: np.random.Generator, progress: Progress | None
 ) -> Explained:
     """Returns the best row within prior bounds: quickly, or as `identify` finds it where that leaves too much.
 
@@ -68,30 +76,30 @@ def explain(
         rng: Draws windows and starts.
         progress: Called with what is being done and how far it is, in [0, 1].
     """
-    episodes, window_s = list(range(len(evidence.tracks))), shortest_s(evidence.project)
-    whole = make_problem(evidence, space, episodes, window_s, rng)
-    whole = replace(whole.on(limited(whole.windows, rng, MOST_WINDOWS)), free=_always(evidence, tries))
-    look = whole.on(limited(whole.windows, rng, SEARCH_WINDOWS)).reweighted(whole.base)
-    starts = sorted([*search(look, rng, num_found=STARTS), best_of(look, tries)], key=look.cost)[:LEAST_STARTS]
+    episodes, window_s = list(range(len(evidence.tracks))), shortest_window_s(evidence.project)
+    whole = build_problem(evidence, space, episodes, window_s, rng)
+    whole = replace(whole.on(draw_windows(whole.windows, rng, MOST_WINDOWS)), free=_always(evidence, tries))
+    look = whole.on(draw_windows(whole.windows, rng, SEARCH_WINDOWS)).reweighted(whole.base)
+    starts = sorted([*search_starts(look, rng, num_found=STARTS), best_of(look, tries)], key=look.cost)[:LEAST_STARTS]
     _tell(progress, 0.2)
     judge = look.reweighted(starts[0])
-    row = min((approach(judge, start, FIRST) for start in starts), key=judge.cost)
-    row = approach(whole.reweighted(row), row, LAST)
+    row = min((descend(judge, start, FIRST_SCHEDULE) for start in starts), key=judge.cost)
+    row = descend(whole.reweighted(row), row, LAST_SCHEDULE)
     _tell(progress, 0.4)
     if whole.columns_to_noise(row).max() > WRONG:  # nothing is called wrong before it was fitted with care
-        whole_again = make_problem(evidence, space, episodes, window_s, rng)
-        found = fit(whole_again, evidence, episodes, None, rng, progress)
+        whole_again = build_problem(evidence, space, episodes, window_s, rng)
+        found = search_structure(whole_again, evidence, episodes, None, rng, progress)
         free = tuple(sorted({*found.structure.free, *whole.free}))
         whole, row, window_s = replace(found.problem, free=free), found.structure.row, found.window_s
-        row = approach(whole.reweighted(row), row, LAST)
+        row = descend(whole.reweighted(row), row, LAST_SCHEDULE)
     _tell(progress, 0.9)
     problem = whole.reweighted(row)
-    solution = summary(problem, problem.unit(row))
+    solution = summarize_solution(problem, problem.unit(row))
     _tell(progress, 1.0)
     return Explained(problem, solution, window_s)
 
 
-def best_of(problem: Problem, rows: Array) -> Array:
+def best_of(problem: FitProblem, rows: Array) -> Array:
     """Returns the row with the least cost, (num_parameters,)."""
     units = np.stack([problem.unit(row) for row in rows])
     return problem.rows(units)[int(np.argmin(np.sum(problem.residuals(units) ** 2, axis=(1, 2))))]
@@ -116,7 +124,7 @@ def best_inside(explained: Explained, box: Box, tries: Array) -> Inside:
     if inside.free and not np.allclose(problem.unit(nearest), explained.solution.unit, atol=1e-6):
         some = inside.part(np.arange(len(inside.windows)) % 3 == 0)
         starts = [nearest, best_of(some, np.clip(tries, box.low, box.high))]
-        rows += [approach(inside.at(start), start, BRIEF) for start in starts]
+        rows += [descend(inside.at(start), start, BRIEF_SCHEDULE) for start in starts]
     units = np.stack([judge.unit(row) for row in (explained.solution.row, *rows)])
     squares = np.sum(judge.residuals(units) ** 2, axis=(1, 2))
     least = int(np.argmin(squares[1:]))
@@ -141,7 +149,7 @@ def least_within(curvature: Array, centre: Array, low: Array, high: Array) -> Ar
     return np.clip(lsq_linear(factor, factor @ centre, bounds, method="bvls").x, low, np.maximum(high, low))
 
 
-def _kept_inside(problem: Problem, box: Box, row: Array) -> Problem:
+def _kept_inside(problem: FitProblem, box: Box, row: Array) -> FitProblem:
     """Returns the problem with bounds that are those of the ranges; what is not varied, or hardly, is as in the row."""
     parameters, free = list(problem.predictor.space.parameters), list[int]()
     for k, p in enumerate(parameters):
@@ -152,7 +160,7 @@ def _kept_inside(problem: Problem, box: Box, row: Array) -> Problem:
     return replace(problem, predictor=predictor, free=tuple(free), base=row)
 
 
-def _always(evidence: Evidence, tries: Array) -> tuple[int, ...]:
+def _always(evidence: ProjectData, tries: Array) -> tuple[int, ...]:
     """Returns the columns that are always fitted: not how the robot stands, unless terms are not tried or it varies."""
     varied = np.ptp(tries, axis=0) > 0
     return tuple(

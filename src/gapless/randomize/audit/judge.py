@@ -10,7 +10,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import AuditedParameter, AuditVerdict
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import DETERMINED
+from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
 from gapless.randomize.audit.explain import WRONG, Explained, Inside, least_within
 from gapless.randomize.audit.ranges import Box
 
@@ -117,7 +117,7 @@ def _entry(
     column, solution = explained.problem.free[k], explained.solution
     low, high, varied = float(box.low[column]), float(box.high[column]), bool(box.varied[column])
     deviation, value = float(np.sqrt(solution.covariance[k, k])), float(solution.row[column])
-    half, told = normal_quantile((1 + LEVEL) / 2) * deviation, deviation < DETERMINED
+    half, told = normal_quantile((1 + LEVEL) / 2) * deviation, deviation < MAX_IDENTIFIABLE_SD
     needed = _needed(explained, k, prior, half * unexplained)
     factor = _width(prior, low, high) / _width(prior, *needed) if told and varied else None
     verdict: AuditVerdict = "fits" if told else "cannot tell"

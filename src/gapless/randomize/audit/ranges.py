@@ -12,10 +12,10 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.fit.evidence import Evidence
+from gapless.fit.evidence import ProjectData
 from gapless.randomize.foreign.read import SUFFIXES, read_foreign
 from gapless.sim.auto import parameters_of
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of, read_ranges
 from gapless.sim.targets.path import split_target
 
@@ -24,7 +24,7 @@ TAIL = 0.005  # of bells, on each side, that counts as outside
 _BOXES = ("fixed", "uniform", "log-uniform")
 
 
-def ranges_of(path: str | Path, blueprint: Blueprint) -> tuple[Distribution, tuple[Note, ...]]:
+def ranges_of(path: str | Path, blueprint: CompiledProject) -> tuple[Distribution, tuple[Note, ...]]:
     """Returns the ranges of a file, whoever wrote it, and what could not be read of it.
 
     It may be a result of `randomize`, ranges as text, or an event configuration of Isaac Lab or mjlab.
@@ -82,7 +82,7 @@ class Box:
         return float(np.mean((values >= low) & (values <= high)))
 
 
-def with_ranges(evidence: Evidence, ranges: Distribution) -> Evidence:
+def with_ranges(evidence: ProjectData, ranges: Distribution) -> ProjectData:
     """Returns evidence whose parameters hold those of the ranges too, with bounds that hold the ranges.
 
     A term that a range belongs to is no longer tried, but fitted. Where a range is of one factor for all (`*`), single
@@ -135,7 +135,7 @@ def uniform_within(low: Array, high: Array, rng: np.random.Generator, count: int
     return rng.uniform(low, high, (count, len(low)))
 
 
-def prior_of(evidence: Evidence, target: str) -> Parameter:
+def prior_of(evidence: ProjectData, target: str) -> Parameter:
     """Returns a parameter as the project has it, whatever a range adds to its bounds."""
     known = {p.target: p for p in evidence.whole.parameters}
     return known[target] if target in known else parameters_of(evidence.blueprint, evidence.tracks, [target])[0]

@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 
 import gapless
-from gapless.check.examine import examine
+from gapless.check.examine import examine_data
 from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
 from gapless.core.signal import Array
-from gapless.data.keep import ids_of, try_to_keep
-from gapless.fit.evidence import Evidence, gather
-from gapless.fit.horizon import shortest_s
-from gapless.fit.outcome import why_refuse
+from gapless.data.keep import artefact_ids, store_result_if_possible
+from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.horizon import shortest_window_s
+from gapless.fit.outcome import find_refusal
 from gapless.fit.solve import Progress
-from gapless.fit.structure_search import make_problem
+from gapless.fit.structure_search import build_problem
 from gapless.project.fingerprint import fingerprint
 from gapless.randomize.audit.band import Band, band_of
 from gapless.randomize.audit.explain import Explained, Inside, best_inside, explain
@@ -44,18 +44,18 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     Raises:
         InputError: If the project, its logs or the ranges cannot be used.
     """
-    gathered = gather(directory, progress=progress)
+    gathered = read_project_data(directory, progress=progress)
     distribution, unread = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
-    looked = examine(gathered)
+    looked = examine_data(gathered)
     plain = looked.evidence
     evidence = with_ranges(plain, distribution)
     rng = np.random.default_rng(seed)
-    first_s = shortest_s(evidence.project)
-    refusal = looked.refusal or why_refuse(
-        evidence, make_problem(evidence, evidence.whole, range(len(evidence.tracks)), first_s, rng), first_s
+    first_s = shortest_window_s(evidence.project)
+    refusal = looked.refusal or find_refusal(
+        evidence, build_problem(evidence, evidence.whole, range(len(evidence.tracks)), first_s, rng), first_s
     )
     empty = AuditResult(
-        *((*evidence.ids, *ids_of(ranges)), str(ranges), "cannot tell", ("cannot tell",), (), (), {}, None, None),
+        *((*evidence.ids, *artefact_ids(ranges)), str(ranges), "cannot tell", ("cannot tell",), (), (), {}, None, None),
         *(1.0, first_s, 0, seed),
         notes=(*looked.every_note, *unread),
     )
@@ -89,7 +89,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     return _kept(evidence, distribution, replace(result, reasons=(*mistakes, *reasons_of(result, judged.together))))
 
 
-def _advised(judged: Judged, box: Box, evidence: Evidence, rng: np.random.Generator) -> Array:
+def _advised(judged: Judged, box: Box, evidence: ProjectData, rng: np.random.Generator) -> Array:
     """Returns rows drawn evenly from the advised ranges."""
     low, high = box.low.copy(), box.high.copy()
     for entry in judged.parameters:
@@ -112,9 +112,9 @@ def _columns(explained: Explained, inside: Inside, bands: list[Band]) -> dict[st
     return {name: AuditedColumn(*map(float, entry)) for name, entry in zip(names, numbers, strict=True)}
 
 
-def _kept(evidence: Evidence, ranges: Distribution, result: AuditResult) -> AuditResult:
+def _kept(evidence: ProjectData, ranges: Distribution, result: AuditResult) -> AuditResult:
     """Enters an audit in the catalogue; returns it."""
     config = {"project": fingerprint(evidence.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
     provenance = Provenance("randomize --audit", gapless.__version__, result.inputs, config, result.seed)
-    try_to_keep(evidence.catalogue, result, provenance)
+    store_result_if_possible(evidence.catalogue, result, provenance)
     return result

@@ -13,7 +13,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.model import load_model
 from gapless.project.records import Project
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_object, is_position_servo, resolve
 from gapless.sim.targets.path import split_target
 
@@ -61,7 +61,7 @@ class Job:
         source: Where the ranges come from, for the reader.
     """
 
-    blueprint: Blueprint
+    blueprint: CompiledProject
     entries: tuple[Entry, ...]
     correlations: tuple[Correlation, ...]
     source: str
@@ -102,7 +102,9 @@ class Job:
         return Distribution(ParameterSpace(tuple(found)), tuple(e.range for e in self.entries), self.correlations)
 
 
-def job_of(blueprint: Blueprint, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str) -> Job:
+def job_of(
+    blueprint: CompiledProject, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str
+) -> Job:
     """Returns ranges with what they set in a project.
 
     Raises:

@@ -11,7 +11,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import try_to_keep
+from gapless.data.keep import store_result_if_possible
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
@@ -49,7 +49,7 @@ def identify_sensor(
     result = _result(path.stem, readings, _gravity_notes(project, readings))
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
-    try_to_keep(Catalogue.open(project.directory), result, provenance)
+    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
     return result
 
 

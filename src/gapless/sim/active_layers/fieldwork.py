@@ -8,7 +8,7 @@ from mujoco.batch import Batch
 
 from gapless.core.signal import Array
 from gapless.sim.active_layers.playing import Ids, Playing
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import stateless
 from gapless.sim.realism.switching import in_order
@@ -23,7 +23,7 @@ MOVING = ("light of day",)  # changes with time, though it needs nothing of the 
 class Fieldwork:
     """Layers on fields of the model."""
 
-    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields, place: int | None) -> None:
+    def __init__(self, blueprint: CompiledProject, batch: Batch, fields: Fields, place: int | None) -> None:
         """Finds the layers and what they act on; see `Simulation` for `place`."""
         order = {layer.name: k for k, layer in enumerate(in_order("model"))}
         uses = [use for use in fields.uses.values() if use.layer.acts_on == "model"]

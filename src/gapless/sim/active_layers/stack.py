@@ -13,7 +13,7 @@ from gapless.core.signal import Array
 from gapless.sim.active_layers.drives import Drives
 from gapless.sim.active_layers.fieldwork import Fieldwork
 from gapless.sim.active_layers.playing import Ids, Playing
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Bits, Draws
 from gapless.sim.realism.layer import Layer, Target
 from gapless.sim.realism.layers.surroundings import TEMPERATURE
@@ -27,7 +27,7 @@ SEED = 0  # of all draws: worlds differ by their identity, and robot 7 of a flee
 class Stack:
     """The layers that are on, in the order in which signals pass them."""
 
-    def __init__(self, blueprint: Blueprint, batch: Batch, fields: Fields, place: int | None) -> None:
+    def __init__(self, blueprint: CompiledProject, batch: Batch, fields: Fields, place: int | None) -> None:
         """Puts the layers of `fields.uses` in order; see `Simulation` for `place`."""
         model, num_worlds = blueprint.model, fields.num_worlds
         self._step_s, self._interval_s = float(model.opt.timestep), blueprint.interval_s

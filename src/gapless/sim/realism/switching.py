@@ -53,7 +53,7 @@ def not_named(layer: Layer, named: frozenset[str]) -> Mapping[str, float]:
 
 
 @lru_cache(maxsize=1024)
-def is_chance(layer: Layer, name: str) -> bool:
+def is_random_knob(layer: Layer, name: str) -> bool:
     """Tells whether a knob shows only in how runs scatter: not in the median run, or in what is drawn once per run.
 
     A prediction then says nothing of it: it is estimated from statistics of what predictions leave (`fit.scatter`).

@@ -7,7 +7,7 @@ from gapless.diagnose.hypotheses.frame import Frame, make_frame
 from gapless.diagnose.hypotheses.picture import Sums, look
 from gapless.diagnose.hypotheses.rehearse import draw_cases, fewer_windows
 from gapless.diagnose.hypotheses.suspects import Severities, field_of
-from gapless.fit.evidence import gather
+from gapless.fit.evidence import read_project_data
 from unit.identify.realities import write_reality
 
 
@@ -16,7 +16,7 @@ def frame(tmp_path_factory: pytest.TempPathFactory) -> Frame:
     folder: Path = write_reality(tmp_path_factory.mktemp("auto"), {}, num_logs=4)
     text = (folder / "gapless.yaml").read_text().split("parameters:")[0]
     (folder / "gapless.yaml").write_text(text + "parameters: auto\n")
-    evidence = gather(folder)
+    evidence = read_project_data(folder)
     return make_frame(evidence, Severities.of(evidence), np.random.default_rng(0))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gapless.core.results import AuditResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import kept_result, newest
+from gapless.data.keep import load_stored_result, newest_result
 from gapless.randomize.audit.verb import audit
 from unit.identify.realities import CART, PLACE_AND_SPEED, write_csv, write_reality
 
@@ -133,10 +133,10 @@ def test_where_two_trade_off_only_both_together_can_be_outside(
 def test_an_audit_is_kept_apart_from_ranges_and_read_back(folder: Path) -> None:
     result = audited(folder, seed=3)
     catalogue = Catalogue.open(folder)
-    assert newest(catalogue, "randomize") is None
-    identity = newest(catalogue, "randomize-audit")
+    assert newest_result(catalogue, "randomize") is None
+    identity = newest_result(catalogue, "randomize-audit")
     assert identity is not None
-    assert kept_result(catalogue, identity) == result
+    assert load_stored_result(catalogue, identity) == result
     assert from_json(json.loads(json.dumps(to_json(result)))) == result
 
 

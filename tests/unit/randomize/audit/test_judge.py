@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gapless.core.signal import Array
-from gapless.fit.evidence import gather
-from gapless.fit.problem import PRIOR
+from gapless.fit.evidence import read_project_data
+from gapless.fit.problem import PRIOR_WEIGHT
 from gapless.fit.solution import Solution
-from gapless.fit.structure_search import make_problem
+from gapless.fit.structure_search import build_problem
 from gapless.randomize.audit.explain import Explained, least_within
 from gapless.randomize.audit.judge import by_chance, single_growths
 from gapless.randomize.audit.ranges import Box
@@ -22,8 +22,8 @@ LINEAR = ("{target: measurement/q/bias, low: -1, high: 1}", "{target: measuremen
 def explained(tmp_path_factory: pytest.TempPathFactory) -> Explained:
     """A solution in the middle of two parameters that a solver steps in by amounts, with a cost of 50."""
     folder = write_reality(tmp_path_factory.mktemp("judged"), {}, parameters=LINEAR, num_logs=1, duration_s=1.0)
-    evidence = gather(folder)
-    problem = make_problem(evidence, evidence.whole, [0], 0.3, np.random.default_rng(0))
+    evidence = read_project_data(folder)
+    problem = build_problem(evidence, evidence.whole, [0], 0.3, np.random.default_rng(0))
     unit = np.array([0.5, 0.5])
     return Explained(problem, Solution(problem.rows(unit[None])[0], unit, np.eye(2), np.eye(2), 50.0), 0.3)
 
@@ -33,7 +33,7 @@ def box(low: list[float], high: list[float]) -> Box:
 
 
 def curved(explained: Explained, curvature: Array) -> Explained:
-    return replace(explained, solution=replace(explained.solution, information=curvature - PRIOR**2 * np.eye(2)))
+    return replace(explained, solution=replace(explained.solution, information=curvature - PRIOR_WEIGHT**2 * np.eye(2)))
 
 
 def test_a_range_costs_the_square_of_its_distance(explained: Explained) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.interval import normal_quantile
-from gapless.fit.evidence import Evidence, gather
+from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.randomize.audit.ranges import box_of, ranges_of, with_ranges
 from unit.identify.realities import write_reality
 
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
-    return gather(write_reality(tmp_path_factory.mktemp("ranges"), {}, num_logs=1, duration_s=1.0))
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> ProjectData:
+    return read_project_data(write_reality(tmp_path_factory.mktemp("ranges"), {}, num_logs=1, duration_s=1.0))
 
 
 def written(folder: Path, text: str) -> Path:
@@ -23,7 +23,9 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(evidence: Evidence, tmp_path: Path) -> None:
+def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(
+    evidence: ProjectData, tmp_path: Path
+) -> None:
     text = "actuator/motor/gain normal 1 +- 0.1 within 0 .. 2\njoint/hinge/damping uniform 0.1 .. 0.2\n"
     ranges, _ = ranges_of(written(tmp_path, text), evidence.blueprint)
     space = with_ranges(evidence, ranges).whole
@@ -36,20 +38,20 @@ def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(eviden
     assert sorted(np.array(space.targets)[box.varied]) == ["actuator/motor/gain", "joint/hinge/damping"]
 
 
-def test_bounds_hold_the_ranges_and_the_model(evidence: Evidence, tmp_path: Path) -> None:
+def test_bounds_hold_the_ranges_and_the_model(evidence: ProjectData, tmp_path: Path) -> None:
     ranges, _ = ranges_of(written(tmp_path, "actuator/motor/gain uniform 3 .. 5\n"), evidence.blueprint)
     found = {p.target: p for p in with_ranges(evidence, ranges).space.parameters}
     assert (found["actuator/motor/gain"].low, found["actuator/motor/gain"].high) == (0.3, 5.0)
 
 
-def test_one_factor_for_all_takes_the_place_of_single_ones(evidence: Evidence, tmp_path: Path) -> None:
+def test_one_factor_for_all_takes_the_place_of_single_ones(evidence: ProjectData, tmp_path: Path) -> None:
     ranges, _ = ranges_of(written(tmp_path, "joint/*/damping uniform 0.5 .. 2\n"), evidence.blueprint)
     targets = with_ranges(evidence, ranges).whole.targets
     assert "joint/*/damping" in targets
     assert "joint/hinge/damping" not in targets
 
 
-def test_a_parameter_that_the_project_does_not_list_is_fitted_too(evidence: Evidence, tmp_path: Path) -> None:
+def test_a_parameter_that_the_project_does_not_list_is_fitted_too(evidence: ProjectData, tmp_path: Path) -> None:
     ranges, _ = ranges_of(written(tmp_path, "body/bob/mass uniform 0.3 .. 0.9\n"), evidence.blueprint)
     assert "body/bob/mass" in with_ranges(evidence, ranges).space.targets
 
@@ -57,7 +59,7 @@ def test_a_parameter_that_the_project_does_not_list_is_fitted_too(evidence: Evid
 @pytest.mark.parametrize(
     ("text", "told"), [("", "no ranges in it"), ("joint/knee/damping uniform 0 .. 1\n", "no joint 'knee'")]
 )
-def test_no_ranges_and_those_of_another_robot(evidence: Evidence, tmp_path: Path, text: str, told: str) -> None:
+def test_no_ranges_and_those_of_another_robot(evidence: ProjectData, tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
         ranges_of(written(tmp_path, text), evidence.blueprint)
 
@@ -77,7 +79,7 @@ events = {
 """
 
 
-def test_ranges_of_another_stack_are_read_from_its_configuration(evidence: Evidence, tmp_path: Path) -> None:
+def test_ranges_of_another_stack_are_read_from_its_configuration(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "events.py"
     path.write_text(MJLAB)
     found, notes = ranges_of(path, evidence.blueprint)
@@ -86,7 +88,7 @@ def test_ranges_of_another_stack_are_read_from_its_configuration(evidence: Evide
     assert "reset" in notes[0].text
 
 
-def test_a_configuration_without_a_parameter_of_this_model_is_one_line(evidence: Evidence, tmp_path: Path) -> None:
+def test_a_configuration_without_a_parameter_of_this_model_is_one_line(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "events.py"
     path.write_text(MJLAB.replace("dr.dof_damping", "mdp.push_by_setting_velocity"))
     with pytest.raises(InputError, match="none of its event terms is a parameter of this model"):

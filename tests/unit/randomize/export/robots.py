@@ -5,7 +5,7 @@ from pathlib import Path
 from gapless.core.distribution import ranges_from_text
 from gapless.project.load import load_project
 from gapless.randomize.export.entries import Job, job_of
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 
 MODEL = """
 <mujoco model="arm">
@@ -97,7 +97,7 @@ def arm_folder(folder: Path, model: str = MODEL) -> Path:
     return folder
 
 
-def arm(folder: Path) -> Blueprint:
+def arm(folder: Path) -> CompiledProject:
     """Returns the compiled project."""
     return compile_project(load_project(arm_folder(folder)))
 

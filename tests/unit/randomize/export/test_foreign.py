@@ -10,7 +10,7 @@ from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.randomize.export import Foreign, isaaclab, mjlab, read_foreign
 from gapless.randomize.export.entries import job_of
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from unit.randomize.export.robots import arm, job
 
 ISAAC = '''
@@ -421,7 +421,7 @@ WALKER = """
 """
 
 
-def walker(folder: Path) -> Blueprint:
+def walker(folder: Path) -> CompiledProject:
     (folder / "logs").mkdir()
     (folder / "robot.xml").write_text(WALKER)
     measured = "measurements:\n  q: {joint: hip, quantity: position}\n"

@@ -9,7 +9,7 @@ from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import SensorResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import kept_result
+from gapless.data.keep import load_stored_result
 from gapless.verbs import copy_example, identify_sensor, randomize
 from unit.signals.noise.simulated import column
 
@@ -64,7 +64,7 @@ def test_a_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert list(found.columns) == ["cart", "pole"]
     assert found.columns["pole"].unit == "rad"
     catalogue = Catalogue.open(project)
-    assert kept_result(catalogue, catalogue.artefacts("identify-sensor")[-1].id) == found
+    assert load_stored_result(catalogue, catalogue.artefacts("identify-sensor")[-1].id) == found
     with pytest.raises(InputError, match="there is no fit yet"):  # noise is no fit of the model
         randomize(project)
     assert run(["identify", str(project), "--sensor", "motion0"]) == 0  # a refusal is a result

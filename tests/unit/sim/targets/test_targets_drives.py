@@ -8,10 +8,10 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import HISTORY_S, cut
+from gapless.fit.prediction.windows import HISTORY_S, cut_windows
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import EMPTY_SPACE, Blueprint, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.realism.actuator import time_constant
 from gapless.sim.simulation import Simulation
@@ -27,13 +27,13 @@ WHEEL = """<mujoco><option timestep="0.002" gravity="0 0 0"/><worldbody><body na
 READINGS = {"q": "{joint: axle, quantity: position}", "v": "{joint: axle, quantity: velocity}"}
 
 
-def wheel(folder: Path, actuator: str, parameters: list[str] | None = None) -> Blueprint:
+def wheel(folder: Path, actuator: str, parameters: list[str] | None = None) -> CompiledProject:
     xml = WHEEL.format(actuator)
     columns = {"u": "{actuator: drive}"}
     return compile_project(load_project(write_project(folder, xml, columns, READINGS, parameters=parameters)))
 
 
-def filtered_arm(folder: Path, time_constant_s: float, early: str = "true") -> Blueprint:
+def filtered_arm(folder: Path, time_constant_s: float, early: str = "true") -> CompiledProject:
     """Returns the arm with the engine's own lag in both actuators."""
     lag = f'dyntype="filterexact" dynprm="{time_constant_s!r}" actearly="{early}"'
     motor = '<general name="motor" joint="shoulder" gainprm="1.5" ctrlrange="-2 2" forcerange="-2.5 2.5" {}/>'
@@ -91,7 +91,7 @@ def test_a_lag_may_be_long(tmp_path: Path) -> None:
     space, row = space_of(blueprint, "actuator/*/lag"), np.array([0.2])
     track, errors = recorded(blueprint, space, row, 260), []
     for history_s in (0.25, HISTORY_S):
-        windows = cut(blueprint.project, [track], 0.2, history_s)
+        windows = cut_windows(blueprint.project, [track], 0.2, history_s)
         windows = windows.pick(windows.first_row >= 100)
         predicted = Predictor(blueprint, space).predict(windows, row[None])[0]
         errors.append(np.sqrt(np.nanmean((predicted - windows.measured)[..., :2] ** 2)))

@@ -8,7 +8,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
-from gapless.sim.blueprint import Blueprint
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import Target, resolve
 from unit.randomize.export.robots import job
@@ -25,11 +25,11 @@ BOTH = {"gain", "delay", "lag", "offset", "inertia", "length", "bias", "scale"}
 
 
 @pytest.fixture(scope="module", name="robot")
-def robot_fixture(tmp_path_factory: pytest.TempPathFactory) -> Blueprint:
+def robot_fixture(tmp_path_factory: pytest.TempPathFactory) -> CompiledProject:
     return job(tmp_path_factory.mktemp("order"), "joint/elbow/damping uniform 0.2 .. 0.8\n").blueprint
 
 
-def targets(robot: Blueprint, kind: str) -> dict[str, Target]:
+def targets(robot: CompiledProject, kind: str) -> dict[str, Target]:
     """Returns path -> target of one element and of all, as far as there are any."""
     name, fields = FIELDS[kind]
     found: dict[str, Target] = {}
@@ -48,7 +48,7 @@ def value(target: Target) -> float:
     return times * (target.nominal or 0.05)
 
 
-def written(robot: Blueprint, those: list[Target], times: dict[Target, float] | None = None) -> dict[str, Array]:
+def written(robot: CompiledProject, those: list[Target], times: dict[Target, float] | None = None) -> dict[str, Array]:
     """Returns every number of a world, and of its signal path, with targets listed in this order.
 
     Args:
@@ -73,19 +73,19 @@ def differ(one: dict[str, Array], other: dict[str, Array]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-def test_two_targets_do_the_same_in_both_orders(robot: Blueprint, kind: str) -> None:
+def test_two_targets_do_the_same_in_both_orders(robot: CompiledProject, kind: str) -> None:
     for pair in combinations(targets(robot, kind).values(), 2):
         wrong = differ(written(robot, list(pair)), written(robot, list(reversed(pair))))
         assert wrong == [], [target.path for target in pair]
 
 
-def test_tilts_do_the_same_in_both_orders(robot: Blueprint) -> None:
+def test_tilts_do_the_same_in_both_orders(robot: CompiledProject) -> None:
     tilts = [resolve(f"world/tilt/{axis}", robot.project, robot.model) for axis in "xy"]
     assert differ(written(robot, tilts), written(robot, tilts[::-1])) == []
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-def test_where_a_name_sets_a_number_all_does_not(robot: Blueprint, kind: str) -> None:
+def test_where_a_name_sets_a_number_all_does_not(robot: CompiledProject, kind: str) -> None:
     known = targets(robot, kind)
     shared = [t for t in known.values() if t.shared and t.path.split("/", 2)[2] not in BOTH]
     assert shared
@@ -99,14 +99,14 @@ def test_where_a_name_sets_a_number_all_does_not(robot: Blueprint, kind: str) ->
         assert [name for name, places in both.items() if places.any()] == [], named.path
 
 
-def test_a_gain_multiplies_the_kp_that_is_set(robot: Blueprint) -> None:
+def test_a_gain_multiplies_the_kp_that_is_set(robot: CompiledProject) -> None:
     gain, kp = (resolve(f"actuator/shoulder/{field}", robot.project, robot.model) for field in ("gain", "kp"))
     for those in ([gain, kp], [kp, gain]):
         # kp of 60 times 1.7 by its own range, times a gain of 1.7.
         assert written(robot, those)["actuator_gainprm"][0, 0, 0] == pytest.approx(60 * 1.7 * 1.7)
 
 
-def test_damping_of_one_joint_and_of_all(robot: Blueprint) -> None:
+def test_damping_of_one_joint_and_of_all(robot: CompiledProject) -> None:
     paths = ["joint/elbow/damping", "joint/*/damping"]  # 0.2 in the model, and 0.4 and 0.1 of the others
     one, every = (resolve(path, robot.project, robot.model) for path in paths)
     for those in ([one, every], [every, one]):

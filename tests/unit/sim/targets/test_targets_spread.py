@@ -9,7 +9,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.sim.auto import parameter_space
-from gapless.sim.blueprint import Blueprint, compile_project
+from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 from gapless.sim.targets.objects import half_extent
@@ -21,7 +21,7 @@ BOX = """<mujoco><worldbody><geom type="plane" size="0 0 1"/><body name="box" po
 <geom type="box" size=".06 .04 .02" euler="0 0 {geom}"/><geom type="sphere" size=".01"/></body></worldbody></mujoco>"""
 
 
-def box(folder: Path, turn: str = "", geom: float = 0.0, columns: tuple[str, ...] = ("x", "y", "z")) -> Blueprint:
+def box(folder: Path, turn: str = "", geom: float = 0.0, columns: tuple[str, ...] = ("x", "y", "z")) -> CompiledProject:
     folder.mkdir(exist_ok=True)
     (folder / "box.xml").write_text(BOX.format(turn=turn, geom=geom))
     mapped = "".join(f"  {name}: {{body: box, quantity: {name}}}\n" for name in columns)
@@ -30,7 +30,7 @@ def box(folder: Path, turn: str = "", geom: float = 0.0, columns: tuple[str, ...
     return compile_project(load_project(folder))
 
 
-def tensor(blueprint: Blueprint, **factors: float) -> np.ndarray:
+def tensor(blueprint: CompiledProject, **factors: float) -> np.ndarray:
     """Returns the inertia of the box in its own frame, (3, 3), with its spreads multiplied."""
     targets = [f"body/box/spread/{axis}" for axis in factors]
     world = Simulation(blueprint, 1, space_of(blueprint, *targets))
