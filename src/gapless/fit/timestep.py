@@ -36,7 +36,7 @@ class TimeStepCorrection:
 
     problem: FitProblem
     row: Array
-    with_finer_step: Predictor
+    finer: Predictor
     left: float
 
 
