@@ -2,7 +2,7 @@
 
     from gapless import verbs
     fit = verbs.identify("my-robot")
-    noise = verbs.identify_sensor("imu.csv")  # as `gapless identify --sensor imu.csv`
+    sensors = verbs.noise("imu.csv")  # as `gapless identify --sensor imu.csv`
     ranges = verbs.search_ranges("my-robot")  # as `gapless randomize my-robot --method bayrn`
     found = verbs.audit("my-robot", "ranges.json")  # as `gapless randomize my-robot --audit ranges.json`
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gapless.randomize.verb import randomize
     from gapless.report.verb import report
     from gapless.signals.noise.verb import identify_sensor as identify_sensor
+    from gapless.signals.noise.verb import noise as noise
 
 _WHERE = {
     "audit": ("gapless.randomize.audit.verb", "audit"),
@@ -45,6 +46,7 @@ _WHERE = {
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
     "new": ("gapless.project.new.create", "new_project"),
+    "noise": ("gapless.signals.noise.verb", "noise"),
     "randomize": ("gapless.randomize.verb", "randomize"),
     "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),

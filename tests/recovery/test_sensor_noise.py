@@ -10,7 +10,7 @@ from scipy.stats import binom
 from gapless.core.results import SensorResult
 from gapless.signals.noise.allan.variance import shapes
 from gapless.signals.noise.column import column_noise
-from gapless.verbs import identify_sensor
+from gapless.verbs import noise
 from unit.signals.noise.simulated import PLATEAU, column
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
@@ -83,7 +83,7 @@ def test_strong_terms_are_told() -> None:
 def hour() -> SensorResult:
     if not HOUR.is_file():
         pytest.skip("no hour of a real sensor: set GAPLESS_DATA to the folder that holds imu/adis16405_static_1h.npz")
-    return identify_sensor(HOUR, columns=["gyro_deg_s[0]", "accel_g[0]"])
+    return noise(HOUR, columns=["gyro_deg_s[0]", "accel_g[0]"])
 
 
 def test_the_gyroscope_of_a_real_hour(hour: SensorResult) -> None:

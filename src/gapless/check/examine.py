@@ -10,7 +10,7 @@ from gapless.check.findings import Mistake, Stretch, without
 from gapless.check.mistakes import find_mistakes
 from gapless.check.response import unresponsive
 from gapless.check.standstill import standing
-from gapless.core.results import Note, Verdict
+from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.fit.evidence import Progress, ProjectData
 from gapless.signals.excerpts import take_excerpts
@@ -45,15 +45,10 @@ class Examination:
         """What reading the logs had to say, and what was found since."""
         return (*self.evidence.notes, *self.notes)
 
-    def judged(self, word: Verdict, reasons: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
-        """Returns the verdict on a fit of these data: not good if they have mistakes, which are the first reasons.
-
-        What is assumed of states that no column shows is the last of them: the fit holds where that does.
-        """
-        if self.mistakes and word == "good":
-            word = "poor"
-        assumed = (note.text for note in self.evidence.assumptions)
-        return word, (*(mistake.text for mistake in self.mistakes), *reasons, *assumed)
+    @property
+    def reasons_not_good(self) -> tuple[str, ...]:
+        """Why a fit of these data cannot be called good; empty if nothing in the data speaks against it."""
+        return tuple(mistake.text for mistake in self.mistakes)
 
 
 def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Examination:

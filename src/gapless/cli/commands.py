@@ -412,7 +412,7 @@ def _identify_sensor(
 ) -> None:
     if svg is not None:
         writable(svg, "--svg")
-    result = verbs.identify_sensor(log, directory, columns=columns)
+    result = verbs.noise(log, directory, columns=columns)
     show_sensor(out(json), result)
     if svg is not None:
         drawn = draw_allan(result, svg)

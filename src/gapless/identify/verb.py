@@ -48,7 +48,7 @@ from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
-from gapless.identify.verdict import verdict
+from gapless.identify.verdict import add_data_findings, verdict
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
@@ -265,7 +265,8 @@ def _judged(
 
 def _doubted(result: IdentifyResult, looked: Examination) -> IdentifyResult:
     """Returns a result with what was found wrong in the logs; a fit to columns that seem mistaken is never good."""
-    word, reasons = looked.judged(result.verdict, result.reasons)
+    assumed = [note.text for note in looked.evidence.assumptions]
+    word, reasons = add_data_findings(result.verdict, result.reasons, looked.reasons_not_good, assumed)
     return replace(result, verdict=word, reasons=reasons, notes=looked.every_note)
 
 

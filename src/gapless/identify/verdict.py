@@ -47,6 +47,20 @@ def verdict(
     return ("poor" if poor else "good"), reasons
 
 
+def add_data_findings(
+    word: Verdict, reasons: Sequence[str], faults: Sequence[str], assumptions: Sequence[str]
+) -> tuple[Verdict, tuple[str, ...]]:
+    """Returns a verdict with what was found wrong in the data first, and what was assumed about them last.
+
+    Args:
+        word: The verdict on the fit alone.
+        reasons: Its reasons.
+        faults: Why no fit of these data can be called good (`Examination.reasons_not_good`).
+        assumptions: What is assumed of states that no column shows: the fit holds where these do.
+    """
+    return ("poor" if faults and word == "good" else word), (*faults, *reasons, *assumptions)
+
+
 def _why_none(parameters: Sequence[FittedParameter], found: Sequence[str]) -> str:
     """Returns why no parameter is determined, and what to do."""
     bound = [p.target for p in parameters if p.at_bound]

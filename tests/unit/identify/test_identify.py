@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
 from gapless.fit.evidence import read_project_data
 from gapless.identify.verb import identify
-from gapless.identify.verdict import verdict
+from gapless.identify.verdict import add_data_findings, verdict
 from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality
 
 TRUTH = {
@@ -212,6 +212,12 @@ def fitted(identifiable: bool = True, at_bound: bool = False) -> FittedParameter
 
 def errors(before: float, after: float, ratio: float) -> FitErrors:
     return FitErrors(("run0",), {}, before, after, ratio)
+
+
+def test_a_fit_to_data_with_faults_is_not_good() -> None:
+    assert add_data_findings("good", ["fits"], [], ["assumed"]) == ("good", ("fits", "assumed"))
+    assert add_data_findings("good", ["fits"], ["swapped"], []) == ("poor", ("swapped", "fits"))
+    assert add_data_findings("refused", ["still"], ["swapped"], [])[0] == "refused"
 
 
 @pytest.mark.parametrize(

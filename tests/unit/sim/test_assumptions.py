@@ -10,6 +10,7 @@ from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
 from gapless.fit.evidence import read_project_data
 from gapless.fit.prediction.assumed import find_assumptions
+from gapless.identify.verdict import add_data_findings
 from gapless.project.load import load_project
 from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.restart import StateReader
@@ -132,7 +133,8 @@ def test_a_thing_that_nothing_shows_is_where_the_model_has_it(tmp_path: Path) ->
 
 def test_what_is_assumed_is_a_note_and_a_reason_of_every_fit(tmp_path: Path) -> None:
     found = examine_data(read_project_data(write_base(tmp_path, ("x", "y", "z", "qw", "qz"))))
-    word, reasons = found.judged("good", ("it fits",))
+    assumed = [note.text for note in found.evidence.assumptions]
+    word, reasons = add_data_findings("good", ("it fits",), found.reasons_not_good, assumed)
     assert (word, reasons[0], len(reasons)) == ("good", "it fits", 2)
     assert "qx = qy = 0" in reasons[1]
     assert reasons[1] in [note.text for note in found.every_note if note.level == "warning"]

@@ -85,8 +85,8 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
         window_s=explained.window_s,
         num_windows=len(problem.windows),
     )
-    mistakes = tuple(mistake.text for mistake in looked.mistakes)
-    return _kept(evidence, distribution, replace(result, reasons=(*mistakes, *reasons_of(result, judged.together))))
+    reasons = (*looked.reasons_not_good, *reasons_of(result, judged.together))
+    return _kept(evidence, distribution, replace(result, reasons=reasons))
 
 
 def _advised(judged: Judged, box: Box, evidence: ProjectData, rng: np.random.Generator) -> Array:

@@ -1,4 +1,4 @@
-"""The verb `identify --sensor`."""
+"""The verb `noise`: how noisy are these sensors?"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,10 +24,8 @@ from gapless.signals.noise.units import G_M_S2
 LEAST_G, MOST_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
 
 
-def identify_sensor(
-    log: str | Path, directory: str | Path | None = None, *, columns: Sequence[str] = ()
-) -> SensorResult:
-    """Fits the noise of sensors from a log at rest and says what cannot be told from it.
+def noise(log: str | Path, directory: str | Path | None = None, *, columns: Sequence[str] = ()) -> SensorResult:
+    """Fits the noise of sensors from a log at rest and says what this log does not identify.
 
     Args:
         log: The file; in a project also the name of one of its logs.
@@ -51,6 +49,9 @@ def identify_sensor(
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
     store_result_if_possible(Catalogue.open(project.directory), result, provenance)
     return result
+
+
+identify_sensor = noise  # its name before `noise` was a verb; kept for one version
 
 
 def _result(name: str, readings: Readings, found: Sequence[Note]) -> SensorResult:
