@@ -15,7 +15,7 @@ from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
-from gapless.data.keep import artefact_ids, store_result_if_possible
+from gapless.data.stored_results import artefact_ids, store_result_if_possible
 from gapless.diagnose.counterfactual.repairs import rank_repairs
 from gapless.diagnose.counterfactual.simulate import policy_simulator
 from gapless.diagnose.counterfactual.spread import compare_spread

@@ -14,7 +14,7 @@ from gapless.core.places import writable
 from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
-from gapless.data.keep import store_result_if_possible
+from gapless.data.stored_results import store_result_if_possible
 from gapless.excite.limits import limits_of
 from gapless.excite.outlook import advice, curves, nothing_found, predicted
 from gapless.excite.play import motion_csv

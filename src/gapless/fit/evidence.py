@@ -17,8 +17,7 @@ from gapless.fit.prediction.assumed import find_assumptions
 from gapless.project.load import load_project
 from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.inspect import merge_notes, time_notes
-from gapless.project.log.read import Log, read_logs
-from gapless.project.log.unlogged import read_unlogged
+from gapless.project.log.read import Log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
 from gapless.sim.auto import parameter_space

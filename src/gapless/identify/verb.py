@@ -17,7 +17,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
-from gapless.data.keep import store_result_if_possible
+from gapless.data.stored_results import store_result_if_possible
 from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.fit.horizon import shortest_window_s
 from gapless.fit.journal import Checkpoint, open_checkpoint

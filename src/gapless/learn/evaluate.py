@@ -16,7 +16,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import artefact_ids, store_result_if_possible, warn_not_kept
+from gapless.data.stored_results import artefact_ids, store_result_if_possible, warn_not_kept
 from gapless.learn.policy import check_fits, load_policy
 from gapless.project.code import load_reality, load_task
 from gapless.project.fingerprint import fingerprint

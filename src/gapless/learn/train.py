@@ -22,7 +22,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import artefact_ids, find_same_result, load_stored_result, store_result
+from gapless.data.stored_results import artefact_ids, find_same_result, load_stored_result, store_result
 from gapless.learn.curriculum import CURRICULA, Name, make_curriculum
 from gapless.learn.env import BatchedEnv
 from gapless.learn.policy import NetworkPolicy, check_fits, load_policy

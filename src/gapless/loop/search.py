@@ -11,7 +11,7 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, artefact_ids, store_result
+from gapless.data.stored_results import RESULT, artefact_ids, store_result
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
 from gapless.loop.verb import going_on

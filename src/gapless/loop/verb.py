@@ -18,7 +18,7 @@ from gapless.core.results import (
     TrainResult,
 )
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import RESULT, newest_result, store_result_if_possible
+from gapless.data.stored_results import RESULT, newest_result, store_result_if_possible
 from gapless.diagnose.hypotheses.read import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
 from gapless.identify.verb import FIT, identify

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from gapless.core.errors import ProjectError, nearest
 from gapless.core.protocols import Task, World
-from gapless.project.document import FILE_NAME, project_error
 from gapless.project.records import Project
+from gapless.project.yaml_file import FILE_NAME, project_error
 
 
 def load_task(project: Project) -> Task:

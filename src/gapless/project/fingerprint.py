@@ -2,8 +2,8 @@
 
 import hashlib
 
-from gapless.project.document import FILE_NAME
 from gapless.project.records import Project
+from gapless.project.yaml_file import FILE_NAME
 
 
 def fingerprint(project: Project) -> str:

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Literal
 
-from gapless.project.document import FILE_NAME, Document, read_document
 from gapless.project.mapping import command_maps, measurement_maps
 from gapless.project.model import load_model
 from gapless.project.records import ParameterEntry, Project
 from gapless.project.schema import ProjectKeys, read_keys
+from gapless.project.yaml_file import FILE_NAME, Document, read_document
 
 
 def load_project(directory: str | Path) -> Project:

@@ -5,10 +5,10 @@ from typing import get_args
 import mujoco
 
 from gapless.core.errors import nearest
-from gapless.project.document import Document
 from gapless.project.model import QUANTITIES, command_unit, index, measurement_unit, names
 from gapless.project.records import CommandMap, Element, MeasurementMap
 from gapless.project.schema import MeasurementKeys, ProjectKeys
+from gapless.project.yaml_file import Document
 
 ELEMENTS: tuple[Element, ...] = get_args(Element)
 _DEGREES = "use position with scale: 0.01745 if the column is in degrees"

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import mujoco
 
 from gapless.core.errors import ProjectError, nearest
-from gapless.project.document import project_error
 from gapless.project.finite import collect_warnings, find_nan_in_text, find_not_finite
 from gapless.project.records import Element
+from gapless.project.yaml_file import project_error
 
 QUANTITIES: dict[Element, tuple[str, ...]] = {
     "joint": ("position", "velocity", "effort"),

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gapless.core.errors import nearest
-from gapless.project.document import Document
-from gapless.project.limits import smallest_value
 from gapless.project.values import (
     Bound,
     Code,
@@ -21,7 +19,9 @@ from gapless.project.values import (
     Text,
     Whole,
     shown,
+    smallest_value,
 )
+from gapless.project.yaml_file import Document
 
 VERSION = "1"
 MAX_RATIO_OF_BOUNDS = 1e12  # a search by factors gets lost in more

@@ -13,7 +13,27 @@ from gapless.core.parameters import SHARINGS, Sharing
 TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
 MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 1e5  # slower is no control; faster than any drive's own current loop
 MAX_BOUND = 1e12  # size of a bound of a parameter, in its unit
+# Gains, offsets, biases, loads, centres and tilts have either sign.
+NOT_NEGATIVE = frozenset(
+    (
+        *("damping", "frictionloss", "armature", "stiffness", "backlash", "creep"),  # of joints
+        *("kp", "kd", "delay", "lag", "limit", "speed"),  # of actuators and readings
+        *("resistance", "motorconst", "voltage", "cogging", "coulomb", "static", "stribeck"),  # of DC motors
+        *("mass", "length", "inertia", "spread", "payload"),  # of bodies
+        *("friction", "restitution", "size"),  # of geoms
+    )
+)
 _CODE = re.compile(r"[^:]+\.py:[A-Za-z_]\w*")
+
+
+def smallest_value(target: str) -> float:
+    """Returns the smallest value that a target can have by physics, in its unit or as a factor; -inf without a limit.
+
+    Knobs of layers have limits of their own besides; see `Knob`.
+    """
+    *_, owner, field = ("", *target.split("/"))
+    name = owner if field in ("x", "y", "z") else field
+    return 0.0 if name in NOT_NEGATIVE else -math.inf
 
 
 def shown(value: Any) -> str:

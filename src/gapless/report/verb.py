@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import MeasureResult, ReportResult, Result
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import AUDIT, SENSOR, load_stored_result, newest_result
+from gapless.data.stored_results import AUDIT, SENSOR, load_stored_result, newest_result
 from gapless.project.load import load_project
 from gapless.report.page import render_page
 

@@ -10,7 +10,7 @@ import pytest
 
 from gapless.diagnose.outcomes.words import condition_dimensions
 from gapless.project.load import load_project
-from gapless.project.log.unlogged import read_unlogged
+from gapless.project.log.read import read_unlogged
 from unit.benchmarks.parts import part
 from unit.benchmarks.test_gap_scores import answer
 

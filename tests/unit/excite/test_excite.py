@@ -8,7 +8,7 @@ from gapless.core.errors import InputError
 from gapless.core.protocols import Start
 from gapless.core.results import ExciteResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import load_stored_result, newest_result
+from gapless.data.stored_results import load_stored_result, newest_result
 from gapless.excite import search
 from gapless.excite.play import play, read_motion, start_of
 from gapless.excite.prospect import look_ahead

@@ -8,7 +8,7 @@ import pytest
 from gapless.core.errors import LogError
 from gapless.project.load import load_project
 from gapless.project.log.inspect import inspect_logs
-from gapless.project.log.unlogged import read_unlogged
+from gapless.project.log.read import read_unlogged
 
 from .conftest import table, write_csv
 

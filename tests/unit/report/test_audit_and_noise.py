@@ -13,7 +13,7 @@ import pytest
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditResult, Result, SensorResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import store_result
+from gapless.data.stored_results import store_result
 from gapless.report import noise, plots, render_page
 from gapless.verbs import copy_example, report
 

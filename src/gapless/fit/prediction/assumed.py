@@ -9,8 +9,8 @@ import numpy as np
 from gapless.core.errors import ProjectError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.document import FILE_NAME
 from gapless.project.records import Project
+from gapless.project.yaml_file import FILE_NAME
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, has_one_axis, is_position_servo

@@ -11,8 +11,7 @@ from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.columns import Report
 from gapless.project.log.copies import copy_notes, find_copies
-from gapless.project.log.read import Log, log_paths, read_log, report_parts
-from gapless.project.log.unlogged import read_unlogged
+from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 

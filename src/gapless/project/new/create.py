@@ -11,7 +11,6 @@ import yaml
 from gapless.core.errors import ProjectError, nearest
 from gapless.core.results import NewResult, Note
 from gapless.core.signal import Array
-from gapless.project.document import FILE_NAME, project_error
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.model import load_model, names
@@ -23,6 +22,7 @@ from gapless.project.new.place import Placement
 from gapless.project.new.recording import Recording, read_recordings
 from gapless.project.new.sources import find_logs
 from gapless.project.records import CommandMap, MeasurementMap
+from gapless.project.yaml_file import FILE_NAME, project_error
 
 _USUAL_RATES_HZ = (
     10,

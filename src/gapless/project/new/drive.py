@@ -7,9 +7,9 @@ import mujoco
 
 from gapless.core.errors import nearest
 from gapless.core.results import Note
-from gapless.project.document import project_error
 from gapless.project.model import command_unit, load_spec, names, relocate_files
 from gapless.project.records import CommandMap, MeasurementMap
+from gapless.project.yaml_file import project_error
 
 OPTION = "--drive-by-effort"
 

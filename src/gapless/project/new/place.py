@@ -9,8 +9,8 @@ from typing import Self
 from xml.etree import ElementTree
 
 from gapless.core.results import Note
-from gapless.project.document import project_error
 from gapless.project.new.recording import Recording, write_recording
+from gapless.project.yaml_file import project_error
 
 
 class Placement:

@@ -11,7 +11,7 @@ from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
 from gapless.core.signal import Array
-from gapless.data.keep import artefact_ids, store_result_if_possible
+from gapless.data.stored_results import artefact_ids, store_result_if_possible
 from gapless.fit.evidence import ProjectData, read_project_data
 from gapless.fit.horizon import shortest_window_s
 from gapless.fit.outcome import find_refusal

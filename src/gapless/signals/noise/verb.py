@@ -11,7 +11,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import store_result_if_possible
+from gapless.data.stored_results import store_result_if_possible
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES

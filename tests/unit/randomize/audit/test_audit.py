@@ -8,7 +8,7 @@ import pytest
 
 from gapless.core.results import AuditResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import load_stored_result, newest_result
+from gapless.data.stored_results import load_stored_result, newest_result
 from gapless.randomize.audit.verb import audit
 from unit.identify.realities import CART, PLACE_AND_SPEED, write_csv, write_reality
 

@@ -9,7 +9,7 @@ from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import SensorResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
-from gapless.data.keep import load_stored_result
+from gapless.data.stored_results import load_stored_result
 from gapless.verbs import copy_example, identify_sensor, noise, randomize
 from unit.signals.noise.simulated import column
 
