@@ -17,7 +17,7 @@ from architecture.tree import ROOT
 from gapless.check.claims import shift_commands
 from gapless.check.examine import examine_data
 from gapless.check.verb import check
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.identify.verb import identify
 from gapless.verbs import copy_example
 from unit.check.faults import Columns, held, scaled, shifted, spoil, swapped, texts

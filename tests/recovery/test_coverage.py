@@ -15,12 +15,12 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, TimeSeries
-from gapless.fit.outcome import describe_parameters
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.structure import FINAL_SCHEDULE
 from gapless.fit.solve import solve_least_squares
-from gapless.fit.structure_search import FINAL_SCHEDULE
+from gapless.fit.summary import describe_parameters
 from gapless.project.load import load_project
 from gapless.signals.track import Track, make_track
 from gapless.sim.auto import parameter_space

@@ -10,8 +10,8 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import describe_parameters
 from gapless.fit.solution import Solution
+from gapless.fit.summary import describe_parameters
 from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality

@@ -17,7 +17,7 @@ from gapless.excite.play import motion_csv, play
 from gapless.excite.prospect import look_ahead
 from gapless.excite.rehearsal import Rehearsal
 from gapless.excite.verb import excite, make_setting
-from gapless.fit.horizon import DRIVEN_S
+from gapless.fit.prediction.lengths import DRIVEN_S
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log

@@ -10,7 +10,7 @@ from architecture.tree import ROOT
 from gapless.core.results import ExciteResult
 from gapless.excite import search
 from gapless.excite.verb import excite
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 
 SETS = importlib.util.spec_from_file_location("sets", ROOT / "benchmarks" / "sets.py")
 sets = importlib.util.module_from_spec(SETS)  # type: ignore[arg-type]

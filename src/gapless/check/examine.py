@@ -12,7 +12,7 @@ from gapless.check.response import unresponsive
 from gapless.check.standstill import standing
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.fit.evidence import Progress, ProjectData
+from gapless.fit.data import Progress, ProjectData
 from gapless.signals.excerpts import take_excerpts
 from gapless.signals.smoother import estimate_noise
 from gapless.signals.track import Track, make_track

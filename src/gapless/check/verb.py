@@ -13,7 +13,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import CheckResult, Note
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import store_result_if_possible
-from gapless.fit.evidence import READING, Progress, ProjectData, read_project_data
+from gapless.fit.data import READING, Progress, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.project.fingerprint import fingerprint

@@ -27,9 +27,9 @@ from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.verdict import judge
 from gapless.diagnose.words import advice, trace_sentences
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.structure_search import MIN_WINDOWS
+from gapless.fit.search.structure import MIN_WINDOWS
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.slopes import FINE_STEP
 from gapless.fit.solution import Solution
+from gapless.fit.summary import MAX_IDENTIFIABLE_SD
 
 GOOD_ENOUGH = 0.01  # standard deviations far below this share of the range are not worth more motion
 LONGER = 10.0  # what a motion of so many times the length does not tell either, no motion tells

@@ -8,11 +8,11 @@ from gapless.core.results import Curve, ExciteResult, FittedParameter, Outlook, 
 from gapless.excite.information import Judge, inseparable, loose, rescaled
 from gapless.excite.rehearsal import Rehearsal, Run
 from gapless.excite.search import Found, Setting
-from gapless.fit.horizon import max_num_windows
-from gapless.fit.outcome import describe_parameters
+from gapless.fit.prediction.lengths import max_num_windows
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.structure_search import draw_windows
+from gapless.fit.search.structure import draw_windows
+from gapless.fit.summary import describe_parameters
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 MOST_SAMPLES = 400  # of each curve

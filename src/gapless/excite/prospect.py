@@ -14,7 +14,7 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import RESULT, artefact_ids, newest_result
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.solution import AT_BOUND
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES

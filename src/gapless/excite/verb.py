@@ -23,12 +23,12 @@ from gapless.excite.reach import EFFORT, Wishes, channels_of, driven_joints, joi
 from gapless.excite.rehearsal import Run, sketches
 from gapless.excite.search import Found, Search, Setting, left_alone
 from gapless.excite.workspace import Workspace
-from gapless.fit.horizon import DRIVEN_S as WINDOW_S
+from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.structure import MIN_WINDOWS
 from gapless.fit.solve import Progress
-from gapless.fit.structure_search import MIN_WINDOWS
 from gapless.project.fingerprint import fingerprint
 
 SECONDS = 20.0

@@ -10,10 +10,10 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Schedule, descend
+from gapless.fit.summary import MAX_IDENTIFIABLE_SD
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
-from gapless.fit.starts import StartErrors, estimate_start_errors, start_effects, start_errors_from
+from gapless.fit.start_errors import StartErrors, estimate_start_errors, start_effects, start_errors_from
 from gapless.signals.track import subtract_readings
 from gapless.sim.targets.path import split_target
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from gapless.core.results import Trace
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.prediction.windows import Windows
 
 MAX_TRACE_SAMPLES = 240

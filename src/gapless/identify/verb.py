@@ -18,23 +18,14 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Trace
 from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
-from gapless.fit.evidence import ProjectData, read_project_data
-from gapless.fit.horizon import shortest_window_s
-from gapless.fit.journal import Checkpoint, open_checkpoint
-from gapless.fit.outcome import (
-    INTERVAL_LEVEL,
-    describe_parameters,
-    determined_combinations,
-    find_refusal,
-    measure_fit_errors,
-)
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
+from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
-from gapless.fit.rescale import widen_by_force_scale
-from gapless.fit.scatter.scatter import split_scatter_parameters, with_scatter
-from gapless.fit.solution import Solution, widen_intervals
-from gapless.fit.solve import Progress, descend, partial_progress
-from gapless.fit.structure_search import (
+from gapless.fit.scatter.parameters import split_scatter_parameters, with_scatter
+from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
+from gapless.fit.search.force_scale import widen_by_force_scale
+from gapless.fit.search.structure import (
     FINAL_SCHEDULE,
     LAST_SCHEDULE,
     StructureResult,
@@ -42,7 +33,16 @@ from gapless.fit.structure_search import (
     report_progress,
     search_structure,
 )
-from gapless.fit.timestep import remove_time_step_error
+from gapless.fit.solution import Solution, widen_intervals
+from gapless.fit.solve import Progress, descend, partial_progress
+from gapless.fit.summary import (
+    INTERVAL_LEVEL,
+    describe_parameters,
+    determined_combinations,
+    find_refusal,
+    measure_fit_errors,
+)
+from gapless.fit.time_step import remove_time_step_error
 from gapless.fit.traces import example_traces
 from gapless.identify.anchor import anchor_reason
 from gapless.identify.drift.compare import since_then

@@ -10,7 +10,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, load_stored_result, store_result_if_possible
-from gapless.fit.evidence import Progress, ProjectData, read_project_data
+from gapless.fit.data import Progress, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.traces import example_traces

@@ -18,7 +18,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.randomize.replay import Replay
 
 WINDOW_S = 0.3  # how long worlds follow the real commands: delays and slow drives must show

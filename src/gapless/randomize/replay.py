@@ -9,7 +9,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.signals.track import subtract_readings

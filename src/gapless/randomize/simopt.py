@@ -18,7 +18,7 @@ from scipy.optimize import minimize_scalar
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.randomize.replay import Replay
 
 WINDOW_S = 1.0

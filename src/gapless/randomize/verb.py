@@ -17,7 +17,7 @@ from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import RESULT, artefact_ids, newest_result, store_result_if_possible
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges

@@ -10,7 +10,7 @@ import pytest
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from unit.benchmarks.parts import part

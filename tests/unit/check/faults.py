@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.check.examine import Examination, examine_data
 from gapless.core.signal import Array
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from unit.identify.realities import write_csv
 
 Columns = dict[str, Array]

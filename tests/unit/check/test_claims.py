@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gapless.check.claims import Claim, claims_about, clock_claims, shift_commands
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.project.records import Project
 from unit.identify.realities import write_reality

@@ -8,7 +8,7 @@ import pytest
 
 from gapless.check.following import find_following, find_increments
 from gapless.core.signal import Array
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.verbs import check, copy_example, identify
 from unit.check.faults import Columns, spoil
 from unit.check.robots import MOTOR, RATE_HZ, VELOCITY, write_servo

@@ -7,7 +7,7 @@ import pytest
 
 from gapless.check.doubts import find_doubts
 from gapless.check.skill import Skill, lively, measure_skill
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, write_reality

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import mujoco
 
-from gapless.fit.evidence import read_project_data
-from gapless.fit.lean import without_idle_contacts
+from gapless.fit.data import read_project_data
+from gapless.fit.prediction.idle_contacts import without_idle_contacts
 from unit.identify.realities import write_reality
 
 CONTACT = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

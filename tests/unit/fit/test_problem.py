@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.problem import HUBER, FitProblem, flatten_outliers
+from gapless.fit.search.structure import build_problem
 from gapless.fit.solve import solve_least_squares
-from gapless.fit.structure_search import build_problem
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}

@@ -7,14 +7,14 @@ import pytest
 
 from gapless.core.signal import Array
 from gapless.fit import slopes
-from gapless.fit.evidence import read_project_data
-from gapless.fit.outcome import describe_parameters
+from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.structure import FINAL_SCHEDULE, build_problem
 from gapless.fit.slopes import judging_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import descend, solve_least_squares
-from gapless.fit.structure_search import FINAL_SCHEDULE, build_problem
-from gapless.fit.timestep import finer_in_time, remove_time_step_error
+from gapless.fit.summary import describe_parameters
+from gapless.fit.time_step import finer_in_time, remove_time_step_error
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.1, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}

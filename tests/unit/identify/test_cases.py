@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem, flatten_outliers
+from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import solve_least_squares
-from gapless.fit.structure_search import build_problem
 from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
 from unit.identify.realities import WHATEVER, write_reality
 

@@ -14,7 +14,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_json
 from gapless.core.signal import TimeSeries
 from gapless.data.stored_results import store_result
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.identify.drift.earlier import earlier_fit, recorded_span
 from gapless.identify.verb import identify
 from gapless.project.fingerprint import fingerprint

@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.identify.verb import identify
 from gapless.identify.verdict import add_data_findings, verdict
 from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality

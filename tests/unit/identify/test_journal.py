@@ -9,9 +9,9 @@ import pytest
 from gapless.core.errors import Interrupted
 from gapless.core.results import to_json
 from gapless.data.catalogue import FOLDER
-from gapless.fit.journal import Checkpoint
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.terms import Structure
+from gapless.fit.search.checkpoint import Checkpoint
+from gapless.fit.search.terms import Structure
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality
 

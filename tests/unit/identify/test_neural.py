@@ -13,12 +13,13 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult, NeuralPosterior, SampledParameter, from_json, to_json
 from gapless.core.scaling import Scaling
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import solve_least_squares
 from gapless.identify.posterior.samples import NUM_SAMPLES
-from gapless.identify.verb import identify, make_problem
+from gapless.identify.verb import identify
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8}
@@ -61,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def solved(folder: Path) -> tuple[FitProblem, Solution]:
     evidence = read_project_data(folder)
-    problem = make_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
+    problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
     solution = solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), (0.01, 6), (0.003, 10)))
     return problem.at(solution.row), solution
 

@@ -8,8 +8,8 @@ import pytest
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import IdentifyResult, from_json, to_json
 from gapless.core.scaling import Scaling
-from gapless.fit.outcome import describe_parameters
 from gapless.fit.solution import Solution
+from gapless.fit.summary import describe_parameters
 from gapless.identify.posterior.samples import NUM_SAMPLES, gaussian_samples, parquet_bytes, square_root
 from gapless.identify.verb import identify
 from unit.identify.realities import WHATEVER, write_reality

@@ -4,15 +4,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.fit import rescale
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
-from gapless.fit.rescale import widen_by_force_scale
-from gapless.fit.search import search_starts
+from gapless.fit.search import force_scale
+from gapless.fit.search.force_scale import widen_by_force_scale
+from gapless.fit.search.structure import FINAL_SCHEDULE, build_problem
+from gapless.fit.search.swaps import try_play, with_lag, with_play
 from gapless.fit.solution import Solution
 from gapless.fit.solve import descend, solve_least_squares
-from gapless.fit.structure_search import FINAL_SCHEDULE, build_problem
-from gapless.fit.swap import try_play, with_lag, with_play
+from gapless.fit.start_search import search_starts
 from unit.identify.realities import write_reality
 
 # A servo pushes a cart that rubs: it rests anywhere within friction / stiffness of its command.
@@ -92,7 +92,7 @@ def test_intervals_hold_where_other_starts_end_as_well(tmp_path: Path, monkeypat
         1.0, abs=0.3
     )
     sure = replace(found, covariance=found.covariance * 1e-8, information=found.information * 1e8)
-    monkeypatch.setattr(rescale, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
+    monkeypatch.setattr(force_scale, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
     assert (widen_by_force_scale(problem, found.row, FINAL_SCHEDULE).half_width() / sure.half_width()).max() > 10
 
 

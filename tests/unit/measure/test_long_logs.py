@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gapless.check.verb import check
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.prediction.windows import MOST_WINDOWS, cut_windows
 from gapless.measure import verb as measure_verb
 from gapless.project.load import load_project

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import InputError
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.project.load import load_project
 from gapless.project.log.copies import find_copies
 from gapless.project.log.read import read_logs

@@ -8,8 +8,8 @@ import pytest
 
 from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
-from gapless.fit.evidence import read_project_data
-from gapless.fit.prediction.assumed import find_assumptions
+from gapless.fit.data import read_project_data
+from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.identify.verdict import add_data_findings
 from gapless.project.load import load_project
 from gapless.sim.blueprint import CompiledProject, compile_project

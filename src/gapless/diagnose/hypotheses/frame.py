@@ -15,13 +15,13 @@ from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.diagnose.hypotheses.suspects import Severities, field_of
-from gapless.fit.evidence import ProjectData
-from gapless.fit.lean import without_idle_contacts
+from gapless.fit.data import ProjectData
+from gapless.fit.prediction.idle_contacts import without_idle_contacts
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import MAX_RESIDUAL
-from gapless.fit.starts import StartErrors, estimate_start_errors
-from gapless.fit.structure_search import draw_windows
+from gapless.fit.search.structure import draw_windows
+from gapless.fit.start_errors import StartErrors, estimate_start_errors
 from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import with_finer_step
 

@@ -21,7 +21,7 @@ from gapless.diagnose.hypotheses.rehearse import rehearse
 from gapless.diagnose.hypotheses.shares import Share, shares
 from gapless.diagnose.hypotheses.suspects import Severities
 from gapless.diagnose.hypotheses.trials import Trial, Trials
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.project.records import Project
 
 CALIBRATIONS = "calibration"  # in the catalogue's folder

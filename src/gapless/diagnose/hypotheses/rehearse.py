@@ -12,7 +12,7 @@ from gapless.diagnose.hypotheses.belief import Calibration, Rehearsed, calibrate
 from gapless.diagnose.hypotheses.frame import Frame, part_of
 from gapless.diagnose.hypotheses.picture import look
 from gapless.diagnose.hypotheses.trials import Trials
-from gapless.fit.starts import shift_starts
+from gapless.fit.start_errors import shift_starts
 
 FEW_WINDOWS = 14
 NUM_CASES = (2, 6, 5)  # with no cause, one, and two

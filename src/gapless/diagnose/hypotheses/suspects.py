@@ -13,7 +13,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.efforts import peak_efforts
 from gapless.sim.measured_states import find_near_pairs

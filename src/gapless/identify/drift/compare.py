@@ -16,10 +16,10 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import describe_parameters
 from gapless.fit.per_run import summarize_runs
 from gapless.fit.problem import FitProblem
 from gapless.fit.solve import solve_least_squares
+from gapless.fit.summary import describe_parameters
 from gapless.identify.drift.earlier import Earlier
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together

@@ -10,7 +10,7 @@ from gapless.core.results import IdentifyResult, from_json
 from gapless.data.catalogue import Catalogue
 from gapless.data.rows import ArtefactRow
 from gapless.data.stored_results import load_stored_result
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.ranges import read_result
 

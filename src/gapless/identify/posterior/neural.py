@@ -15,10 +15,10 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import NeuralPosterior, SampledParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
-from gapless.fit.outcome import INTERVAL_LEVEL
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Progress
+from gapless.fit.summary import INTERVAL_LEVEL
 from gapless.identify.posterior.cases import Cases
 from gapless.identify.posterior.flow import LABEL, NUM_CHECKS, NUM_SIMULATIONS, Flow
 from gapless.identify.posterior.samples import NUM_SAMPLES

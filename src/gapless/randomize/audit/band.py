@@ -7,7 +7,7 @@ import numpy as np
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
-from gapless.fit.starts import shift_starts
+from gapless.fit.start_errors import shift_starts
 from gapless.signals.track import subtract_readings
 
 LEVEL = 0.9

@@ -7,14 +7,11 @@ from scipy.optimize import lsq_linear
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
-from gapless.fit.horizon import shortest_window_s
+from gapless.fit.data import ProjectData
+from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
-from gapless.fit.search import search_starts
-from gapless.fit.solution import Solution, summarize_solution
-from gapless.fit.solve import Progress, descend
-from gapless.fit.structure_search import (
+from gapless.fit.search.structure import (
     FIRST_SCHEDULE,
     LAST_SCHEDULE,
     SEARCH_WINDOWS,
@@ -23,7 +20,10 @@ from gapless.fit.structure_search import (
     draw_windows,
     search_structure,
 )
-from gapless.fit.terms import BRIEF_SCHEDULE
+from gapless.fit.search.terms import BRIEF_SCHEDULE
+from gapless.fit.solution import Solution, summarize_solution
+from gapless.fit.solve import Progress, descend
+from gapless.fit.start_search import search_starts
 from gapless.randomize.audit.ranges import Box
 
 MOST_WINDOWS = 32

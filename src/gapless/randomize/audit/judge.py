@@ -10,7 +10,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import AuditedParameter, AuditVerdict
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.outcome import MAX_IDENTIFIABLE_SD
+from gapless.fit.summary import MAX_IDENTIFIABLE_SD
 from gapless.randomize.audit.explain import WRONG, Explained, Inside, least_within
 from gapless.randomize.audit.ranges import Box
 

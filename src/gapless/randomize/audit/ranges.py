@@ -12,7 +12,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.randomize.foreign.read import SUFFIXES, read_foreign
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import CompiledProject

@@ -12,11 +12,11 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, store_result_if_possible
-from gapless.fit.evidence import ProjectData, read_project_data
-from gapless.fit.horizon import shortest_window_s
-from gapless.fit.outcome import find_refusal
+from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.prediction.lengths import shortest_window_s
+from gapless.fit.search.structure import build_problem
 from gapless.fit.solve import Progress
-from gapless.fit.structure_search import build_problem
+from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 from gapless.randomize.audit.band import Band, band_of
 from gapless.randomize.audit.explain import Explained, Inside, best_inside, explain

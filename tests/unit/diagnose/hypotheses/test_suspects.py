@@ -7,7 +7,7 @@ from gapless.diagnose.hypotheses.frame import Frame, make_frame
 from gapless.diagnose.hypotheses.picture import Sums, look
 from gapless.diagnose.hypotheses.rehearse import draw_cases, fewer_windows
 from gapless.diagnose.hypotheses.suspects import Severities, field_of
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from unit.identify.realities import write_reality
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gapless.core.signal import Array
-from gapless.fit.evidence import read_project_data
+from gapless.fit.data import read_project_data
 from gapless.fit.problem import PRIOR_WEIGHT
+from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
-from gapless.fit.structure_search import build_problem
 from gapless.randomize.audit.explain import Explained, least_within
 from gapless.randomize.audit.judge import by_chance, single_growths
 from gapless.randomize.audit.ranges import Box

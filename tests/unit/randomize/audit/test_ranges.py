@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.interval import normal_quantile
-from gapless.fit.evidence import ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.randomize.audit.ranges import box_of, ranges_of, with_ranges
 from unit.identify.realities import write_reality
 

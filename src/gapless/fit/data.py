@@ -13,7 +13,7 @@ from gapless.core.places import require_space
 from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
-from gapless.fit.prediction.assumed import find_assumptions
+from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
 from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.inspect import merge_notes, time_notes

@@ -13,9 +13,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
-from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
-from gapless.fit.solve import Schedule, descend
-from gapless.fit.terms import (
+from gapless.fit.search.terms import (
     BRIEF_SCHEDULE,
     HINT,
     Columns,
@@ -25,6 +23,8 @@ from gapless.fit.terms import (
     solved_savings,
     tried_term,
 )
+from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
+from gapless.fit.solve import Schedule, descend
 from gapless.sim.targets import driven_joint, force_per_command
 from gapless.sim.targets.path import split_target
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.starts import start_effects
+from gapless.fit.start_errors import start_effects
 from gapless.project.records import Project
 
 LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)

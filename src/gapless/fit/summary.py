@@ -8,7 +8,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import AT_BOUND, Solution
 

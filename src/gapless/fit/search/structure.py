@@ -8,21 +8,21 @@ import numpy as np
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
-from gapless.fit.horizon import choose_length_s, max_num_windows, shortest_window_s
-from gapless.fit.journal import Checkpoint
-from gapless.fit.lean import without_idle_contacts
-from gapless.fit.outcome import MIN_WINDOWS
+from gapless.fit.data import ProjectData
+from gapless.fit.prediction.idle_contacts import without_idle_contacts
+from gapless.fit.prediction.lengths import choose_length_s, max_num_windows, shortest_window_s
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.rescale import NEAR, fit_force_scale
-from gapless.fit.search import search_starts
+from gapless.fit.search.checkpoint import Checkpoint
+from gapless.fit.search.force_scale import NEAR, fit_force_scale
+from gapless.fit.search.swaps import Swap, ending, try_lag, try_play
+from gapless.fit.search.terms import Columns, Structure, select_terms
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
 from gapless.fit.solve import Progress, descend, partial_progress
-from gapless.fit.swap import Swap, ending, try_lag, try_play
-from gapless.fit.terms import Columns, Structure, select_terms
-from gapless.fit.timestep import finer_in_time, without_step
+from gapless.fit.start_search import search_starts
+from gapless.fit.summary import MIN_WINDOWS
+from gapless.fit.time_step import finer_in_time, without_step
 from gapless.sim.targets.path import split_target
 
 SEARCH_WINDOWS = 16

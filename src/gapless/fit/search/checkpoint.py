@@ -19,8 +19,8 @@ import numpy as np
 
 import gapless
 from gapless.core.results import TriedTerm
-from gapless.fit.evidence import ProjectData
-from gapless.fit.terms import Structure
+from gapless.fit.data import ProjectData
+from gapless.fit.search.terms import Structure
 from gapless.project.fingerprint import fingerprint
 
 Value = TypeVar("Value", float, np.ndarray, Structure)

@@ -9,7 +9,7 @@ from scipy.ndimage import median_filter
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter, IdentifyResult
 from gapless.core.signal import Array
-from gapless.fit.evidence import ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.scatter.estimate import Estimate, estimate
 from gapless.fit.scatter.invert import LEVEL
 from gapless.project.log.read import log_paths, read_log

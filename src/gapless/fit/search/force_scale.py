@@ -12,9 +12,9 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.terms import BRIEF_SCHEDULE
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import Schedule, descend
-from gapless.fit.terms import BRIEF_SCHEDULE
 
 FAR = (0.6, 1.6)
 NEAR = (0.87, 1.15)  # when all terms are chosen
