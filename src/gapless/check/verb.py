@@ -1,5 +1,6 @@
 """The verb `check`: is this project sound?"""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -60,8 +61,7 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     notes.sort(key=lambda note: rank[note.level])
     result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
     provenance = Provenance("check", gapless.__version__, inputs, {"project": fingerprint(project)})
-    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
 
 
 def _examined(evidence: ProjectData, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:

@@ -4,7 +4,6 @@ import contextlib
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +13,15 @@ from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id, episode_content
 from gapless.data import rows
-from gapless.data.contents import check_names, content_bytes, write_content
-from gapless.data.questions import Questions
+from gapless.data.entries import Entries, unknown_id
+from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
+from gapless.data.query import Views
 from gapless.data.rows import ArtefactRow, EpisodeRow
-from gapless.data.samples import read_samples, samples_path, write_samples
-from gapless.data.shelf import Shelf, unknown
 from gapless.data.tables import Table
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
-LEFTOVER_AGE_S = 7 * 24 * 3600.0
+MAX_LEFTOVER_AGE_S = 7 * 24 * 3600.0
 
 
 class Catalogue:
@@ -35,14 +33,13 @@ class Catalogue:
     """
 
     def __init__(self, directory: Path) -> None:
-        """Looks at the catalogue in a folder that `open` has prepared."""
+        """Takes the catalogue in a folder that `open` has prepared."""
         self._directory = directory
         self._temporary = directory / "temporary"
-        tables, samples, contents = directory / "tables", directory / "samples", directory / "artefacts"
-        episodes = Table(tables / "episodes", rows.EPISODES_SCHEMA, ("source",))
-        artefacts = Table(tables / "artefacts", rows.ARTEFACTS_SCHEMA)
-        self._episodes = Shelf("episodes", "episode", directory, episodes, partial(samples_path, samples))
-        self._artefacts = Shelf("artefacts", "artefact", directory, artefacts, contents.joinpath)
+        episodes = Table(directory / "tables" / "episodes", rows.EPISODES_SCHEMA, ("source",))
+        artefacts = Table(directory / "tables" / "artefacts", rows.ARTEFACTS_SCHEMA)
+        self._episodes = Entries("episodes", "episode", directory, episodes, self._samples_path)
+        self._artefacts = Entries("artefacts", "artefact", directory, artefacts, (directory / "artefacts").joinpath)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -88,11 +85,10 @@ class Catalogue:
             id = content_id(episode_content(episode), provenance)
             ids.append(id)
             episodes[id] = episode
-            stored[id] = rows.stored_episode(id, episode, provenance, added_at)
+            stored[id] = rows.episode_to_stored(id, episode, provenance, added_at)
 
         def write(id: str) -> None:
-            path, episode = self._episodes.place(id), episodes[id]
-            write_samples(path, self._temporary, episode.commands, episode.measurements)
+            write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
 
         self._episodes.add(stored, write)
         return tuple(ids)
@@ -103,8 +99,8 @@ class Catalogue:
         Raises:
             CatalogueError: If there is none with this id, or its samples cannot be read.
         """
-        row = rows.episode_row(self._episodes.row(id))
-        path = self._episodes.place(id)
+        row = rows.episode_from_stored(self._episodes.row(id))
+        path = self._samples_path(id)
         try:
             commands, measurements = read_samples(path)
         except (OSError, pa.ArrowException) as error:
@@ -113,30 +109,17 @@ class Catalogue:
                 f"the samples of episode {id} cannot be read ({reason}): delete .gapless and run the "
                 f"verbs again: {path}"
             ) from error
-        return Episode(
-            name=row.name,
-            source=row.source,
-            commands=commands,
-            measurements=measurements,
-            outcome=row.outcome,
-            failed_in=row.failed_in,
-            conditions=row.conditions,
-            recorded_at=row.recorded_at,
-        )
+        about = {key: getattr(row, key) for key in ("outcome", "failed_in", "conditions", "recorded_at")}
+        return Episode(row.name, row.source, commands, measurements, **about)
 
     def episodes(self, *, source: Source | None = None, outcome: Outcome | None = None) -> tuple[EpisodeRow, ...]:
-        """Returns what is known of the episodes, newest last, without opening their samples.
-
-        Args:
-            source: Only these; None for all.
-            outcome: Only these; None for all.
-        """
+        """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
-        found = self._episodes.questions().rows(f"{sql} ORDER BY added_at, name, id", (source, outcome))
-        return tuple(rows.episode_row(stored) for stored in found)
+        found = self._episodes.views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
+        return tuple(rows.episode_from_stored(stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
-        """Adds an artefact and returns its id; one that is there already is left as it is.
+        """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
 
         Args:
             kind: Such as `fit`, `policy` or `report`.
@@ -147,12 +130,12 @@ class Catalogue:
             CatalogueError: If it cannot be stored, or the catalogue cannot be written.
         """
         rows.check_provenance(provenance)
-        check_names(kind, content)
-        id = content_id(content_bytes(kind, content), provenance)
-        row = rows.stored_artefact(id, kind, tuple(sorted(content)), provenance, rows.now_text())
+        check_file_names(kind, content)
+        id = content_id(artefact_content(kind, content), provenance)
+        row = rows.artefact_to_stored(id, kind, tuple(sorted(content)), provenance, rows.now_text())
 
         def write(id: str) -> None:
-            write_content(self._artefacts.place(id), self._temporary, content)
+            write_files(self._artefacts.path_of(id), self._temporary, content)
 
         self._artefacts.add({id: row}, write)
         return id
@@ -163,7 +146,7 @@ class Catalogue:
         Raises:
             CatalogueError: If there is none with this id.
         """
-        return rows.artefact_row(self._artefacts.row(id))
+        return rows.artefact_from_stored(self._artefacts.row(id))
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies.
@@ -174,20 +157,20 @@ class Catalogue:
         files = self.artefact(id).files
         if name not in files:
             raise CatalogueError(f"artefact {id} has no file {name!r}; choose from: {nearest(name, files)}")
-        return self._artefacts.place(id) / name
+        return self._artefacts.path_of(id) / name
 
     def artefact_folder(self, id: str) -> Path:
         """Returns the folder that an artefact's files lie in, or would lie in."""
-        return self._artefacts.place(id)
+        return self._artefacts.path_of(id)
 
     def unfinished_path(self, name: str) -> Path:
         """Returns where work that is not finished may keep a file; what is a week old is deleted now and then."""
         return self._temporary / name
 
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
-        """Returns what is known of the artefacts, of one kind or (None) of all, newest last."""
-        sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY created_at, id"
-        return tuple(rows.artefact_row(stored) for stored in self._artefacts.questions().rows(sql, (kind,)))
+        """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
+        sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
+        return tuple(rows.artefact_from_stored(stored) for stored in self._artefacts.views().select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
@@ -197,11 +180,11 @@ class Catalogue:
         Raises:
             CatalogueError: If there is nothing with this id.
         """
-        questions = self._questions()
+        views = self._views()
         everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"
-        if not questions.rows(f"SELECT id FROM {everything} WHERE id = $1", (id,)):
-            raise unknown("episode or artefact", everything, id, questions)
-        found = questions.rows(
+        if not views.select(f"SELECT id FROM {everything} WHERE id = $1", (id,)):
+            raise unknown_id("episode or artefact", everything, id, views)
+        found = views.select(
             f"WITH RECURSIVE entries AS {everything}, up(id, depth) AS ("
             "SELECT unnest(parents), 1 FROM entries WHERE id = $1 UNION "
             "SELECT unnest(entries.parents), depth + 1 FROM entries JOIN up ON entries.id = up.id) "
@@ -211,16 +194,16 @@ class Catalogue:
         return tuple(row["id"] for row in found)
 
     def query(self, sql: str) -> pa.Table:
-        """Returns the rows that an SQL question asks for, over the views below. Nothing can be changed.
+        """Returns the rows that an SQL query asks for, over the views below. Nothing can be changed.
 
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
         (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
 
         Raises:
-            InputError: If the question is not one statement that reads, or DuckDB refuses it.
+            InputError: If the query is not one statement that reads, or DuckDB refuses it.
         """
-        return self._questions().answer(sql)
+        return self._views().run_query(sql)
 
     def compact(self) -> None:
         """Joins the tables' small files; adding does so by itself now and then. Loses nothing."""
@@ -228,13 +211,16 @@ class Catalogue:
         self._artefacts.table.compact()
         _remove_leftovers(self._temporary)
 
-    def _questions(self) -> Questions:
-        return Questions(self._directory, self._episodes.table.files(), self._artefacts.table.files())
+    def _samples_path(self, id: str) -> Path:
+        return self._directory / "samples" / id[:2] / f"{id}.parquet"
+
+    def _views(self) -> Views:
+        return Views(self._directory, self._episodes.table.files(), self._artefacts.table.files())
 
 
 def _remove_leftovers(temporary: Path) -> None:
     """Removes what killed processes left unfinished a week ago or earlier."""
     for path in temporary.iterdir():
         with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
-            if time.time() - path.stat().st_mtime > LEFTOVER_AGE_S:
+            if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

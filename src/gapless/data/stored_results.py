@@ -1,11 +1,16 @@
-"""Keeps the results of verbs in the catalogue, and finds them again."""
+"""Stores the results of verbs in the catalogue, and finds them again."""
 
+import hashlib
 import json
 import re
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
+import gapless
 from gapless.core.errors import CatalogueError, NotKeptWarning
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditResult, Result, SensorResult, from_json, to_json
@@ -14,25 +19,37 @@ from gapless.data.catalogue import Catalogue
 RESULT = "result.json"
 SENSOR = "identify-sensor"
 AUDIT = "randomize-audit"
+ID_PATTERN = "[0-9a-f]{32}"
+
+
+@cache
+def code_version() -> str:
+    """Returns the version of gapless with a digest of its source files, such as `0.1.0+3f2a9c01d4e5`."""
+    folder = Path(gapless.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return f"{gapless.__version__}+{digest.hexdigest()[:12]}"
 
 
 def store_result(
     catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
 ) -> str:
-    """Enters a result, with the files that belong to it, under its verb; returns its id.
+    """Stores a result, with the files that belong to it, under its verb; returns its id.
 
-    The noise of sensors, which `identify --sensor` finds, goes under `SENSOR`: it is no fit of the model; an audit, of
-    `randomize --audit`, under `AUDIT`: it is no ranges.
+    The provenance gets this `code_version`. The noise of sensors goes under `SENSOR`, as it is no fit of the model; an
+    audit goes under `AUDIT`, as it is no ranges.
     """
-    content = {**(files or {}), RESULT: json.dumps(to_json(result), indent=1).encode()}
+    data = {key: value for key, value in to_json(result).items() if key != "id"}  # the id follows from the content
+    content = {**(files or {}), RESULT: json.dumps(data, indent=1).encode()}
     kind = {SensorResult: SENSOR, AuditResult: AUDIT}.get(type(result), result.verb)
-    return catalogue.add_artefact(kind, content, provenance)
+    return catalogue.add_artefact(kind, content, with_code_version(provenance))
 
 
 def store_result_if_possible(
     catalogue: Catalogue, result: Result, provenance: Provenance, files: Mapping[str, bytes] | None = None
 ) -> str | None:
-    """Enters a result as `store_result` does; where that fails, as on a full disk, warns and returns None.
+    """Stores a result as `store_result` does; where that fails, as on a full disk, warns and returns None.
 
     What took long to find is not lost then: whoever asked still gets the result.
     """
@@ -49,20 +66,34 @@ def warn_not_kept(what: str, error: CatalogueError) -> None:
     warnings.warn(text, NotKeptWarning, stacklevel=3)
 
 
+def with_code_version(provenance: Provenance) -> Provenance:
+    """Returns a provenance that says which source code was at work, not only which version of gapless."""
+    return replace(provenance, code_version=code_version())
+
+
 def load_stored_result(catalogue: Catalogue, identity: str) -> Result:
-    """Returns a kept result."""
-    return from_json(json.loads(catalogue.artefact_path(identity, RESULT).read_text(encoding="utf-8")))
+    """Returns a stored result, with its id."""
+    data = json.loads(result_path(catalogue, identity).read_text(encoding="utf-8"))
+    return from_json({**data, "id": identity})
+
+
+def result_path(catalogue: Catalogue, identity: str) -> Path:
+    """Returns the file of a stored result: what other verbs take as `fit` or `ranges`."""
+    return catalogue.artefact_path(identity, RESULT)
 
 
 def newest_result(catalogue: Catalogue, verb: str) -> str | None:
-    """Returns the id of a verb's newest result, or None."""
+    """Returns the id of the result of a verb that was stored last, or None.
+
+    Another process may store one at any moment: whoever has just made a result passes on its `id` instead.
+    """
     found = catalogue.artefacts(verb)
     return found[-1].id if found else None
 
 
 def find_same_result(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
-    """Returns the id of a result that was made in the very same way, or None."""
-    wanted = provenance.canonical()
+    """Returns the id of a result that the same code made from the same inputs, or None."""
+    wanted = with_code_version(provenance).canonical()
     for row in reversed(catalogue.artefacts(verb)):
         if row.provenance.canonical() == wanted:
             return row.id
@@ -70,6 +101,15 @@ def find_same_result(catalogue: Catalogue, verb: str, provenance: Provenance) ->
 
 
 def artefact_ids(*paths: str | Path | None) -> tuple[str, ...]:
-    """Returns the ids of the artefacts that files belong to; files from elsewhere have none."""
-    names = [Path(path).resolve().parent.name for path in paths if path is not None]
-    return tuple(name for name in names if re.fullmatch(r"[0-9a-f]{32}", name))
+    """Returns the ids of the artefacts that files belong to; files from elsewhere have none, unless they say it."""
+    ids = [_artefact_id(Path(path)) for path in paths if path is not None]
+    return tuple(identity for identity in ids if identity is not None)
+
+
+def _artefact_id(path: Path) -> str | None:
+    """Returns the id by which a file's folder is called, or the `id` of a result that --json wrote; None without."""
+    found = path.resolve().parent.name
+    if not re.fullmatch(ID_PATTERN, found) and path.suffix == ".json":
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            found = str(json.loads(path.read_text(encoding="utf-8"))["id"])
+    return found if re.fullmatch(ID_PATTERN, found) else None

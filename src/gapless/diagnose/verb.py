@@ -1,7 +1,7 @@
 """The verb `diagnose`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -222,8 +222,7 @@ def _kept(evidence: ProjectData, result: DiagnoseResult, *used: str | Path | Non
     config = {"project": fingerprint(evidence.project)}
     inputs = (*evidence.ids, *artefact_ids(*used))
     provenance = Provenance("diagnose", gapless.__version__, inputs, config, result.seed)
-    store_result_if_possible(evidence.catalogue, result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(evidence.catalogue, result, provenance))
 
 
 def _undecided(evidence: ProjectData, reason: str, seed: int) -> DiagnoseResult:

@@ -173,5 +173,4 @@ def _kept(
             raise InputError(f"--out: cannot write: {error.strerror}: {path}") from None
         result = replace(result, path=str(path.resolve()))
     provenance = Provenance("excite", gapless.__version__, prospect.ids, config, result.seed)
-    store_result_if_possible(prospect.catalogue, result, provenance, files)
-    return result
+    return replace(result, id=store_result_if_possible(prospect.catalogue, result, provenance, files))

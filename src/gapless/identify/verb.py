@@ -316,4 +316,4 @@ def _kept(evidence: ProjectData, result: IdentifyResult, row: Array, samples: Ma
     if identity is not None:
         path = {name: str(evidence.catalogue.artefact_path(identity, name).resolve()) for name in files}
     neural = replace(result.neural, path=path.get(NEURAL)) if result.neural else None
-    return replace(result, model=path.get("model.xml"), posterior=path.get(GAUSSIAN), neural=neural)
+    return replace(result, id=identity, model=path.get("model.xml"), posterior=path.get(GAUSSIAN), neural=neural)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -75,8 +76,7 @@ def evaluate(
     failures = Counter(episode.failed_in for episode in runs.episodes if episode.failed_in is not None)
     success = wilson(int(runs.success.sum()), len(runs.success))
     result = EvaluateResult((*parents, *ids), where, success, dict(failures), seed)
-    store_result_if_possible(catalogue, result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(catalogue, result, provenance))
 
 
 def open_world(project: Project, where: Where, num_trials: int, reality_seed: int) -> World:

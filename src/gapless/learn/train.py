@@ -12,7 +12,6 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-import gapless
 from gapless.core.distribution import Distribution, nominal_only, ranges_from_text, ranges_to_text
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.interval import Interval, wilson
@@ -22,7 +21,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import artefact_ids, find_same_result, load_stored_result, store_result
+from gapless.data.stored_results import artefact_ids, code_version, find_same_result, load_stored_result, store_result
 from gapless.learn.curriculum import CURRICULA, Name, make_curriculum
 from gapless.learn.env import BatchedEnv
 from gapless.learn.policy import NetworkPolicy, check_fits, load_policy
@@ -111,7 +110,7 @@ def train(
         "ranges": plain((distribution.ranges, distribution.correlations)),
         "start": None if begun is None else hashlib.sha256(begun.read_bytes()).hexdigest(),
     }
-    provenance = Provenance("train", gapless.__version__, artefact_ids(ranges, start), about, seed)
+    provenance = Provenance("train", code_version(), artefact_ids(ranges, start), about, seed)
     done = find_same_result(catalogue, "train", provenance)
     if done is not None:
         return _located(catalogue, done)

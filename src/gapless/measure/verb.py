@@ -1,5 +1,6 @@
 """The verb `measure`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +61,7 @@ def measure(
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *artefact_ids(fit)), config)
-    store_result_if_possible(evidence.catalogue, result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(evidence.catalogue, result, provenance))
 
 
 def _predict(predictor: Predictor, windows: Windows, row: Array, progress: Progress | None) -> Array:

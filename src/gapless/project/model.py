@@ -83,6 +83,21 @@ def load_model(path: Path) -> mujoco.MjModel:
     return model
 
 
+def find_model_files(path: Path) -> list[Path]:
+    """Returns the model's file and every file that the engine reads for it: included files, meshes, textures, others.
+
+    Raises:
+        ProjectError: One line, if the model cannot be parsed.
+    """
+    spec = load_spec(path)
+    found = [Path(name) for name in mujoco.mju_getXMLDependencies(str(path))]
+    # The engine's list has no meshes of URDF, and looks for what nested files include in the wrong folder.
+    found += [path.parent / spec.meshdir / asset.file for asset in (*spec.meshes, *spec.hfields, *spec.skins)]
+    for texture in spec.textures:
+        found += [path.parent / spec.texturedir / name for name in (texture.file, *texture.cubefiles)]
+    return [file for file in dict.fromkeys(found) if file.is_file()]
+
+
 def relocate_files(xml: str, source: Path, folder: Path) -> str:
     """Returns a model written for one folder such that it finds its meshes and textures from another.
 

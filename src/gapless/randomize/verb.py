@@ -77,7 +77,8 @@ def randomize(
     identity = store_result_if_possible(
         catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed)
     )
-    return replace(result, path=str(catalogue.artefact_path(identity, RESULT).resolve()) if identity else "")
+    path = str(catalogue.artefact_path(identity, RESULT).resolve()) if identity else ""
+    return replace(result, id=identity, path=path)
 
 
 def _of_logs(evidence: ProjectData, method: str, seed: int, progress: Progress | None) -> _Found:

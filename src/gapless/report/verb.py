@@ -51,12 +51,12 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}: {path}") from None
     ids = tuple(identity for identity, _ in found.values())
-    catalogue.add_artefact(
+    identity = catalogue.add_artefact(
         "report",
         {"report.html": page.encode()},
         Provenance("report", gapless.__version__, ids, {"made_at": made_at}),
     )
-    return ReportResult(ids, str(path.resolve()))
+    return ReportResult(ids, str(path.resolve()), id=identity)
 
 
 def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:

@@ -21,7 +21,7 @@ from gapless.core.results import (
 def test_format_and_verb_come_first() -> None:
     written = to_json(ReportResult(("a",), "report.html"))
     assert list(written.items())[:2] == [("format", 1), ("verb", "report")]
-    assert written == {"format": 1, "verb": "report", "inputs": ["a"], "path": "report.html"}
+    assert written == {"format": 1, "verb": "report", "id": None, "inputs": ["a"], "path": "report.html"}
 
 
 def test_nested_records_become_plain() -> None:

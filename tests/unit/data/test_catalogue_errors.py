@@ -43,7 +43,7 @@ def test_a_disk_that_is_full(catalogue: Catalogue, monkeypatch) -> None:
     def refuse(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gapless.data.samples.pq.write_table", refuse)
+    monkeypatch.setattr("gapless.data.files.pq.write_table", refuse)
     with pytest.raises(CatalogueError, match="No space left"):
         catalogue.add_episode(make_episode(), make_provenance())
     monkeypatch.undo()

@@ -9,7 +9,7 @@ from catalogue_writer import make_episode, make_provenance, same_episode
 
 from gapless.core.errors import CatalogueError
 from gapless.core.signal import TimeSeries
-from gapless.data import samples
+from gapless.data import files as samples
 from gapless.data.catalogue import Catalogue
 
 

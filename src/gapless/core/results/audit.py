@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
 from gapless.core.results.soundness import Note
+from gapless.core.results.stored import StoredResult
 
 AuditVerdict = Literal["wrong", "too narrow", "too wide", "fits", "cannot tell"]
 
@@ -81,7 +82,7 @@ class AuditedColumn:
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(StoredResult):
     """Is reality inside the training distribution?
 
     Attributes:

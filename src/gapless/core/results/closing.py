@@ -8,6 +8,7 @@ from gapless.core.distribution import Correlation, Range
 from gapless.core.interval import Interval
 from gapless.core.results.fit import IdentifyResult
 from gapless.core.results.gap import DiagnoseResult, MeasureResult
+from gapless.core.results.stored import StoredResult
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Export:
 
 
 @dataclass(frozen=True)
-class RandomizeResult:
+class RandomizeResult(StoredResult):
     """Which ranges to train on.
 
     Attributes:
@@ -50,7 +51,7 @@ class RandomizeResult:
 
 
 @dataclass(frozen=True)
-class TrainResult:
+class TrainResult(StoredResult):
     """A trained policy.
 
     Attributes:
@@ -76,7 +77,7 @@ class TrainResult:
 
 
 @dataclass(frozen=True)
-class EvaluateResult:
+class EvaluateResult(StoredResult):
     """How often a policy succeeds.
 
     Attributes:
@@ -96,7 +97,7 @@ class EvaluateResult:
 
 
 @dataclass(frozen=True)
-class LoopResult:
+class LoopResult(StoredResult):
     """The whole loop: the gap before and after, and what lay between.
 
     Attributes:
@@ -138,7 +139,7 @@ class LoopResult:
 
 
 @dataclass(frozen=True)
-class ReportResult:
+class ReportResult(StoredResult):
     """A page to share: its path, and the ids of what it shows."""
 
     verb: ClassVar[str] = "report"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
+from gapless.core.results.stored import StoredResult
 
 Outlook = Literal["can be told", "too little motion", "no motion tells"]
 LimitSource = Literal["model", "logs", "assumed", "asked for"]
@@ -86,7 +87,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class ExciteResult:
+class ExciteResult(StoredResult):
     """Which motion to record so that the wanted parameters can be told.
 
     Attributes:

@@ -9,6 +9,7 @@ from gapless.core.results.drift import Drift, Since
 from gapless.core.results.gap import Trace
 from gapless.core.results.posterior import NeuralPosterior
 from gapless.core.results.soundness import Note
+from gapless.core.results.stored import StoredResult
 
 Verdict = Literal["good", "poor", "refused"]
 
@@ -88,7 +89,7 @@ class TriedTerm:
 
 
 @dataclass(frozen=True)
-class IdentifyResult:
+class IdentifyResult(StoredResult):
     """Which parameter values make the model match.
 
     Attributes:

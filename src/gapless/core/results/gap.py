@@ -7,6 +7,7 @@ from typing import ClassVar
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
 from gapless.core.results.soundness import Note
+from gapless.core.results.stored import StoredResult
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class MeasureResult:
+class MeasureResult(StoredResult):
     """How far simulation is from reality.
 
     Attributes:
@@ -163,7 +164,7 @@ class ConditionRate:
 
 
 @dataclass(frozen=True)
-class DiagnoseResult:
+class DiagnoseResult(StoredResult):
     """Which dimension causes the gap.
 
     Attributes:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from gapless.core.interval import Interval
 from gapless.core.results.fit import Verdict
 from gapless.core.results.soundness import Note
+from gapless.core.results.stored import StoredResult
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class ColumnNoise:
 
 
 @dataclass(frozen=True)
-class SensorResult:
+class SensorResult(StoredResult):
     """The noise of every measured column, from one log at rest.
 
     Attributes:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gapless.core.results.stored import StoredResult
+
 
 @dataclass(frozen=True)
 class Note:
@@ -21,7 +23,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class NewResult:
+class NewResult(StoredResult):
     """What `new` made: the project folder and what it guessed on the way."""
 
     verb: ClassVar[str] = "new"
@@ -31,7 +33,7 @@ class NewResult:
 
 
 @dataclass(frozen=True)
-class CheckResult:
+class CheckResult(StoredResult):
     """What `check` found.
 
     Attributes:

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 import mujoco
 import numpy as np
 
-import gapless
 from gapless.core.results import TriedTerm
+from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.search.terms import Structure
 from gapless.project.fingerprint import fingerprint
@@ -86,7 +86,7 @@ def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Checkpoin
     """Returns the journal of the fit of these logs with these options, by this version of gapless."""
     model = np.empty(mujoco.mj_sizeModel(evidence.blueprint.model), np.uint8)
     mujoco.mj_saveModel(evidence.blueprint.model, None, model)  # with all files that the model's file names
-    about = [gapless.__version__, mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
+    about = [code_version(), mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
     digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode() + model.tobytes())
     return Checkpoint(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
 

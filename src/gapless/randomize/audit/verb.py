@@ -116,5 +116,4 @@ def _kept(evidence: ProjectData, ranges: Distribution, result: AuditResult) -> A
     """Enters an audit in the catalogue; returns it."""
     config = {"project": fingerprint(evidence.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
     provenance = Provenance("randomize --audit", gapless.__version__, result.inputs, config, result.seed)
-    store_result_if_possible(evidence.catalogue, result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(evidence.catalogue, result, provenance))

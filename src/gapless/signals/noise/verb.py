@@ -1,6 +1,7 @@
 """The verb `noise`: how noisy are these sensors?"""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,8 +48,7 @@ def noise(log: str | Path, directory: str | Path | None = None, *, columns: Sequ
     result = _result(path.stem, readings, _gravity_notes(project, readings))
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
-    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
 
 
 identify_sensor = noise  # its name before `noise` was a verb; kept for one version

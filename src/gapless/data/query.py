@@ -1,4 +1,4 @@
-"""Questions to the catalogue in SQL, answered by DuckDB without a way to change anything."""
+"""SQL over the catalogue, run by DuckDB without a way to change anything."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,14 +14,17 @@ from gapless.data.rows import ARTEFACTS_SCHEMA, EPISODES_SCHEMA
 SAMPLES_COLUMNS = "NULL::VARCHAR AS episode, NULL::VARCHAR AS signal, NULL::VARCHAR AS name"
 SAMPLES_COLUMNS += ", NULL::VARCHAR AS unit, NULL::DOUBLE AS time_s, NULL::DOUBLE AS value"
 SQL_TYPES = {"string": "VARCHAR", "double": "DOUBLE", "int64": "BIGINT"}
+EPISODE_COLUMNS = {"source": "regexp_extract(filename, 'source=([a-z]+)/[^/]*$', 1)"}  # Delta keeps it in the path
+# An artefact that was stored again has a row for each time.
+ARTEFACT_COLUMNS = {"created_at": "min(created_at)", "stored_at": "max(created_at)"}
 
 
 @dataclass(frozen=True)
-class Questions:
+class Views:
     """The views `episodes`, `artefacts` and `samples` of one moment of the catalogue.
 
-    DuckDB opens nothing but Parquet files below `directory`, its settings are locked, and only statements
-    that read are passed to it.
+    DuckDB opens nothing but Parquet files below `directory`, its settings are locked, and only statements that read
+    are passed to it.
 
     Attributes:
         directory: The catalogue's folder.
@@ -33,8 +36,8 @@ class Questions:
     episodes: tuple[Path, ...] = ()
     artefacts: tuple[Path, ...] = ()
 
-    def answer(self, sql: str) -> pa.Table:
-        """Returns the rows that a user's question asks for.
+    def run_query(self, sql: str) -> pa.Table:
+        """Returns the rows that a user's query asks for.
 
         Raises:
             InputError: If it is not one statement that reads, or DuckDB refuses it.
@@ -51,8 +54,8 @@ class Questions:
                 f"cannot answer this query: {_one_line(error)}; use the views episodes, artefacts and samples"
             ) from error
 
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """Returns the rows that a question of the catalogue's own asks for.
+    def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Returns the rows that a query of the catalogue's own asks for.
 
         Raises:
             CatalogueError: If the files of the catalogue cannot be read.
@@ -67,24 +70,23 @@ class Questions:
 
     def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:")
-        source = "regexp_extract(filename, 'source=([a-z]+)/[^/]*$', 1)"
-        _view(connection, "episodes", EPISODES_SCHEMA, self.episodes, {"source": source})
-        _view(connection, "artefacts", ARTEFACTS_SCHEMA, self.artefacts, {})
+        _create_view(connection, "episodes", EPISODES_SCHEMA, self.episodes, EPISODE_COLUMNS)
+        _create_view(connection, "artefacts", ARTEFACTS_SCHEMA, self.artefacts, ARTEFACT_COLUMNS, "GROUP BY ALL")
         if with_samples:
-            self._view_samples(connection)
-        connection.execute(f"SET allowed_directories = [{_quoted(self.directory)}]")
-        connection.execute(f"SET temp_directory = {_quoted(self.directory / 'temporary')}")
+            self._create_samples_view(connection)
+        connection.execute(f"SET allowed_directories = [{_quote(self.directory)}]")
+        connection.execute(f"SET temp_directory = {_quote(self.directory / 'temporary')}")
         connection.execute("SET python_enable_replacements = false")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         return connection
 
-    def _view_samples(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Shows the samples of episodes whose row is there; file names tell which are needed at all."""
+    def _create_samples_view(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Shows the samples of episodes whose row is there; file names say which are needed at all."""
         if not self.episodes:
             connection.execute(f"CREATE VIEW samples AS SELECT {SAMPLES_COLUMNS} LIMIT 0")
             return
-        pattern = _quoted(self.directory / "samples" / "*" / "*.parquet")
+        pattern = _quote(self.directory / "samples" / "*" / "*.parquet")
         connection.execute(
             "CREATE VIEW samples AS SELECT parse_filename(filename, true) AS episode, signal, name, unit, "
             f"time_s, value FROM read_parquet({pattern}, filename = true, hive_partitioning = false) "
@@ -92,30 +94,31 @@ class Questions:
         )
 
 
-def _view(
+def _create_view(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     schema: pa.Schema,
     files: tuple[Path, ...],
     computed: dict[str, str],
+    grouping: str = "",
 ) -> None:
+    """Shows the rows of some Parquet files; columns of `computed` (name -> SQL) are computed from them."""
+    types = {field.name: _sql_type(field.type) for field in schema} | dict.fromkeys(computed, "VARCHAR")
     if files:
-        columns = [f"{computed[c]} AS {c}" if c in computed else c for c in schema.names]
-        paths = ", ".join(_quoted(file) for file in files)
-        rest = f"FROM read_parquet([{paths}], filename = true, hive_partitioning = false)"
+        columns = [f"{computed.get(column, column)} AS {column}" for column in types]
+        paths = ", ".join(_quote(file) for file in files)
+        rest = f"FROM read_parquet([{paths}], filename = true, hive_partitioning = false) {grouping}"
     else:
-        columns = [f"NULL::{_sql_type(field.type)} AS {field.name}" for field in schema]
+        columns = [f"NULL::{kind} AS {column}" for column, kind in types.items()]
         rest = "LIMIT 0"
     connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} {rest}")
 
 
 def _sql_type(kind: pa.DataType) -> str:
-    if pa.types.is_list(kind):
-        return f"{_sql_type(kind.value_type)}[]"
-    return SQL_TYPES[str(kind)]
+    return f"{_sql_type(kind.value_type)}[]" if pa.types.is_list(kind) else SQL_TYPES[str(kind)]
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
