@@ -72,7 +72,9 @@ def folder(tmp_path: Path) -> Path:
 def edit(path: Path) -> None:
     """Changes a file in a way that leaves it valid."""
     added = {".py": b"\n# edited", ".xml": b"<!-- edited -->", ".urdf": b"<!-- edited -->", ".yaml": b"# edited"}
-    path.write_bytes(path.read_bytes() + added.get(path.suffix, b"\n"))
+    content = path.read_bytes()
+    content = content[:-1] + b"\x01" if path.suffix == ".bin" else content + added.get(path.suffix, b"\n")
+    path.write_bytes(content)
 
 
 @pytest.mark.parametrize("name", sorted(set(SEEN) - {"code/unrelated.py", "robots/assets/link.obj"}))
