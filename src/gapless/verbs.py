@@ -3,7 +3,7 @@
     from gapless import verbs
     fit = verbs.identify("my-robot")
     sensors = verbs.noise("imu.csv")  # as `gapless identify --sensor imu.csv`
-    ranges = verbs.search_ranges("my-robot")  # as `gapless randomize my-robot --method bayrn`
+    ranges = verbs.randomize("my-robot", export={"isaaclab": "events.py"})
     found = verbs.audit("my-robot", "ranges.json")  # as `gapless randomize my-robot --audit ranges.json`
 
 Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
@@ -11,7 +11,8 @@ Verbs are imported when first used: reading logs needs no torch, only `train`, `
 
 import importlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from gapless.core.errors import InputError, nearest
 
 if TYPE_CHECKING:
     from gapless.check.verb import check
-    from gapless.core.results import LoopResult
+    from gapless.core.results import LoopResult, RandomizeResult
     from gapless.diagnose.verb import diagnose
     from gapless.excite.verb import excite
     from gapless.identify.verb import identify
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from gapless.measure.verb import measure
     from gapless.project.new.create import new_project as new
     from gapless.randomize.audit.verb import audit as audit
-    from gapless.randomize.verb import randomize
+    from gapless.randomize.export import export_ranges as export_ranges
     from gapless.report.verb import report
     from gapless.signals.noise.verb import identify_sensor as identify_sensor
     from gapless.signals.noise.verb import noise as noise
@@ -41,13 +42,13 @@ _WHERE = {
     "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
     "excite": ("gapless.excite.verb", "excite"),
+    "export_ranges": ("gapless.randomize.export", "export_ranges"),
     "identify": ("gapless.identify.verb", "identify"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
     "loop": ("gapless.loop.verb", "loop"),
     "measure": ("gapless.measure.verb", "measure"),
     "new": ("gapless.project.new.create", "new_project"),
     "noise": ("gapless.signals.noise.verb", "noise"),
-    "randomize": ("gapless.randomize.verb", "randomize"),
     "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),
     "train": ("gapless.learn.train", "train"),
@@ -144,3 +145,54 @@ def demo(
         InputError: If the example or the folder cannot be used.
     """
     return __getattr__("loop")(copy_example(example, directory), seed=seed, progress=progress)
+
+
+def randomize(
+    directory: str | Path,
+    *,
+    fit: str | Path | None = None,
+    method: str = "evidence",
+    num_tries: int | None = None,
+    num_trials: int | None = None,
+    reality_seed: int | None = None,
+    export: Mapping[str, str | Path] | None = None,
+    seed: int = 0,
+    progress: Callable[[str, float], None] | None = None,
+) -> "RandomizeResult":
+    """Finds the ranges to train on, and writes them for other training stacks.
+
+    Args:
+        directory: The project folder.
+        fit: JSON that `identify` wrote; None for the newest fit in the catalogue. `dropo` and `simopt` take none.
+        method: `evidence` or `sbi`, about a fit; `dropo` or `simopt`, from logs; `bayrn`, by trials in reality.
+        num_tries: Of `bayrn`: how many ranges are tried; None for 6.
+        num_trials: Of `bayrn`: real trials of each; None for 20.
+        reality_seed: Of `bayrn`: which twin, where reality is one; None for 0.
+        export: Format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
+        seed: Seed of everything random.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If project, logs or fit cannot be used, an option is not for this method, or a file cannot be
+            written.
+    """
+    from gapless.randomize import verb
+    from gapless.randomize.export import check_exports, export_ranges
+
+    check_exports(export or {})
+    sizes = {"num_tries": num_tries, "num_trials": num_trials}
+    given = {name: value for name, value in sizes.items() if value is not None}
+    if method == "bayrn":
+        search: Any = __getattr__("search_ranges")
+        from gapless.loop.search import BayrnConfig
+
+        options = {"fit": fit, "config": BayrnConfig(**given), "seed": seed, "progress": progress}
+        result = search(directory, reality_seed=reality_seed or 0, **options)
+    else:
+        if given or reality_seed is not None:
+            raise InputError(
+                f"--tries, --trials and --reality-seed are of --method bayrn, not of {method}: leave them out, or add "
+                "--method bayrn"
+            )
+        result = verb.randomize(directory, fit=fit, method=method, seed=seed, progress=progress)
+    return replace(result, exports=export_ranges(directory, result, export)) if export else result

@@ -254,8 +254,10 @@ def randomize(
         Literal["evidence", "sbi", "dropo", "simopt", "bayrn"],
         typer.Option(help="evidence, sbi: about a fit; dropo, simopt: from logs; bayrn: by trials in reality"),
     ] = "evidence",
-    tries: Annotated[int, typer.Option(min=2, help="bayrn: ranges to train in and try in reality")] = 6,
-    trials: Annotated[int, typer.Option(min=1, help="bayrn: real trials of each")] = 20,
+    tries: Annotated[
+        int | None, typer.Option(min=2, help="bayrn: ranges to train in and try in reality; default: 6")
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="bayrn: real trials of each; default: 20")] = None,
     export: Annotated[
         list[str] | None,
         typer.Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}"),
@@ -265,7 +267,9 @@ def randomize(
         typer.Option(metavar="RANGES", help="instead: is reality, as the logs show it, inside these ranges?"),
     ] = None,
     seed: Seed = 0,
-    reality_seed: Reality = 0,
+    reality_seed: Annotated[
+        int | None, typer.Option(min=0, help="bayrn: which twin, where reality is one; robots ignore it; default: 0")
+    ] = None,
     json: Json = None,
 ) -> None:
     """Which ranges to train on: about the fit, as wide as what is left unexplained.
@@ -273,23 +277,26 @@ def randomize(
     With --audit it judges ranges instead, whoever wrote them: too narrow, too wide, wrong, or fits.
     """
     if audit is not None:
-        _not_beside("--audit", {"--fit": fit, "--method": method != "evidence", "--export": export})
+        searching = any(option is not None for option in (tries, trials, reality_seed))
+        others = {"--fit": fit, "--method": method != "evidence", "--export": export}
+        _not_beside("--audit", others | {"--tries, --trials, --reality-seed": searching})
         audited = _with_progress(verbs.audit, directory, audit, seed=seed)
         show_audit(out(json), audited)
         write_json(audited, json)
         return
-    from gapless.randomize.export import exported, wanted
+    from gapless.randomize.export import parse_exports
 
-    files = wanted(export or ())
-    if method == "bayrn":
-        search: Any = verbs.search_ranges
-        from gapless.loop.search import SearchConfig
-
-        config = SearchConfig(tries, trials)
-        result = _with_progress(search, directory, fit=fit, config=config, seed=seed, reality_seed=reality_seed)
-    else:
-        result = _with_progress(verbs.randomize, directory, fit=fit, method=method, seed=seed)
-    result = exported(directory, result, files)
+    result = _with_progress(
+        verbs.randomize,
+        directory,
+        fit=fit,
+        method=method,
+        num_tries=tries,
+        num_trials=trials,
+        reality_seed=reality_seed,
+        export=parse_exports(export or ()),
+        seed=seed,
+    )
     show.show_randomize(out(json), result)
     write_json(result, json)
 

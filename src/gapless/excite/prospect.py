@@ -10,6 +10,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start
+from gapless.core.results import IdentifyResult
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
@@ -131,12 +132,12 @@ def look_ahead(directory: str | Path, fit: str | Path | None, wanted: Sequence[s
         raise InputError(f"this project measures nothing, so no motion tells anything: map measurements: {directory}")
     tracks, ids, catalogue, blueprint = _read(project)
     path = Path(fit) if fit is not None else _newest_fit(catalogue)
-    entries = [] if path is None else _entries(path)
-    for target in (*wanted, *(entry["target"] for entry in entries)):
+    entries = () if path is None else read_result(path, IdentifyResult).parameters
+    for target in (*wanted, *(entry.target for entry in entries)):
         resolve(target, project, blueprint.model)
-    fitted = {entry["target"]: entry["value"] for entry in entries}
-    told = frozenset(entry["target"] for entry in entries if entry["identifiable"])
-    chosen = tuple(dict.fromkeys(wanted)) or tuple(e["target"] for e in entries if not e["identifiable"])
+    fitted = {entry.target: entry.value for entry in entries}
+    told = frozenset(entry.target for entry in entries if entry.identifiable)
+    chosen = tuple(dict.fromkeys(wanted)) or tuple(e.target for e in entries if not e.identifiable)
     chosen = chosen or tuple(fitted) or always_fitted(blueprint, tracks).targets
     if not chosen:
         raise InputError(f"no parameter to tell: list some under `parameters` in gapless.yaml: {directory}")
@@ -162,21 +163,6 @@ def _read(project: Project) -> tuple[tuple[Track, ...], tuple[str, ...], Catalog
 def _newest_fit(catalogue: Catalogue) -> Path | None:
     identity = newest_result(catalogue, "identify")
     return None if identity is None else catalogue.artefact_path(identity, RESULT)
-
-
-def _entries(path: Path) -> list[dict]:
-    """Returns target, value and identifiable of each parameter of a fit."""
-    try:
-        return [
-            {
-                "target": str(entry["target"]),
-                "value": float(entry["value"]),
-                "identifiable": bool(entry["identifiable"]),
-            }
-            for entry in read_result(path, "identify")["parameters"]
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"the fit lacks a part, or one is no number ({error}): run identify again: {path}") from None
 
 
 def _holding(model: mujoco.MjModel, qpos: Array) -> Array:

@@ -14,36 +14,30 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.signals.track import subtract_readings
 
-MOST = 1e3  # an error of a diverged prediction counts as this many standard deviations
+MAX_ERROR_STDS = 1e3  # an error of a diverged prediction counts as this many standard deviations
 
 
 @dataclass(frozen=True)
 class Replay:
-    """Windows of real logs, and what predicts them.
-
-    Attributes:
-        predictor: Predicts windows under rows.
-        windows: Stretches of the logs.
-        scaling: The parameters as numbers in [0, 1].
-    """
+    """Windows of real logs, what predicts them under rows, and the parameters as numbers in [0, 1]."""
 
     predictor: Predictor
     windows: Windows
     scaling: Scaling
 
     @classmethod
-    def of(cls, evidence: ProjectData, window_s: float, most_windows: int, rng: np.random.Generator) -> "Replay":
+    def of(cls, data: ProjectData, window_s: float, max_windows: int, rng: np.random.Generator) -> "Replay":
         """Cuts a project's logs into windows and picks some of them at random if there are too many.
 
         Raises:
             InputError: If no log is long enough.
         """
-        windows = cut_windows(evidence.project, evidence.tracks, window_s)
+        windows = cut_windows(data.project, data.tracks, window_s)
         if not len(windows):
             raise InputError(f"no log holds {window_s:g} s without a gap: record longer ones")
-        if len(windows) > most_windows:
-            windows = windows.pick(np.sort(rng.choice(len(windows), most_windows, replace=False)))
-        return cls(Predictor(evidence.blueprint, evidence.space), windows, Scaling.of(evidence.space))
+        if len(windows) > max_windows:
+            windows = windows.pick(np.sort(rng.choice(len(windows), max_windows, replace=False)))
+        return cls(Predictor(data.blueprint, data.space), windows, Scaling.of(data.space))
 
     @property
     def space(self) -> ParameterSpace:
@@ -56,25 +50,25 @@ class Replay:
 
         Noise of the reading, of the start, and of its slope carried through the window.
         """
-        windows, rate_hz = self.windows, self.predictor.blueprint.project.rate_hz
-        length_s = windows.num_steps / rate_hz
+        windows = self.windows
+        length_s = windows.num_steps / self.predictor.blueprint.project.rate_hz
         return np.sqrt(windows.noise**2 + windows.start_sd**2 + (length_s * windows.slope_sd) ** 2)
 
     def errors(self, rows: Array) -> Array:
         """Returns prediction minus reading in units of `sigma`, (num_rows, num_windows, num_steps, num_measurements).
 
-        What is not known is NaN; what diverged counts as `MOST`.
+        What was not measured is NaN; what diverged counts as `MAX_ERROR_STDS`.
         """
         predicted = self.predictor.predict(self.windows, rows)
-        project = self.predictor.blueprint.project
-        error = subtract_readings(project, predicted, self.windows.measured[None])[:, :, 1:] / self.sigma
-        known = np.isfinite(self.windows.measured[:, 1:])
-        return np.where(known, np.clip(np.nan_to_num(error, nan=MOST), -MOST, MOST), np.nan)
+        project, measured = self.predictor.blueprint.project, self.windows.measured
+        error = subtract_readings(project, predicted, measured[None])[:, :, 1:] / self.sigma
+        error = np.clip(np.nan_to_num(error, nan=MAX_ERROR_STDS), -MAX_ERROR_STDS, MAX_ERROR_STDS)
+        return np.where(np.isfinite(measured[:, 1:]), error, np.nan)
 
-    def bells(self, centre: Array, width: Array, reason: str) -> tuple[Range, ...]:
-        """Returns a bell per parameter, cut at two widths and at the parameter's bounds.
+    def normal_ranges(self, centre: Array, width: Array, reason: str) -> tuple[Range, ...]:
+        """Returns a normal range per parameter, cut at two widths and at the parameter's bounds.
 
-        Widths are carried over by the slope of the scale; what is never 0 varies by factors.
+        Widths are carried over by the slope of the scale; what is never 0 is log-normal.
 
         Args:
             centre: (num_parameters,) in [0, 1].

@@ -1,9 +1,8 @@
-"""The verb `randomize`: which ranges to train on."""
+"""The verb `randomize`: which ranges to train on; `gapless.verbs` adds exports and `bayrn`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +12,11 @@ import gapless
 from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError, nearest
 from gapless.core.provenance import Provenance
-from gapless.core.results import RandomizeResult
+from gapless.core.results import FittedParameter, IdentifyResult, RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import RESULT, artefact_ids, newest_result, store_result_if_possible
-from gapless.fit.data import ProjectData, read_project_data
+from gapless.data.stored_results import artefact_ids, newest_result, result_path, store_result_if_possible
+from gapless.fit.data import read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges
@@ -26,17 +25,9 @@ from gapless.randomize.simopt import simopt_ranges
 from gapless.sim.ranges import read_result
 
 Progress = Callable[[str, float], None]
-METHODS = ("evidence", "sbi", "dropo", "simopt")
-SAMPLES = {"evidence": "posterior.parquet", "sbi": "posterior_sbi.parquet"}  # beside a fit in the catalogue
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Ranges, which of them go together, and the ids of what they come from."""
-
-    ranges: tuple[Range, ...]
-    correlations: tuple[Correlation, ...]
-    inputs: tuple[str, ...]
+LOG_METHODS = {"dropo": dropo_ranges, "simopt": simopt_ranges}
+SAMPLE_FILES = {"evidence": "posterior.parquet", "sbi": "posterior_sbi.parquet"}  # beside a fit in the catalogue
+METHODS = (*SAMPLE_FILES, *LOG_METHODS)
 
 
 def randomize(
@@ -47,15 +38,15 @@ def randomize(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RandomizeResult:
-    """Finds the ranges to train on.
+    """Finds the ranges to train on from a fit or from logs.
 
-    `evidence` turns a fit into ranges about what was fitted, as wide as what was left open and unexplained; `sbi` does
-    so with the samples of `identify --posterior sbi`. `dropo` and `simopt` need no fit: they read the logs.
+    `evidence` turns a fit into ranges about the fitted values, as wide as what was left open and unexplained; `sbi`
+    does so with the samples of `identify --posterior sbi`. `dropo` and `simopt` need no fit: they read the logs.
 
     Args:
         directory: The project folder.
         fit: JSON that `identify` wrote; None for the newest fit in the catalogue. For `evidence` and `sbi` only.
-        method: How to find them, one of `METHODS`.
+        method: One of `METHODS`.
         seed: Seed of everything random.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -64,59 +55,50 @@ def randomize(
     """
     if method not in METHODS:
         raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")
-    if fit is not None and method not in SAMPLES:
+    if fit is not None and method in LOG_METHODS:
         raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)
-    if method in SAMPLES:
-        found = _of_fit(catalogue, fit, method)
+    if method in LOG_METHODS:
+        data = read_project_data(directory, progress=progress)
+        inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:
-        found = _of_logs(read_project_data(directory, progress=progress), method, seed, progress)
-    result = RandomizeResult(found.inputs, found.ranges, "", seed, method, found.correlations)
-    about = {"project": fingerprint(project), "method": method}
-    identity = store_result_if_possible(
-        catalogue, result, Provenance("randomize", gapless.__version__, found.inputs, about, seed)
-    )
-    path = str(catalogue.artefact_path(identity, RESULT).resolve()) if identity else ""
+        fit_path = Path(fit) if fit is not None else _newest_fit(catalogue)
+        inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method)
+    result = RandomizeResult(inputs, ranges, "", seed, method, correlations)
+    config = {"project": fingerprint(project), "method": method}
+    provenance = Provenance("randomize", gapless.__version__, inputs, config, seed)
+    identity = store_result_if_possible(catalogue, result, provenance)
+    path = str(result_path(catalogue, identity).resolve()) if identity else ""
     return replace(result, id=identity, path=path)
 
 
-def _of_logs(evidence: ProjectData, method: str, seed: int, progress: Progress | None) -> _Found:
-    if method == "dropo":
-        return _Found(dropo_ranges(evidence, seed, progress), (), evidence.ids)
-    return _Found(*simopt_ranges(evidence, seed, progress), evidence.ids)
+def _ranges_of_fit(path: Path, method: str) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
+    fit = read_result(path, IdentifyResult)
+    if fit.verdict == "refused":
+        raise InputError(f"that fit was refused ({'; '.join(fit.reasons)}): record more first: {path}")
+    parameters = _sampled_parameters(fit, path) if method == "sbi" else fit.parameters
+    unexplained = max(1.0, fit.held_out.residual_to_noise or fit.train.residual_to_noise or 1.0)
+    return evidence_ranges(parameters, unexplained, _read_samples(fit, path, method))
 
 
-def _of_fit(catalogue: Catalogue, fit: str | Path | None, method: str) -> _Found:
-    path = Path(fit) if fit is not None else _newest_fit(catalogue)
-    found = read_result(path, "identify")
-    try:
-        if found["verdict"] == "refused":
-            raise InputError(f"that fit was refused ({'; '.join(found['reasons'])}): record more first: {path}")
-        judged = found["held_out"] if found["held_out"].get("residual_to_noise") else found["train"]
-        unexplained = max(1.0, float(judged.get("residual_to_noise") or 1.0))
-        entries = _sampled(found, path) if method == "sbi" else found["parameters"]
-        samples = _samples(found, path, method, [entry["target"] for entry in entries])
-        return _Found(*evidence_ranges(entries, unexplained, samples), artefact_ids(path))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"the fit lacks a part, or one is no number ({error}): run identify again: {path}") from None
-
-
-def _sampled(found: dict[str, Any], path: Path) -> list[dict[str, Any]]:
+def _sampled_parameters(fit: IdentifyResult, path: Path) -> tuple[FittedParameter, ...]:
     """Returns the parameters of a fit with the medians and intervals of its neural samples."""
-    if not found.get("neural"):
+    if not fit.neural:
         raise InputError(f"this fit has no neural samples: run `gapless identify DIR --posterior sbi`: {path}")
-    told = {entry["target"]: entry for entry in found["neural"]["parameters"]}
-    names = {"value": "median", "low": "low", "high": "high", "level": "level"}
-    return [
-        entry | {name: told[entry["target"]][said] for name, said in names.items()} for entry in found["parameters"]
-    ]
+    sampled = {p.target: p for p in fit.neural.parameters}
+    missing = [p.target for p in fit.parameters if p.target not in sampled]
+    if missing:
+        raise InputError(f"the neural samples lack {', '.join(missing)}: run identify again: {path}")
+    pairs = [(p, sampled[p.target]) for p in fit.parameters]
+    return tuple(replace(p, value=s.median, low=s.low, high=s.high, level=s.level) for p, s in pairs)
 
 
-def _samples(found: dict[str, Any], path: Path, method: str, targets: list[str]) -> Array | None:
+def _read_samples(fit: IdentifyResult, path: Path, method: str) -> Array | None:
     """Returns a fit's samples, (num_samples, num_parameters), or None if they are gone."""
-    said = (found.get("neural") or {}).get("path") if method == "sbi" else found.get("posterior")
-    for place in (path.parent / SAMPLES[method], Path(said or "")):
+    targets = [p.target for p in fit.parameters]
+    stated = (fit.neural.path if fit.neural else None) if method == "sbi" else fit.posterior
+    for place in (path.parent / SAMPLE_FILES[method], Path(stated or "")):
         if place.is_file():
             try:
                 table = pq.read_table(place, columns=targets)
@@ -131,4 +113,4 @@ def _newest_fit(catalogue: Catalogue) -> Path:
     identity = newest_result(catalogue, "identify")
     if identity is None:
         raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
-    return catalogue.artefact_path(identity, RESULT)
+    return result_path(catalogue, identity)

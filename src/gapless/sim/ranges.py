@@ -2,53 +2,50 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gapless.core.distribution import Correlation, Distribution, Range, ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
-from gapless.core.results import RandomizeResult, from_json
+from gapless.core.results import IdentifyResult, RandomizeResult, Result, from_json
 from gapless.core.signal import Array
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import resolve
 
+ResultT = TypeVar("ResultT", bound=Result)
 
-def read_result(path: str | Path, verb: str) -> dict[str, Any]:
-    """Returns the JSON of a verb's result.
+
+def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
+    """Returns the result that a verb wrote as JSON.
 
     Raises:
-        InputError: If the file is missing, is no JSON, or comes from another verb.
+        InputError: If the file is missing, is no JSON, comes from another verb, or lacks a part.
     """
-    place = Path(path)
-    if not place.is_file():
-        raise InputError(f"no such file; make one with `gapless {verb} DIR --json FILE`: {place}")
+    place, verb = Path(path), record.verb
+    data = _read_json(place, verb)
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise InputError(f"this is no JSON ({error}): make it with `gapless {verb} DIR --json FILE`: {place}") from None
-    if not isinstance(found, dict) or found.get("verb") != verb:
-        said = found.get("verb") if isinstance(found, dict) else type(found).__name__
+        result = from_json(data)
+    except InputError as error:
+        raise InputError(f"{error}: {place}") from None
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"a part of it has another type ({error}): run {verb} again: {place}") from None
+    if not isinstance(result, record):
         raise InputError(
-            f"this is no result of `gapless {verb}` (it says {said!r}): make one with `gapless {verb} "
-            f"DIR --json FILE`: {place}"
+            f"this is a {type(result).__name__}, not a {record.__name__}: name what `gapless {verb} DIR --json FILE` "
+            f"wrote: {place}"
         )
-    return found
+    if isinstance(result, IdentifyResult) and not np.isfinite([p.value for p in result.parameters]).all():
+        raise InputError(f"a fitted value is not a number: run identify again: {place}")
+    return result
 
 
 def read_fit(path: str | Path, blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
     """Returns the parameters of a fit and their values, (num_parameters,)."""
-    entries = read_result(path, "identify").get("parameters")
-    if not isinstance(entries, list):
-        raise InputError(f"this fit has no parameters; make one with `gapless identify DIR --json FILE`: {path}")
-    try:
-        values = np.array([float(entry["value"]) for entry in entries])
-        return _space([entry["target"] for entry in entries], values, values, blueprint), values
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"the fit has a parameter without target or value ({error}): run identify again: {path}"
-        ) from None
+    parameters = read_result(path, IdentifyResult).parameters
+    values = np.array([p.value for p in parameters])
+    return _space([p.target for p in parameters], values, values, blueprint), values
 
 
 def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
@@ -87,8 +84,24 @@ def _text_ranges(path: Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]
         raise InputError(f"{error}: {path}") from None
 
 
+def _read_json(place: Path, verb: str) -> dict[str, Any]:
+    if not place.is_file():
+        raise InputError(f"no such file; make one with `gapless {verb} DIR --json FILE`: {place}")
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise InputError(f"this is no JSON ({error}): make it with `gapless {verb} DIR --json FILE`: {place}") from None
+    if not isinstance(found, dict) or found.get("verb") != verb:
+        said = found.get("verb") if isinstance(found, dict) else type(found).__name__
+        raise InputError(
+            f"this is no result of `gapless {verb}` (it says {said!r}): make one with `gapless {verb} "
+            f"DIR --json FILE`: {place}"
+        )
+    return found
+
+
 def _json_ranges(path: str | Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
-    found = read_result(path, "randomize")
+    found = _read_json(Path(path), "randomize")
     if not isinstance(found.get("ranges"), list):
         raise InputError(f"there are no ranges in it; make some with `gapless randomize DIR --json FILE`: {path}")
     try:

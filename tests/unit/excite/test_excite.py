@@ -16,6 +16,7 @@ from gapless.excite.verb import excite
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.sim.simulation import Simulation
+from unit.fit_file import fitted, write_fit
 from unit.identify.realities import ANGLE, ANGLE_AND_RATE, CART, PENDULUM, PLACE_AND_SPEED, WHATEVER
 from unit.sim.scenes import write_project
 
@@ -101,19 +102,18 @@ def test_the_result_is_kept_with_its_motion_and_reads_back(tmp_path: Path) -> No
 
 
 def test_what_a_fit_could_not_tell_is_asked_about(pendulum: Path, tmp_path: Path) -> None:
-    entries = [
-        {"target": "joint/hinge/damping", "value": 0.2, "identifiable": False},
-        {"target": "actuator/motor/gain", "value": 0.7, "identifiable": True},
-        {"target": "joint/hinge/armature", "value": 0.01, "identifiable": True},
+    parameters = [
+        fitted("joint/hinge/damping", 0.2, identifiable=False),
+        fitted("actuator/motor/gain", 0.7),
+        fitted("joint/hinge/armature", 0.01),
     ]
-    fit = tmp_path / "fit.json"
-    fit.write_text(json.dumps({"verb": "identify", "parameters": entries}))
+    fit = write_fit(tmp_path / "fit.json", *parameters)
     prospect = look_ahead(pendulum, fit, ())
     assert prospect.wanted == ("joint/hinge/damping",)
     space = prospect.space(())
     assert space.targets == ("joint/hinge/damping", "actuator/motor/gain", "joint/hinge/armature")
     assert np.allclose(prospect.row(space), [0.2, 0.7, 0.01])  # starts from the fit
-    fit.write_text(json.dumps({"verb": "identify", "parameters": entries[1:]}))
+    write_fit(fit, *parameters[1:])
     assert look_ahead(pendulum, fit, ()).wanted == ("actuator/motor/gain", "joint/hinge/armature")  # all told: all
     assert look_ahead(pendulum, fit, ["joint/hinge/stiffness"]).wanted == ("joint/hinge/stiffness",)
 

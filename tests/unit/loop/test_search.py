@@ -7,13 +7,13 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.data.catalogue import Catalogue
 from gapless.identify.verb import identify
-from gapless.loop.search import SearchConfig, search_ranges
+from gapless.loop.search import BayrnConfig, search_ranges
 from gapless.randomize.verb import randomize
 from gapless.verbs import copy_example
 from unit.identify.realities import write_reality
 from unit.learn.balance import SMALL
 
-TINY = SearchConfig(num_tries=3, num_trials=4, train=SMALL)
+TINY = BayrnConfig(num_tries=3, num_trials=4, train=SMALL)
 
 
 @pytest.fixture(scope="module")

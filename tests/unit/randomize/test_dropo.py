@@ -12,9 +12,9 @@ from gapless.verbs import randomize
 """
 IMPORTED = "assert 'cma' not in sys.modules"
 USED = """
-from gapless.randomize.dropo import strategy
+from gapless.randomize.dropo import load_cma_es
 before = list(warnings.filters)
-search = strategy()
+search = load_cma_es()
 assert warnings.filters == before
 assert search([0.5, 0.5], 0.3, {"verbose": -9}).ask()
 assert "cma" in sys.modules

@@ -1,6 +1,7 @@
 """Ranges about a fit."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,21 @@ import pytest
 from gapless.core.distribution import Distribution
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.results import FittedParameter
 from gapless.randomize.evidence import evidence_ranges
+from unit.fit_file import fitted
 
 Z = normal_quantile(0.975)
 
 
-def entry(**changes: Any) -> dict[str, Any]:
+def entry(**changes: Any) -> FittedParameter:
     made = {"target": "joint/j/damping", "nominal": 2.0, "value": 1.0, "low": 1.0 - 0.3 * Z, "high": 1.0 + 0.3 * Z}
-    return made | {"level": 0.95, "identifiable": True, "prior_low": 0.0, "prior_high": 10.0} | changes
+    return fitted(**made | changes)
 
 
-def by_factor(target: str, value: float, std: float, **changes: Any) -> dict[str, Any]:
+def by_factor(target: str, value: float, std: float, **changes: Any) -> FittedParameter:
     ends = {"low": value * math.exp(-std * Z), "high": value * math.exp(std * Z), "prior_low": 0.1, "prior_high": 10.0}
-    return entry(target=target, nominal=1.0, value=value, **ends) | changes
+    return entry(**{"target": target, "nominal": 1.0, "value": value} | ends | changes)
 
 
 def test_a_determined_parameter_becomes_normal_about_its_fit() -> None:
@@ -39,7 +42,7 @@ def test_what_each_run_has_its_own_of_is_as_wide_as_runs_lie_apart() -> None:
     runs = {f"run{k}": 1.0 for k in range(5)}
     (found,), _ = evidence_ranges([entry(spread=0.8, by_run=runs, unit="N")], 4.0)
     assert found.std == pytest.approx(math.hypot(2.776445 / Z * 0.8, 0.3), rel=1e-5)
-    assert "5 runs lie apart by 0.8 N" in found.reason
+    assert "5 runs differ by 0.8 N" in found.reason
     assert found.per == "episode"
 
 
@@ -55,7 +58,7 @@ def test_what_is_never_zero_lies_apart_by_factors() -> None:
 def test_a_mean_that_is_known_does_not_narrow_what_runs_to_come_have() -> None:
     open_ones = entry(identifiable=False, value=2.0, low=1.9, high=2.1, spread=0.0)
     (shared,), _ = evidence_ranges([open_ones], 1.0)
-    (own,), _ = evidence_ranges([open_ones | {"by_run": {"a": 2.0, "b": 2.0}}], 1.0)
+    (own,), _ = evidence_ranges([replace(open_ones, by_run={"a": 2.0, "b": 2.0})], 1.0)
     assert (shared.low, shared.high) == (1.9, 2.1)
     assert (own.low, own.high) == (pytest.approx(0.5), pytest.approx(3.5))  # 2 +- 15 % of 10
 

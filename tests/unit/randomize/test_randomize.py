@@ -1,13 +1,17 @@
+import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
+from gapless import verbs
 from gapless.cli.commands import app
+from gapless.cli.main import run
 from gapless.core.errors import InputError
-from gapless.core.results import to_json
+from gapless.core.results import SensorResult, to_json
 from gapless.identify.verb import identify
 from gapless.randomize.verb import METHODS, randomize
 from unit.identify.realities import write_reality
@@ -49,6 +53,7 @@ def test_without_a_fit_it_says_what_to_run(tmp_path: Path) -> None:
         lambda fit: fit.pop("held_out"),
         lambda fit: fit["parameters"][0].pop("prior_low"),
         lambda fit: fit["parameters"][0].update(value="much"),
+        lambda fit: fit["parameters"][0].update(value=None),
         lambda fit: fit.update(parameters=5),
         lambda fit: fit.update(held_out=[]),
     ],
@@ -58,7 +63,7 @@ def test_a_damaged_fit_is_one_clear_line(folder: Path, tmp_path: Path, damage: A
     damage(fit)
     path = tmp_path / "fit.json"
     path.write_text(json.dumps(fit))
-    with pytest.raises(InputError, match="run identify again") as caught:
+    with pytest.raises(InputError, match=r"run (identify|the verb) again") as caught:
         randomize(folder, fit=path)
     assert "\n" not in str(caught.value)
 
@@ -71,6 +76,30 @@ def test_an_unknown_method_lists_what_there_is(folder: Path) -> None:
 def test_methods_that_read_logs_take_no_fit(folder: Path) -> None:
     with pytest.raises(InputError, match="reads the logs, not a fit"):
         randomize(folder, method="dropo", fit="fit.json")
+
+
+@pytest.mark.parametrize("option", [{"num_tries": 3}, {"num_trials": 5}, {"reality_seed": 0}])
+def test_options_of_the_search_in_reality_are_refused_beside_other_methods(
+    folder: Path, option: dict[str, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="are of --method bayrn, not of evidence: leave them out"):
+        verbs.randomize(folder, **option)
+    (name, value) = next(iter(option.items()))
+    flag = {"num_tries": "--tries", "num_trials": "--trials", "reality_seed": "--reality-seed"}[name]
+    assert run(["randomize", str(folder), flag, str(value)]) == 2
+    assert run(["randomize", str(folder), "--audit", "ranges.txt", flag, str(value)]) == 2
+    error = capsys.readouterr().err
+    assert "are of --method bayrn" in error
+    assert "does nothing beside --audit" in error
+    assert error.count("\n") == 2
+
+
+def test_the_noise_of_sensors_is_no_fit(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "noise.json").write_text(
+        json.dumps(to_json(SensorResult((), "imu.csv", {}, "good", (), 100.0, 1.0, ())))
+    )
+    with pytest.raises(InputError, match="this is a SensorResult, not a IdentifyResult"):
+        randomize(folder, fit=tmp_path / "noise.json")
 
 
 def test_sbi_needs_samples_of_sbi(folder: Path) -> None:
@@ -98,7 +127,8 @@ def test_sbi_takes_centre_and_width_from_the_neural_samples(folder: Path, tmp_pa
 
 @pytest.mark.parametrize("method", ["dropo", "simopt"])
 def test_methods_without_a_fit_find_a_weak_motor(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"gapless.randomize.{method}.NUM_ROUNDS", 30)
+    module = importlib.import_module(f"gapless.randomize.{method}")
+    monkeypatch.setattr(module, "CONFIG", replace(module.CONFIG, num_rounds=30))
     only = ["{target: actuator/motor/gain, low: 0.2, high: 2}", "{target: joint/hinge/damping, low: 0, high: 1}"]
     made = write_reality(tmp_path, {"actuator/motor/gain": 0.7}, parameters=only, num_logs=2)
     told: dict[str, list[float]] = {}

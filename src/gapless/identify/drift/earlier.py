@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gapless.core.episode import Episode
 from gapless.core.errors import InputError
-from gapless.core.results import IdentifyResult, from_json
+from gapless.core.results import IdentifyResult
 from gapless.data.catalogue import Catalogue
 from gapless.data.rows import ArtefactRow
 from gapless.data.stored_results import load_stored_result
@@ -58,16 +58,9 @@ def earlier_fit(evidence: ProjectData, since: str | Path | None, window_s: float
 
 def _named(evidence: ProjectData, path: Path) -> IdentifyResult:
     try:
-        result = from_json(read_result(path, "identify"))
-    except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(
-            f"--since: the fit lacks a part, or one is no number ({error}): run identify again: {path}"
-        ) from None
-    if not isinstance(result, IdentifyResult):
-        raise InputError(
-            "--since: this is the noise of sensors, not a fit of the model: name what `gapless "
-            f"identify DIR --json FILE` wrote: {path}"
-        )
+        result = read_result(path, IdentifyResult)
+    except InputError as error:
+        raise InputError(f"--since: {error}") from None
     if result.verdict == "refused":
         raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): name one that was not: {path}")
     shared = set(result.inputs) & set(evidence.ids)

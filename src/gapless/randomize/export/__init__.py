@@ -1,6 +1,5 @@
-"""Training ranges out to other training stacks, and theirs back in."""
+"""Training ranges written for other training stacks."""
 
-from gapless.randomize.export.registry import FORMATS, Exporter, export, exported, wanted
-from gapless.randomize.foreign.read import Foreign, read_foreign
+from gapless.randomize.export.registry import FORMATS, check_exports, export_ranges, parse_exports
 
-__all__ = ["FORMATS", "Exporter", "Foreign", "export", "exported", "read_foreign", "wanted"]
+__all__ = ["FORMATS", "check_exports", "export_ranges", "parse_exports"]

@@ -1,7 +1,6 @@
 """The formats that ranges can be written in, and the one function that writes them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -41,38 +40,54 @@ FORMATS: Mapping[str, Exporter] = {
 }
 
 
-def wanted(exports: Sequence[str]) -> dict[str, Path]:
-    """Returns format -> file of `FORMAT=FILE`, after a look at whether each can be written.
+def parse_exports(options: Sequence[str]) -> dict[str, Path]:
+    """Returns format -> file of `FORMAT=FILE` options.
 
     Raises:
-        InputError: If one is not of this form, names no format, comes twice, or its file cannot be written.
+        InputError: If one is not of this form, or a format comes twice.
     """
     found: dict[str, Path] = {}
-    for item in exports:
-        form, _, file = item.partition("=")
-        known = nearest(form, FORMATS, len(FORMATS))
-        if form not in FORMATS:
-            raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
+    for option in options:
+        form, _, file = option.partition("=")
+        _check_format(form)
         if not file:
             raise InputError(f"--export {form}: no file named; write --export {form}=FILE")
         if form in found:
             raise InputError(f"--export: {form} is asked for twice; keep one")
-        found[form] = writable(Path(file), f"--export {form}")
-    twice = [file for file in found.values() if list(found.values()).count(file) > 1]
-    if twice:
-        raise InputError(f"--export: two formats in one file; name a file for each: {twice[0]}")
+        found[form] = Path(file)
     return found
 
 
-def export(
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        known = nearest(form, FORMATS, len(FORMATS))
+        raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
+
+
+def check_exports(files: Mapping[str, str | Path]) -> None:
+    """Checks format -> file before the work begins.
+
+    Raises:
+        InputError: If a format is unknown, a file cannot be written, or two formats go to one file.
+    """
+    for form, file in files.items():
+        _check_format(form)
+        writable(Path(file), f"--export {form}")
+    places = [Path(file) for file in files.values()]
+    twice = [place for place in places if places.count(place) > 1]
+    if twice:
+        raise InputError(f"--export: two formats in one file; name a file for each: {twice[0]}")
+
+
+def export_ranges(
     directory: str | Path, ranges: RandomizeResult | str | Path, files: Mapping[str, str | Path]
 ) -> tuple[Export, ...]:
-    """Writes training ranges in the formats of other stacks.
+    """Writes training ranges in the formats of other training stacks.
 
     Args:
         directory: The project folder.
         ranges: A result of `randomize`, or a file of ranges: its JSON, or text (`*.txt`).
-        files: Format -> file to write.
+        files: Format -> file to write; the formats are those of `FORMATS`.
 
     Returns:
         What was written, with a line for each parameter that a format could not carry, or not as it is.
@@ -81,6 +96,7 @@ def export(
         InputError: If the ranges are not for this project's model, a format carries none of them, or a file cannot
             be written.
     """
+    check_exports(files)
     blueprint = compile_project(load_project(directory))
     if isinstance(ranges, RandomizeResult):
         job = job_of(blueprint, ranges.ranges, ranges.correlations, ", ".join(ranges.inputs))
@@ -92,8 +108,6 @@ def export(
     texts: dict[str, str] = {}
     made: list[Export] = []
     for form, file in files.items():
-        if form not in FORMATS:
-            raise InputError(f"no format {form!r}; choose from: {nearest(form, FORMATS, len(FORMATS))}")
         texts[form], notes = FORMATS[form](job, Path(file).parent)
         _refuse_empty(job, form, notes, Path(file))
         made.append(Export(form, str(file), order_notes(notes)))
@@ -117,8 +131,3 @@ def _refuse_empty(job: Job, form: str, notes: Sequence[str], file: Path) -> None
         f"--export {form}: none of the {len(job.entries)} ranges has a counterpart there, so nothing was written: "
         f"{summarize_reasons(reasons)}: choose another format, {', '.join(others)} carry some: {file}"
     )
-
-
-def exported(directory: str | Path, result: RandomizeResult, files: Mapping[str, Path]) -> RandomizeResult:
-    """Returns a result with what was written of it."""
-    return replace(result, exports=export(directory, result, files)) if files else result

@@ -8,8 +8,9 @@ import pytest
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
-from gapless.randomize.export import Foreign, isaaclab, mjlab, read_foreign
+from gapless.randomize.export import isaaclab, mjlab
 from gapless.randomize.export.entries import job_of
+from gapless.randomize.foreign.read import Foreign, read_foreign
 from gapless.sim.blueprint import CompiledProject, compile_project
 from unit.randomize.export.robots import arm, job
 

@@ -9,7 +9,7 @@ from gapless.cli.output import out
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.results import Export, RandomizeResult
-from gapless.randomize.export import export, isaaclab, playground
+from gapless.randomize.export import export_ranges, isaaclab, playground
 from unit.randomize.export.robots import arm_folder, job
 
 READINGS = """
@@ -25,7 +25,7 @@ def written(folder: Path, text: str, *formats: str) -> dict[str, Path]:
     project = arm_folder(folder / "arm")
     (folder / "ranges.txt").write_text(text)
     files = {form: folder / f"{form}.out" for form in formats}
-    export(project, folder / "ranges.txt", files)
+    export_ranges(project, folder / "ranges.txt", files)
     return files
 
 
@@ -73,7 +73,7 @@ def test_left_out_comes_first_and_correlations_last(tmp_path: Path) -> None:
     text += "correlation joint/shoulder/frictionloss geom/box/friction 0.5\n"
     project = arm_folder(tmp_path / "arm")
     (tmp_path / "ranges.txt").write_text(text)
-    (made,) = export(project, tmp_path / "ranges.txt", {"isaaclab": tmp_path / "events.py"})
+    (made,) = export_ranges(project, tmp_path / "ranges.txt", {"isaaclab": tmp_path / "events.py"})
     assert made.notes[0].startswith("actuator/*/delay: left out: ")
     assert ": changed: " in made.notes[1]
     assert made.notes[-1].startswith("correlation ")
