@@ -2,9 +2,7 @@
 
     from gapless import verbs
     fit = verbs.identify("my-robot")
-    sensors = verbs.noise("imu.csv")  # as `gapless identify --sensor imu.csv`
     ranges = verbs.randomize("my-robot", export={"isaaclab": "events.py"})
-    found = verbs.audit("my-robot", "ranges.json")  # as `gapless randomize my-robot --audit ranges.json`
 
 Verbs are imported when first used: reading logs needs no torch, only `train`, `loop` and `demo` do.
 """
@@ -30,11 +28,11 @@ if TYPE_CHECKING:
     from gapless.loop.verb import loop
     from gapless.measure.verb import measure
     from gapless.project.new.create import new_project as new
-    from gapless.randomize.audit.verb import audit as audit
+    from gapless.randomize.audit.verb import audit
     from gapless.randomize.export import export_ranges as export_ranges
     from gapless.report.verb import report
     from gapless.signals.noise.verb import identify_sensor as identify_sensor
-    from gapless.signals.noise.verb import noise as noise
+    from gapless.signals.noise.verb import noise
 
 _WHERE = {
     "audit": ("gapless.randomize.audit.verb", "audit"),
@@ -56,6 +54,7 @@ _WHERE = {
 EXAMPLES = Path(__file__).parent / "examples"
 
 __all__ = [
+    "audit",
     "check",
     "demo",
     "diagnose",
@@ -65,6 +64,7 @@ __all__ = [
     "loop",
     "measure",
     "new",
+    "noise",
     "randomize",
     "report",
     "train",

@@ -12,7 +12,7 @@ from gapless.cli.commands import app
 from gapless.core.errors import GaplessError, Interrupted, NotKeptWarning
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
-USAGE_ERROR: type[Any] = typer.BadParameter.__bases__[0]  # click's, or typer's own copy of it, by typer's version
+USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, or typer's own copy of it, by typer's version
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
@@ -102,6 +102,6 @@ def say_left(share: float, elapsed_s: float) -> str:
     return f"about {left_s / 60.0:.0f} min left" if left_s < 5400.0 else f"about {left_s / 3600.0:.1f} h left"
 
 
-def progress() -> Steps:
-    """Returns a display of progress on standard error."""
-    return Steps(Console(stderr=True))
+def show_progress() -> AbstractContextManager[Steps]:
+    """Returns a display of progress on standard error, for as long as the work lasts."""
+    return Steps(Console(stderr=True)).shown()

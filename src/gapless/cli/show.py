@@ -1,10 +1,11 @@
-"""How each verb's result reads on the screen."""
+"""How each verb's result reads on the screen: `show(result, console)`."""
 
-from rich.console import Console
-from rich.text import Text
+from collections.abc import Iterable
+from functools import singledispatch
 
-from gapless.cli.output import number, table
+from gapless.cli.output import Printer, number, span
 from gapless.core.results import (
+    AuditResult,
     CheckResult,
     DiagnoseResult,
     EvaluateResult,
@@ -13,114 +14,80 @@ from gapless.core.results import (
     LoopResult,
     MeasureResult,
     NewResult,
+    Note,
     RandomizeResult,
+    ReportResult,
+    SensorResult,
     TrainResult,
 )
+from gapless.report.noise import TERM_NAMES, has_value, term_remark
 
-MOMENTS = 6  # stretches of logs that a diagnosis names
-MOST_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
-
-
-def show_notes(console: Console, result: NewResult | CheckResult) -> None:
-    """Prints notes, one line each."""
-    for note in result.notes:
-        console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
-    if isinstance(result, NewResult):
-        console.print(
-            f"made {result.project}: look at gapless.yaml, then `gapless check {result.project}`",
-            markup=False,
-            soft_wrap=True,
-        )
-    else:
-        console.print("sound" if result.sound else "not sound: mend the faults above")
+MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
+MAX_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
 
 
-def show_measure(console: Console, result: MeasureResult) -> None:
+@singledispatch
+def show(result: object, console: Printer) -> None:
+    """Prints a result for people."""
+    raise TypeError(f"no way to show a {type(result).__name__}")
+
+
+@show.register
+def show_new(result: NewResult, console: Printer) -> None:
+    """Prints what was guessed, and what to do next."""
+    _show_notes(result.notes, console)
+    console.print(f"made {result.project}: look at gapless.yaml, then `gapless check {result.project}`")
+
+
+@show.register
+def show_check(result: CheckResult, console: Printer) -> None:
+    """Prints what was found, one line each."""
+    _show_notes(result.notes, console)
+    console.print("sound" if result.sound else "not sound: mend the faults above")
+
+
+@show.register
+def show_measure(result: MeasureResult, console: Printer) -> None:
     """Prints the error per column."""
-    rows = table("column", ">rmse", ">share of spread", ">bias", ">lag s", "unit")
-    for name, c in result.columns.items():
-        rows.add_row(name, number(c.rmse), number(c.nrmse), number(c.bias), number(c.lag_s), c.unit)
-    console.print(rows)
-    span = f"windows of {result.window_s:g} s" if result.window_s else "whole episodes"
-    console.print(f"{result.num_windows} {span} from {len(result.inputs)} logs")
+    rows = [
+        (name, number(c.rmse), number(c.nrmse), number(c.bias), number(c.lag_s), c.unit)
+        for name, c in result.columns.items()
+    ]
+    console.print_table(("column", ">rmse", ">share of spread", ">bias", ">lag s", "unit"), rows)
+    windows = f"windows of {result.window_s:g} s" if result.window_s else "whole episodes"
+    console.print(f"{result.num_windows} {windows} from {len(result.inputs)} logs")
     for where, success in result.success.items():
-        console.print(f"success in {where}: {success.percent()} of {success.n}", markup=False)
-    for note in result.notes:
-        if note.level == "warning":
-            console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
+        console.print(f"success in {where}: {success.percent()} of {success.n}")
+    _show_notes((note for note in result.notes if note.level == "warning"), console)
 
 
-def show_identify(console: Console, result: IdentifyResult) -> None:
+@show.register
+def show_identify(result: IdentifyResult, console: Printer) -> None:
     """Prints the fitted parameters and the verdict."""
-    rows = table("parameter", ">model", ">fitted", ">95 % interval", "unit", "")
+    rows: list[tuple[str, ...]] = []
     for p in result.parameters:
-        remark = "cannot be told" if not p.identifiable else "at its bound" if p.at_bound else ""
+        remark = "not identifiable" if not p.identifiable else "at its bound" if p.at_bound else ""
         if p.identifiable and p.by_run:
             remark = f"{number(p.spread)} between {len(p.by_run)} runs"
-        interval = f"{number(p.low)} .. {number(p.high)}"
-        rows.add_row(p.target, number(p.nominal), number(p.value), interval, p.unit, remark)
-    console.print(rows)
+        rows.append((p.target, number(p.nominal), number(p.value), span(p.low, p.high), p.unit, remark))
+    console.print_table(("parameter", ">model", ">fitted", ">95 % interval", "unit", ""), rows)
     for text in result.combinations:
-        console.print(text, markup=False, soft_wrap=True)
-    _show_tried(console, result)
-    console.print(f"verdict: {result.verdict}", style="bold")
-    for reason in result.reasons:
-        console.print(f"  {reason}", markup=False, soft_wrap=True)
-    _show_drift(console, result)
+        console.print(text)
+    if result.tried:
+        kept = [f"{' + '.join(t.targets)} ({100 * t.saving:.0f} %)" for t in result.tried if t.kept]
+        text = f"needed, and what each saves of the squared error on other windows: {', '.join(kept)}; " if kept else ""
+        console.print(f"{text}{len(result.tried) - len(kept)} more tried, not needed")
+    _show_verdict(result.verdict, result.reasons, console)
+    _show_drift(result, console)
     if result.neural:
         word = "calibrated" if result.neural.calibrated else "not calibrated"
-        console.print(f"neural posterior ({word}): {result.neural.path}", markup=False, soft_wrap=True)
-    for note in result.notes:
-        if note.level != "fault":  # faults are among the reasons
-            console.print(f"{note.level:8} {note.where}: {note.text}", markup=False, soft_wrap=True)
+        console.print(f"neural posterior ({word}): {result.neural.path}")
+    _show_notes((note for note in result.notes if note.level != "fault"), console)  # faults are among the reasons
     if result.model:
-        console.print(f"corrected model: {result.model}", markup=False, soft_wrap=True)
+        console.print(f"corrected model: {result.model}")
 
 
-def _show_tried(console: Console, result: IdentifyResult) -> None:
-    """Prints which terms the logs called for, and how many others were tried."""
-    if not result.tried:
-        return
-    kept = [f"{' + '.join(t.targets)} ({100 * t.saving:.0f} %)" for t in result.tried if t.kept]
-    left = len(result.tried) - len(kept)
-    text = f"needed, and what each saves of the squared error on other windows: {', '.join(kept)}; " if kept else ""
-    console.print(f"{text}{left} more tried, not needed", markup=False, soft_wrap=True)
-
-
-def show_excite(console: Console, result: ExciteResult) -> None:
-    """Prints what the motion would tell, the limits it keeps, where it is and what to do with it."""
-    for text in result.assumed:
-        console.print(f"assumed: {text}", markup=False, soft_wrap=True)
-    rows = table("parameter", ">assumed", ">predicted 95 % interval", "unit", "")
-    for p in result.parameters:
-        if p.wanted:
-            rows.add_row(p.target, number(p.value), f"{number(p.low)} .. {number(p.high)}", p.unit, p.outlook)
-    if result.parameters:
-        console.print(rows)
-    for text in result.advice:
-        console.print(text, markup=False, soft_wrap=True)
-    if result.limits:
-        limits = table("limit", ">allowed", ">reached", "unit", "from", "")
-        for k in result.limits:
-            spans = [f"{number(a)} .. {number(b)}" for a, b in ((k.low, k.high), (k.reached_low, k.reached_high))]
-            limits.add_row(k.name, *spans, k.unit, k.source, "active" if k.active else "")
-        console.print(limits)
-        but = f", but for: {', '.join(result.may_touch)}" if result.may_touch else ""
-        console.print(
-            f"nothing that collides in the model is touched that is not touched at rest{but}",
-            markup=False,
-            soft_wrap=True,
-        )
-    if result.path is None:
-        console.print("no motion was written", style="bold")
-        return
-    start = ", ".join(f"{column} {number(value)}" for column, value in result.start.items())
-    console.print(f"start at: {start}", markup=False, soft_wrap=True)
-    console.print(f"motion of {result.duration_s:g} s: {result.path}", markup=False, soft_wrap=True)
-    console.print("next: play it on the robot twice or more, put the logs in the project, then gapless identify")
-
-
-def _show_drift(console: Console, result: IdentifyResult) -> None:
+def _show_drift(result: IdentifyResult, console: Printer) -> None:
     """Prints what changed since an earlier fit, if there was one to compare with."""
     if result.since is None:
         return
@@ -128,101 +95,197 @@ def _show_drift(console: Console, result: IdentifyResult) -> None:
     if result.since.refitted:
         count += ", with the terms of that fit"
     if not result.drift:
-        console.print(f"no drift since {result.since.when()}: {count}", markup=False, soft_wrap=True)
+        console.print(f"no drift since {result.since.when()}: {count}")
         return
-    console.print(f"drift since {result.since.when()}, {count}:", style="bold", markup=False, soft_wrap=True)
-    rows = table("", "", ">before", ">now", "unit")
-    for d in result.drift:
-        rows.add_row(f"  {d.target}", Text(d.text()), number(d.before), number(d.after), d.unit)
-    console.print(rows)
+    console.print(f"drift since {result.since.when()}, {count}:", style="bold")
+    rows = [(f"  {d.target}", d.text(), number(d.before), number(d.after), d.unit) for d in result.drift]
+    console.print_table(("", "", ">before", ">now", "unit"), rows)
 
 
-def show_diagnose(console: Console, result: DiagnoseResult) -> None:
+@show.register
+def show_noise(result: SensorResult, console: Printer) -> None:
+    """Prints the noise of each column, what this log does not identify, and what to write in gapless.yaml."""
+    count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
+    console.print(f"{result.sensor}: {count}, {result.duration_s:.4g} s at {result.rate_hz:.4g} Hz")
+    for name, column in result.columns.items():
+        console.print()
+        console.print(f"{name} [{column.unit}]: {column.verdict}", style="bold")
+        rows = [
+            (
+                f"  {TERM_NAMES[key]}",
+                number(t.value if has_value(t) else None),
+                span(t.low, t.high),
+                t.unit,
+                term_remark(column, key),
+            )
+            for key, t in column.terms.items()
+        ]
+        if rows:
+            console.print_table(("", ">value", ">95 % interval", "unit", ""), rows)
+        _show_indented(column.reasons, console)
+    console.print()
+    about_all = [reason for reason in result.reasons if reason.startswith("the log")]  # columns have said the others
+    _show_verdict(result.verdict, about_all, console)
+    _show_notes(result.notes, console)
+    if result.verdict == "refused":
+        return
+    console.print("for gapless.yaml, in the line of each column under `measurements` (SI units):")
+    for name, column in result.columns.items():
+        if column.noise is not None:
+            console.print(f"  {name}: {{..., noise: {column.noise:.3g}}}")
+    console.print("for a simulated sensor: `layer` of each column in the JSON (--json FILE)")
+
+
+@show.register
+def show_excite(result: ExciteResult, console: Printer) -> None:
+    """Prints what the motion would identify, the limits it keeps, where it is and what to do with it."""
+    for text in result.assumed:
+        console.print(f"assumed: {text}")
+    rows = [(p.target, number(p.value), span(p.low, p.high), p.unit, p.outlook) for p in result.parameters if p.wanted]
+    if result.parameters:
+        console.print_table(("parameter", ">assumed", ">predicted 95 % interval", "unit", ""), rows)
+    for text in result.advice:
+        console.print(text)
+    if result.limits:
+        limits = [
+            (k.name, span(k.low, k.high), span(k.reached_low, k.reached_high), k.unit, k.source, "active" * k.active)
+            for k in result.limits
+        ]
+        console.print_table(("limit", ">allowed", ">reached", "unit", "from", ""), limits)
+        but = f", but for: {', '.join(result.may_touch)}" if result.may_touch else ""
+        console.print(f"nothing that collides in the model is touched that is not touched at rest{but}")
+    if result.path is None:
+        console.print("no motion was written", style="bold")
+        return
+    console.print(f"start at: {', '.join(f'{column} {number(value)}' for column, value in result.start.items())}")
+    console.print(f"motion of {result.duration_s:g} s: {result.path}")
+    console.print("next: play it on the robot twice or more, put the logs in the project, then gapless identify")
+
+
+@show.register
+def show_diagnose(result: DiagnoseResult, console: Printer) -> None:
     """Prints the causes, evidence and advice."""
-    rows = table("cause", ">probability", ">share of the gap", ">95 % interval")
-    for c in result.causes:
-        share = (f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}") if c.is_shared else ("-", "-")
-        rows.add_row(c.dimension, f"{c.probability:.2f}", *share)
-    console.print(rows)
+    rows = [
+        (c.dimension, f"{c.probability:.2f}")
+        + ((f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}") if c.is_shared else ("-", "-"))
+        for c in result.causes
+    ]
+    console.print_table(("cause", ">probability", ">share of the gap", ">95 % interval"), rows)
     console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:
-        console.print(f"cannot be told apart from these logs: {', '.join(group)}")
-    for text in result.evidence:
-        console.print(f"  {text}", markup=False, soft_wrap=True)
-    for m in result.moments[:MOMENTS]:
-        where = f"{m.log} at {m.time_s:.1f} s, {m.column}"
+        console.print(f"these logs do not distinguish: {', '.join(group)}")
+    _show_indented(result.evidence, console)
+    for m in result.moments[:MAX_MOMENTS]:
         change = f"off by {m.without:.1f} times the noise without {m.dimension}, {m.with_it:.1f} with it"
-        console.print(f"  look at {where}: {change}", markup=False, soft_wrap=True)
+        console.print(f"  look at {m.log} at {m.time_s:.1f} s, {m.column}: {change}")
     for advice in result.advice:
-        console.print(f"next: gapless {advice.verb}: {advice.text}", markup=False, soft_wrap=True)
+        console.print(f"next: gapless {advice.verb}: {advice.text}")
 
 
-def show_randomize(console: Console, result: RandomizeResult) -> None:
-    """Prints the training ranges."""
-    rows = table("parameter", "kind", ">low", ">mean", ">high", "why")
-    for r in result.ranges:
-        rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason)
-    console.print(rows)
-    _show_correlations(console, result)
-    if result.path:
-        console.print(f"ranges: {result.path}", markup=False, soft_wrap=True)
-    for export in result.exports:
-        console.print(f"{export.format}: {export.path}", markup=False, soft_wrap=True)
-        pairs = [note for note in export.notes if note.startswith("correlation ")]
-        notes = [note for note in export.notes if note not in pairs]
-        if len(pairs) > MOST_CORRELATIONS:
-            why = pairs[0].partition(": ")[2]
-            pairs = [f"{len(pairs)} correlations: {why}; each is listed in {export.path}"]
-        for note in (*notes, *pairs):
-            console.print(f"  {note}", markup=False, soft_wrap=True)
-
-
-def _show_correlations(console: Console, result: RandomizeResult) -> None:
-    """Prints which parameters go together: each pair, or the strongest where they would fill the screen."""
+@show.register
+def show_randomize(result: RandomizeResult, console: Printer) -> None:
+    """Prints the training ranges, which parameters go together, and what was exported."""
+    rows = [(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason) for r in result.ranges]
+    console.print_table(("parameter", "kind", ">low", ">mean", ">high", "why"), rows)
     pairs = sorted(result.correlations, key=lambda pair: -abs(pair.value))
     texts = [f"{pair.first} and {pair.second}, {pair.value:+.2f}" for pair in pairs]
-    if len(pairs) > MOST_CORRELATIONS:
+    if len(pairs) > MAX_CORRELATIONS:
         texts = [f"{len(pairs)} pairs, most of all {texts[0]}; all are in {result.path}"]
     for text in texts:
-        console.print(f"together: {text}", markup=False, soft_wrap=True)
+        console.print(f"together: {text}")
+    if result.path:
+        console.print(f"ranges: {result.path}")
+    for export in result.exports:
+        console.print(f"{export.format}: {export.path}")
+        correlations = [note for note in export.notes if note.startswith("correlation ")]
+        others = [note for note in export.notes if note not in correlations]
+        if len(correlations) > MAX_CORRELATIONS:
+            why = correlations[0].partition(": ")[2]
+            correlations = [f"{len(correlations)} correlations: {why}; each is listed in {export.path}"]
+        _show_indented((*others, *correlations), console)
 
 
-def show_train(console: Console, result: TrainResult) -> None:
+@show.register
+def show_audit(result: AuditResult, console: Printer) -> None:
+    """Prints each range beside what the logs say, the band of predictions, the verdict and what to do."""
+    rows: list[tuple[str, ...]] = []
+    for p in result.parameters:
+        trained = span(p.low, p.high) if p.varied else f"{number(p.low)}, not varied"
+        factor = "-" if p.factor is None else f"{p.factor:.1f}"
+        rows.append((p.target, trained, span(p.value_low, p.value_high), p.unit, p.verdict, factor))
+    if rows:
+        header = ("parameter", ">trained on", ">95 % interval of the logs", "unit", "", ">times as wide as needed")
+        console.print_table(header, rows)
+        console.print()
+    if result.columns:
+        bands: list[tuple[str, ...]] = []
+        for name, c in result.columns.items():
+            errors = (number(c.residual_to_noise), number(c.residual_in_ranges), f"{100 * c.coverage:.0f} %")
+            bands.append((name, *errors, number(c.band_to_noise), number(c.advised_band_to_noise)))
+        header = ("column", ">best anywhere", ">best in the ranges", ">in the 90 % band", ">band", ">band advised")
+        console.print_table(header, bands)
+        console.print("errors and half widths of bands are in units of what noise explains")
+        console.print()
+    others = f" (and {', '.join(result.verdicts[1:])})" if len(result.verdicts) > 1 else ""
+    _show_verdict(f"{result.verdict}{others}", result.reasons, console)
+    _show_notes((note for note in result.notes if note.level != "fault"), console)  # faults are among the reasons
+
+
+@show.register
+def show_train(result: TrainResult, console: Printer) -> None:
     """Prints where the policy is and how it does in simulation; what a curriculum reached."""
     if result.grown:
-        rows = table("parameter", "kind", ">low", ">mean", ">high", ">std")
-        for r in result.grown:
-            rows.add_row(r.target, r.kind, number(r.low), number(r.mean), number(r.high), number(r.std))
-        console.print(rows)
-    console.print(f"success in the simulation it was trained in: {result.success.percent()}", markup=False)
-    console.print(f"policy: {result.policy}", markup=False, soft_wrap=True)
+        rows = [(r.target, r.kind, *map(number, (r.low, r.mean, r.high, r.std))) for r in result.grown]
+        console.print_table(("parameter", "kind", ">low", ">mean", ">high", ">std"), rows)
+    console.print(f"success in the simulation it was trained in: {result.success.percent()}")
+    console.print(f"policy: {result.policy}")
 
 
-def show_evaluate(console: Console, result: EvaluateResult) -> None:
+@show.register
+def show_evaluate(result: EvaluateResult, console: Printer) -> None:
     """Prints the success rate and where runs failed."""
-    console.print(f"success in {result.where}: {result.success.percent()} of {result.success.n}", markup=False)
+    console.print(f"success in {result.where}: {result.success.percent()} of {result.success.n}")
     for phase, count in sorted(result.failed_in.items(), key=lambda item: -item[1]):
-        console.print(f"  {count} failed in phase {phase}", markup=False)
+        console.print(f"  {count} failed in phase {phase}")
 
 
-def show_loop(console: Console, result: LoopResult) -> None:
+@show.register
+def show_loop(result: LoopResult, console: Printer) -> None:
     """Prints the loop as one table and one line."""
-    show_identify(console, result.identify)
+    show_identify(result.identify, console)
     console.print()
-    rows = table("", ">success", ">trials")
-    rows.add_row(
-        "policy from the model as written, in simulation",
-        result.simulation.percent(),
-        str(result.simulation.n),
-    )
-    rows.add_row("the same policy in reality", result.before.percent(), str(result.before.n))
-    rows.add_row("policy trained in the ranges found, in reality", result.after.percent(), str(result.after.n))
-    console.print(rows)
+    stages = {
+        "policy from the model as written, in simulation": result.simulation,
+        "the same policy in reality": result.before,
+        "policy trained in the ranges found, in reality": result.after,
+    }
+    rows = [(stage, success.percent(), str(success.n)) for stage, success in stages.items()]
+    console.print_table(("", ">success", ">trials"), rows)
     console.print()
     causes = ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])
-    simulation = f"simulation {100 * result.simulation.value:.0f} %"
-    line = f"{simulation}  ->  reality {result.before.percent()}  ->  cause: {causes}  ->  "
-    line += f"after closing {result.after.percent()}   ({result.real_episodes} real episodes used)"
-    console.print(line, markup=False, style="bold", soft_wrap=True)
+    line = f"simulation {100 * result.simulation.value:.0f} %  ->  reality {result.before.percent()}  ->  "
+    line += f"cause: {causes}  ->  after closing {result.after.percent()}   ({result.real_episodes} real episodes used)"
+    console.print(line, style="bold")
     if not result.reached:
-        console.print(f"the target of {100 * result.target:.0f} % is not reached", markup=False)
+        console.print(f"the target of {100 * result.target:.0f} % is not reached")
+
+
+@show.register
+def show_report(result: ReportResult, console: Printer) -> None:
+    """Prints where the page is."""
+    console.print(f"open {result.path}")
+
+
+def _show_verdict(verdict: str, reasons: Iterable[str], console: Printer) -> None:
+    console.print(f"verdict: {verdict}", style="bold")
+    _show_indented(reasons, console)
+
+
+def _show_notes(notes: Iterable[Note], console: Printer) -> None:
+    for note in notes:
+        console.print(f"{note.level:8} {note.where}: {note.text}")
+
+
+def _show_indented(texts: Iterable[str], console: Printer) -> None:
+    for text in texts:
+        console.print(f"  {text}")

@@ -125,7 +125,7 @@ def _loop_sentence(loop: LoopResult) -> str:
     work = f"{n.plural(loop.rounds, 'round')} and {n.plural(loop.real_episodes, 'real episode')}"
     rates = (loop.simulation, loop.before, loop.after)
     if not all(n.known(rate.value) for rate in rates):
-        return f"After {work}, the gap before and after cannot be told: a success rate is missing."
+        return f"After {work}, the gap before and after is not known: a success rate is missing."
     gaps = [100 * (rates[0].value - rate.value) for rate in rates[1:]]
     sizes = [f"{gap:.0f}".replace("-0", "0").replace("-", "\u2212") for gap in gaps]
     return f"The gap between simulation and reality was {sizes[0]} percentage points; after {work} it is {sizes[1]}."

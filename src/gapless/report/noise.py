@@ -31,9 +31,9 @@ TERM_NAMES = {
 }
 _SHORT = ("white", "bias_instability", "quantum")  # all in the unit of the readings
 _SENTENCES = {
-    "good": ("good", "White noise and bias instability of every column are told, and nothing is odd"),
-    "poor": ("open", "Not everything can be told from this log, or something in it is odd"),
-    "refused": ("bad", "This log does not tell the noise of its sensors"),
+    "good": ("good", "White noise and bias instability of every column are identified, and nothing is odd"),
+    "poor": ("open", "This log does not identify everything, or something in it is odd"),
+    "refused": ("bad", "This log does not identify the noise of its sensors"),
 }
 STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-weight: 650; fill: #1d2126; }
@@ -90,17 +90,17 @@ def rows(result: SensorResult) -> tuple[NoiseRow, ...]:
     )
 
 
-def remark(column: ColumnNoise, key: str) -> str:
-    """Returns what is to be said of one of a column's terms, such as that this log cannot tell it; mostly nothing."""
+def term_remark(column: ColumnNoise, key: str) -> str:
+    """Returns a remark on one of a column's terms, such as that this log does not identify it; mostly empty."""
     if key == "bias_instability" and column.instability_tau_s:
         return f"averaging over {column.instability_tau_s:.3g} s"
     if column.terms[key].told:
         return ""
-    return "not seen" if key in ("quantisation", "drift") else "cannot be told"
+    return "not seen" if key in ("quantisation", "drift") else "not identifiable"
 
 
-def shows_value(term: NoiseTerm) -> bool:
-    """Tells whether a term's value means something; else only its interval does."""
+def has_value(term: NoiseTerm) -> bool:
+    """Returns whether a term's value means something; else only its interval does."""
     return term.told or bool(term.value)
 
 
@@ -108,9 +108,9 @@ def _term_row(column: ColumnNoise, key: str) -> TermRow:
     term = column.terms.get(key)
     if term is None:
         return TermRow(TERM_NAMES.get(key, key), n.DASH, "", "", "")
-    value = n.number(term.value) if shows_value(term) else n.DASH
+    value = n.number(term.value) if has_value(term) else n.DASH
     return TermRow(
-        TERM_NAMES.get(key, key), value, n.span(term.low, term.high), n.unit_text(term.unit), remark(column, key)
+        TERM_NAMES.get(key, key), value, n.span(term.low, term.high), n.unit_text(term.unit), term_remark(column, key)
     )
 
 
@@ -135,7 +135,7 @@ def _with_curves(result: SensorResult) -> dict[str, ColumnNoise]:
 
 
 def draw_allan(result: SensorResult, path: Path) -> bool:
-    """Writes the Allan deviation of every column, with its fitted terms, as an SVG file; tells whether there was any.
+    """Writes the Allan deviation of every column, with its fitted terms, as an SVG file; returns whether there was any.
 
     Raises:
         InputError: If the file cannot be written.

@@ -168,7 +168,7 @@ def _audit(parts: Parts) -> dict[str, Any]:
 
 def _sources(parts: Parts) -> tuple[Source, ...]:
     names = {"first": "train, first", "train": "train, last" if parts.loop else "train"}
-    names |= {"measure_fitted": "measure, fitted", "noise": "identify --sensor", "audit": "randomize --audit"}
+    names |= {"measure_fitted": "measure, fitted"}
     return tuple(
         Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
         for name, record in parts.shown().items()

@@ -140,7 +140,7 @@ def test_what_cannot_be_told_is_said(sensor: SensorResult) -> None:
     assert "9.96×10⁻⁴|" in rows[0]
     assert rows[2].split("|")[:6] == ["r", "1", "–", "–", "–", "–"]
     terms = table(page, "All terms of the noise")
-    assert "random walk of the bias|–|[0, 7×10⁻⁵]|m/√s|cannot be told|" in terms
+    assert "random walk of the bias|–|[0, 7×10⁻⁵]|m/√s|not identifiable|" in terms
     assert any(row.startswith("drift|–|") and row.endswith("|not seen|") for row in terms)
 
 

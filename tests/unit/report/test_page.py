@@ -180,7 +180,7 @@ def test_reached_target_with_a_low_end_below_it_says_so(make: Make) -> None:
 def test_without_trials_nothing_is_claimed(make: Make) -> None:
     page = render({"loop": loop_with(make, after=wilson(0, 0), reached=False)})
     check_closed(page)
-    assert "cannot be told" in page
+    assert "the gap before and after is not known" in page
     assert "– (no trials)" in page
     assert "No improvement shown" in page
 
@@ -224,7 +224,7 @@ def test_none_in_place_of_nan(make: Make) -> None:
     records = {name: as_read_from_json(record) for name, record in make().items()}
     check_closed(render(records))  # type: ignore[arg-type]
     loop = as_read_from_json(loop_with(make, after=wilson(0, 0), reached=True))
-    assert "cannot be told" in render({"loop": loop})  # type: ignore[dict-item]
+    assert "the gap before and after is not known" in render({"loop": loop})  # type: ignore[dict-item]
 
 
 def test_ambiguous_causes_in_words(make: Make) -> None:

@@ -1,4 +1,4 @@
-"""What `randomize --audit` found: is reality inside the ranges that a policy is trained on?"""
+"""What `audit` found: is reality inside the ranges that a policy is trained on?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What `identify --sensor` found: the noise of every column of a log at rest."""
+"""What `noise` found: the noise of every column of a log at rest."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

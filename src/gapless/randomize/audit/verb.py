@@ -1,4 +1,4 @@
-"""`randomize --audit`: training ranges beside real logs."""
+"""The verb `audit`: training ranges beside real logs."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""The noise of sensors at rest: what `identify --sensor` fits. No model, no simulation."""
+"""The noise of sensors at rest: what `noise` fits. No model, no simulation."""

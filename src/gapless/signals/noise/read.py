@@ -54,7 +54,7 @@ def find_log(project: Project, log: str) -> Path:
         if log in (path.stem, path.name):
             return path
     there = nearest(log, (path.stem for path in paths))
-    raise InputError(f"--sensor {log}: no such file, and no such log of the project; choose from: {there}")
+    raise InputError(f"{log}: no such file, and no such log of the project; choose from: {there}")
 
 
 def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings:
@@ -81,8 +81,8 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
         InputError: If a wanted column is not there.
     """
     if path.is_dir():
-        text = "this is a folder: name a log, or for a project `gapless identify DIR --sensor LOG`"
-        raise InputError(f"--sensor: {text}: {path}")
+        text = "this is a folder: name a log, or for a project `gapless noise LOG DIR`"
+        raise InputError(f"{text}: {path}")
     there = column_names(path)
     columns = _arrays(path) if path.suffix.lower() == ".npz" else None
     known = [name for name in (columns or there) if name != TIME]

@@ -1,6 +1,6 @@
 """The verb `noise`: how noisy are these sensors?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +25,13 @@ from gapless.signals.noise.units import G_M_S2
 LEAST_G, MOST_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
 
 
-def noise(log: str | Path, directory: str | Path | None = None, *, columns: Sequence[str] = ()) -> SensorResult:
+def noise(
+    log: str | Path,
+    directory: str | Path | None = None,
+    *,
+    columns: Sequence[str] = (),
+    progress: Callable[[str, float], None] | None = None,
+) -> SensorResult:
     """Fits the noise of sensors from a log at rest and says what this log does not identify.
 
     Args:
@@ -33,19 +39,20 @@ def noise(log: str | Path, directory: str | Path | None = None, *, columns: Sequ
         directory: The project folder, whose measurements are looked at and whose catalogue keeps the result; None for a
             file that stands alone, of which all columns are.
         columns: Columns to look at; without them all.
+        progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
         InputError: If the project, the log or a column cannot be used.
     """
     if directory is None:
-        return _result(str(log), read_bare(Path(log).expanduser(), columns), ())
+        return _result(str(log), read_bare(Path(log).expanduser(), columns), (), progress)
     if Path(directory).suffix.lower() in SUFFIXES and Path(directory).is_file():
-        text = f"this is a log, not a project folder: write `gapless identify --sensor {directory}`"
+        text = f"this is a log, not a project folder: write `gapless noise {directory}`"
         raise InputError(f"{text}: {directory}")
     project = load_project(directory)
     path = find_log(project, str(log))
     readings = read_mapped(project, path, columns)
-    result = _result(path.stem, readings, _gravity_notes(project, readings))
+    result = _result(path.stem, readings, _gravity_notes(project, readings), progress)
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
     return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
@@ -54,16 +61,22 @@ def noise(log: str | Path, directory: str | Path | None = None, *, columns: Sequ
 identify_sensor = noise  # its name before `noise` was a verb; kept for one version
 
 
-def _result(name: str, readings: Readings, found: Sequence[Note]) -> SensorResult:
+def _result(
+    name: str, readings: Readings, found: Sequence[Note], progress: Callable[[str, float], None] | None
+) -> SensorResult:
     grid, notes = even_grid(readings.times_s, readings.path.name)
     notes = [*readings.notes, *found, *notes]
     made: dict[str, ColumnNoise] = {}
     moved: list[str] = []
-    for column, values in readings.columns.items():
+    for count, (column, values) in enumerate(readings.columns.items()):
+        if progress is not None:
+            progress("fitting the noise", count / len(readings.columns))
         looked = column_noise(grid.spread(values), grid.interval_s, readings.units[column])
         made[column] = looked.noise
         moved += [column] if looked.moved else []
         notes += [Note("info", column, text) for text in looked.notes]
+    if progress is not None:
+        progress("fitting the noise", 1.0)
     verdict, reasons = _verdict(made, moved)
     return SensorResult(
         inputs=(readings.identity,),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gapless.cli import show
-from gapless.cli.output import out
+from gapless.cli.output import open_console
+from gapless.cli.show import show
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.results import Export, RandomizeResult
@@ -89,7 +89,7 @@ def test_many_correlations_are_one_line_on_the_screen(capsys: pytest.CaptureFixt
     ranges, correlations = ranges_from_text(text)
     left = [f"correlation {a} {b}: left out: each term draws on its own" for a, b in pairs]
     made = Export("isaaclab", "events.py", ("joint/j0/damping: left out: no term", *left))
-    show.show_randomize(out(None), RandomizeResult((), ranges, "r.json", 0, "evidence", correlations, (made,)))
+    show(RandomizeResult((), ranges, "r.json", 0, "evidence", correlations, (made,)), open_console(None))
     said = capsys.readouterr().out
     assert "together: 21 pairs, most of all joint/j0/damping and joint/j4/damping, -0.90; all are in r.json" in said
     assert said.count("correlation") == 1

@@ -30,7 +30,7 @@ def write(name: str, **columns: np.ndarray) -> None:
 
 
 def one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    assert run(["identify", *arguments]) == 2
+    assert run(arguments) == 2
     said = capsys.readouterr()
     assert said.out == ""
     (line,) = [line for line in said.err.splitlines() if not line.startswith("  ")]  # progress of a slow machine
@@ -38,7 +38,7 @@ def one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_a_file_that_stands_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["identify", "--sensor", "imu.csv", "--json", "noise.json", "--svg", "noise.svg"]) == 0
+    assert run(["noise", "imu.csv", "--json", "noise.json", "--svg", "noise.svg"]) == 0
     shown = capsys.readouterr().out
     assert "angle random walk" in shown
     assert "gyro_x_rad_s: {..., noise: 0.00" in shown
@@ -55,8 +55,12 @@ def test_results_can_be_read_back(folder: Path) -> None:
     assert to_json(again) == to_json(found)
 
 
-def test_the_name_before_it_was_a_verb_still_works() -> None:
+def test_the_names_before_it_was_a_verb_still_work(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert identify_sensor is noise
+    shown = [capsys.readouterr().out for words in (["noise"], ["identify", "--sensor"]) if not run([*words, "imu.csv"])]
+    assert shown[0] == shown[1]
+    assert run(["identify", "--help"]) == 0
+    assert "deprecated: use `gapless noise LOG" in capsys.readouterr().out
 
 
 def test_a_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,15 +74,15 @@ def test_a_project(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert load_stored_result(catalogue, catalogue.artefacts("identify-sensor")[-1].id) == found
     with pytest.raises(InputError, match="there is no fit yet"):  # noise is no fit of the model
         randomize(project)
-    assert run(["identify", str(project), "--sensor", "motion0"]) == 0  # a refusal is a result
+    assert run(["noise", "motion0", str(project)]) == 0  # a refusal is a result
     assert "the log is not at rest: cart, pole moved" in capsys.readouterr().out
 
 
 def test_noise_is_no_earlier_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = copy_example("balance", folder / "balance")
-    assert run(["identify", "--sensor", "imu.csv", "--json", "noise.json"]) == 0
+    assert run(["noise", "imu.csv", "--json", "noise.json"]) == 0
     capsys.readouterr()
-    assert "noise of sensors, not a fit" in one_line([str(project), "--since", "noise.json"], capsys)
+    assert "noise of sensors, not a fit" in one_line(["identify", str(project), "--since", "noise.json"], capsys)
     assert run(["measure", str(project), "--fit", "noise.json"]) == 2
 
 
@@ -99,19 +103,20 @@ def test_accelerometers_in_g(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ([], "Missing argument 'DIR'"),
-        (["--sensor", "none.csv"], "No such file"),
-        (["--sensor", "."], "this is a folder"),
-        (["--sensor", "imu.csv", "--column", "gyro_y"], "--column gyro_y, which the log does not have"),
-        (["--sensor", "imu.csv", "--window", "1"], "--window does nothing beside --sensor"),
-        (["--sensor", "imu.csv", "--svg", "no/where.svg"], "--svg: no such folder"),
-        (["imu.csv", "--sensor", "imu.csv"], "write `gapless identify --sensor imu.csv`"),
-        ([".", "--column", "gyro_y"], "--column does nothing"),
-        (["--sensor", "late.csv"], "no column time_s"),
-        (["--sensor", "words.csv"], "or choose columns with --column NAME"),
-        (["--sensor", "broken.npz"], "columns of different length"),
-        (["balance", "--sensor", "imu.csv"], "no column cart, which gapless.yaml maps"),
-        (["balance", "--sensor", "motion9"], "no such log of the project; choose from: motion"),
+        (["identify"], "Missing argument 'DIR'"),
+        (["noise"], "Missing argument 'LOG'"),
+        (["noise", "none.csv"], "No such file"),
+        (["noise", "."], "this is a folder: name a log, or for a project `gapless noise LOG DIR`"),
+        (["noise", "imu.csv", "--column", "gyro_y"], "--column gyro_y, which the log does not have"),
+        (["identify", "--sensor", "imu.csv", "--window", "1"], "--window does nothing beside --sensor"),
+        (["noise", "imu.csv", "--svg", "no/where.svg"], "--svg: no such folder"),
+        (["noise", "imu.csv", "imu.csv"], "write `gapless noise imu.csv`"),
+        (["identify", ".", "--column", "gyro_y"], "--column does nothing"),
+        (["noise", "late.csv"], "no column time_s"),
+        (["noise", "words.csv"], "or choose columns with --column NAME"),
+        (["noise", "broken.npz"], "columns of different length"),
+        (["noise", "imu.csv", "balance"], "no column cart, which gapless.yaml maps"),
+        (["noise", "motion9", "balance"], "no such log of the project; choose from: motion"),
     ],
 )
 def test_bad_input(folder: Path, arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]) -> None:
