@@ -1,9 +1,37 @@
 import ast
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 from architecture.tree import PACKAGE, named, parsed, source_files
 
 VAGUE = {"utils", "util", "common", "helpers", "helper", "misc"}
+
+# A function is a verb with its object. These are participles and adverbs: what came out, not what is done.
+PARTICIPLES = """
+    apart again aside begun bent beside between beyond chosen cut done drawn found given heard held kept known left made
+    meant near once said seen sent shown spread taken together told within written
+"""
+VERBS_IN_ED = {"embed", "feed", "need", "seed", "speed", "proceed", "exceed"}
+
+# Not renamed yet: these lists may only become shorter.
+KNOWN_PARTICIPLES = """
+    _accepted _advised _aimed _apart _applied _arrived _begun _between _bounded _bridged _called _centred _chosen
+    _combined _commanded _composed _confounded _copied _cut _descended _described _doubted _drawn _dropped
+    _duplicated _evaluated _examined _expected _explained _extended _filled _fixed _generalised _given _heard
+    _interpolated _judged _kept _known _located _looked _made _mixed _moved _named _narrowed _near _needed _noted
+    _observed _once _ordered _padded _played _pressed _proposed _reduced _refined _refused _released _said _sampled
+    _scaled _seen _settled _shifted _shown _simulated _smoothed _solved _spread _sustained _swapped _together _told
+    _touched _undecided _unfitted _unpushed _untagged _unused _within _written bent bounded changed chosen
+    clustered delayed drawn followed joined kept knocked known lagged listed mixed moderated near once predicted
+    quantised reached refined refused rescaled restarted scaled settled shown sized spread stacked together told
+    uncorrelated unexplained unfollowed weighted widened
+"""
+KNOWN_TWICE = """
+    Calibration Case Column Estimate Fit Moment Reader Severities Step Steps Table TermRow
+"""
+
 
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -41,3 +69,48 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
     vague = [named(path) for path in source_files() if path.stem.strip("_") in VAGUE]
     vague += [str(folder) for folder in folders if folder.name.strip("_") in VAGUE]
     assert vague == []
+
+
+def functions_and_methods(path: Path) -> Iterator[tuple[ast.FunctionDef, bool]]:
+    """Yields every function of a file, and whether it is a method."""
+    tree = parsed(path)
+    methods = {id(node) for kind in ast.walk(tree) if isinstance(kind, ast.ClassDef) for node in kind.body}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield node, id(node) in methods
+
+
+def is_participle(node: ast.FunctionDef, is_method: bool) -> bool:
+    """Returns whether a function is named by a bare participle or adverb.
+
+    Properties may be, and methods in -ed that return a changed copy, as in `series.shifted(0.1)`.
+    """
+    name = node.name.strip("_")
+    decorators = {ast.unparse(decorator).split(".")[-1] for decorator in node.decorator_list}
+    past = re.fullmatch(r"[a-z]+ed", name) is not None and name not in VERBS_IN_ED
+    public_method = is_method and not node.name.startswith("_")
+    return (name in PARTICIPLES.split() or (past and not public_method)) and not decorators & {
+        "property",
+        "cached_property",
+    }
+
+
+def test_functions_are_verbs_not_participles() -> None:
+    offenders = [
+        f"{named(path)}:{node.lineno} {node.name}"
+        for path in source_files(examples=False)
+        for node, is_method in functions_and_methods(path)
+        if is_participle(node, is_method) and node.name not in KNOWN_PARTICIPLES.split()
+    ]
+    assert offenders == [], "\n".join(offenders)
+
+
+def test_one_name_is_one_class() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in source_files(examples=False):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                places[node.name.strip("_")].append(f"{named(path)}:{node.lineno}")
+    twice = {name: where for name, where in places.items() if len(where) > 1}
+    offenders = {name: where for name, where in twice.items() if name not in KNOWN_TWICE.split()}
+    assert offenders == {}, "\n".join(f"{name}: {', '.join(where)}" for name, where in offenders.items())
