@@ -1,4 +1,4 @@
-"""Faults put into the bundled examples are named by `check` and `identify`; data as they are raise no suspicion.
+"""Faults put into the bundled examples are named by `check` and `identify`; data as they are raise no finding.
 
 Strongly wrong models count as data as they are: gains, drag and masses off by factors, late and biased readings.
 """
@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from architecture.tree import ROOT
-from gapless.check.claims import shift_commands
 from gapless.check.examine import examine_data
+from gapless.check.hypotheses import shift_commands
 from gapless.check.verb import check
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.identify.verb import identify
@@ -57,9 +57,9 @@ def test_check_names_the_fault(
     del name
     result = check(spoil(copy_example(example, tmp_path), fault))
     assert not result.sound
-    told = " ".join(f"{note.where}: {note.text}" for note in result.notes if note.level == "fault")
+    said = " ".join(f"{note.where}: {note.text}" for note in result.notes if note.level == "fault")
     for word in words:
-        assert word in told
+        assert word in said
 
 
 @pytest.mark.slow
@@ -83,16 +83,16 @@ def test_corrupt_samples_are_left_out_and_counted(tmp_path: Path) -> None:
 
     clean = read_project_data(copy_example("balance", tmp_path / "clean"))
     evidence = read_project_data(spoil(copy_example("balance", tmp_path / "spoiled"), corrupt))
-    told = " ".join(note.text for note in evidence.notes)
-    assert "3 of 250 values stick out" in told
-    assert "10 of 250 values are one value" in told
-    assert "1 of 250 values are infinite" in told
+    said = " ".join(note.text for note in evidence.notes)
+    assert "3 of 250 values stick out" in said
+    assert "10 of 250 values are one value" in said
+    assert "1 of 250 values are infinite" in said
     for track, before in zip(evidence.tracks, clean.tracks, strict=True):
         assert np.isnan(track.measured[101:109, 1]).all()
         # What is bridged is off by little: the pole's own motion over two samples, not by the 5 m that were put in.
         assert np.nanmax(np.abs(track.measured[:, 0] - before.measured[:, 0])) < 0.02
         np.testing.assert_allclose(track.noise, before.noise)
-    assert examine_data(evidence).mistakes == ()
+    assert examine_data(evidence).findings == ()
 
 
 def spoiled_model(evidence: ProjectData, rng: np.random.Generator) -> ProjectData:
@@ -117,8 +117,8 @@ def spoiled_readings(evidence: ProjectData, rng: np.random.Generator) -> Project
     return replace(evidence, tracks=tuple(tracks))
 
 
-def unsuspected(evidence: ProjectData, *, allow: str = "", seeds: range = range(3)) -> None:
-    """Checks that data as they are raise no suspicion, nor do strongly wrong models of them."""
+def assert_sound(evidence: ProjectData, *, allow: str = "", seeds: range = range(3)) -> None:
+    """Checks that data as they are raise no finding, nor do strongly wrong models of them."""
     known = {note for note in examine_data(evidence).notes if allow and allow in note.text}
     assert [note for note in examine_data(evidence).notes if note not in known] == []
     for seed in seeds:
@@ -130,28 +130,30 @@ def unsuspected(evidence: ProjectData, *, allow: str = "", seeds: range = range(
 
 
 @pytest.mark.parametrize("example", ["balance", "push"])
-def test_the_examples_are_not_suspected(example: str, tmp_path: Path) -> None:
-    unsuspected(read_project_data(copy_example(example, tmp_path)), allow="no column shows z, orientation of body puck")
+def test_the_examples_raise_no_finding(example: str, tmp_path: Path) -> None:
+    assert_sound(
+        read_project_data(copy_example(example, tmp_path)), allow="no column shows z, orientation of body puck"
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not CONTRACT.is_dir(), reason="no folder shared/contract beside the repository")
 @pytest.mark.parametrize("name", ["arm", "toss", "servo"])
-def test_the_contract_projects_are_not_suspected(name: str, tmp_path: Path) -> None:
+def test_the_contract_projects_raise_no_finding(name: str, tmp_path: Path) -> None:
     subprocess.run([sys.executable, CONTRACT / "make_projects.py", tmp_path], check=True, capture_output=True)
-    unsuspected(read_project_data(tmp_path / name))
+    assert_sound(read_project_data(tmp_path / name))
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sets.data_folder().is_dir(), reason="no folder of real logs: set GAPLESS_DATA")
 @pytest.mark.parametrize("name", ["so101", "qube", "cartpole"])
-def test_real_logs_are_not_suspected(name: str, tmp_path: Path) -> None:
+def test_real_logs_raise_no_finding(name: str, tmp_path: Path) -> None:
     if name == "so101":
-        unsuspected(read_project_data(sets.so101(tmp_path, sets.so101_motions()[::4])))
+        assert_sound(read_project_data(sets.so101(tmp_path, sets.so101_motions()[::4])))
     elif name == "qube":
-        unsuspected(read_project_data(sets.qube(tmp_path, sets.runs("qube", "qq_chrip*"))))
+        assert_sound(read_project_data(sets.qube(tmp_path, sets.runs("qube", "qq_chrip*"))))
     else:  # its motor is off for the first half second
-        unsuspected(
+        assert_sound(
             read_project_data(sets.cartpole(tmp_path, sets.runs("cartpole", "qcp*"))), allow="does not respond to volt"
         )
 

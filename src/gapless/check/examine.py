@@ -1,42 +1,41 @@
-"""All that speaks against the data of a project, and the project without what is of no use."""
+"""Runs all checks on a project's data and collects what they find."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gapless.check.doubts import find_doubts
-from gapless.check.findings import Mistake, Stretch, without
-from gapless.check.mistakes import find_mistakes
-from gapless.check.response import unresponsive
-from gapless.check.standstill import standing
+from gapless.check.findings import Finding, UnusableRows, mark_unusable
+from gapless.check.mapping import find_mapping_faults
+from gapless.check.response import find_unresponsive_rows
+from gapless.check.standstill import find_standstills
+from gapless.check.tolerance import make_tolerance
 from gapless.core.results import Note
-from gapless.core.signal import Array
 from gapless.fit.data import Progress, ProjectData
 from gapless.signals.excerpts import take_excerpts
 from gapless.signals.smoother import estimate_noise
-from gapless.signals.track import Track, make_track
+from gapless.signals.track import Track, estimate_noise_of_columns
 
-EXAMINING = "looking for mistakes"
-FAR_MORE = 5.0  # times the noise that a project states
+EXAMINING = "looking for mistakes"  # what it is called where progress is shown
+MAX_NOISE_RATIO = 5.0  # of the noise that readings show to what the project states
+MAX_UNUSABLE_SHARE = 0.5  # of all rows
 NO_SIGNALS = "signals were not judged: no run has a log"
 NO_TARGETS = "nothing can be fitted to these commands: they are no targets of the servos that they are mapped to"
-MOST_LOST = 0.5  # share of the logs that may be of no use
 
 
 @dataclass(frozen=True)
 class Examination:
-    """What speaks against the data of a project.
+    """What is wrong with the data of a project. It gives findings; verbs decide what follows from them.
 
     Attributes:
-        evidence: The project with the stretches of no use marked in its tracks.
-        mistakes: Mistakes in the mapping or in what columns hold; a fit of such data means nothing.
-        notes: All that was found, as people read it; mistakes are faults.
+        evidence: The project with the unusable rows marked in its tracks.
+        findings: Faults in the mapping or in what columns hold.
+        notes: All that was found, as people read it; findings are faults.
         refusal: Why nothing can be fitted to these logs; None if it can be tried.
     """
 
     evidence: ProjectData
-    mistakes: tuple[Mistake, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[Note, ...]
     refusal: str | None
 
@@ -48,66 +47,58 @@ class Examination:
     @property
     def reasons_not_good(self) -> tuple[str, ...]:
         """Why a fit of these data cannot be called good; empty if nothing in the data speaks against it."""
-        return tuple(mistake.text for mistake in self.mistakes)
+        return tuple(finding.text for finding in self.findings)
 
 
 def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Examination:
-    """Looks for mistakes in a project's data and for stretches of its logs that are of no use.
+    """Looks for faults in the mapping of a project's columns, and for rows of its logs that cannot be used.
 
-    A column that is mapped wrongly would seem not to respond, so stretches are looked for only where no mistake is.
+    A column that is mapped wrongly would seem not to respond, so rows are judged only where the mapping is sound.
     Runs without a log have no data to examine.
 
     Args:
         evidence: The project with its logs.
         progress: Called with what is being done and how far it is, in [0, 1].
     """
-    tell = progress or (lambda label, share: None)
+    report = progress or (lambda label, share: None)
     if not evidence.tracks:
         return Examination(evidence, (), (), NO_SIGNALS)
-    tell(EXAMINING, 0.0)
-    blueprint, tracks = evidence.blueprint, _smoothed_anew(evidence)
-    doubts = find_doubts(blueprint, tracks)
-    still = _constant_commands(evidence)
-    mistakes = find_mistakes(blueprint, take_excerpts(tracks, evidence.project.rate_hz), doubts)
-    tell(EXAMINING, 0.7)
-    stretches: list[Stretch] = []
-    if not mistakes:
-        stretches = [*standing(blueprint, tracks), *unresponsive(blueprint, tracks, doubts)]
-    notes = [Note("fault", ", ".join(mistake.columns), mistake.text) for mistake in mistakes]
-    notes += [*evidence.assumptions, *_stretch_notes(evidence, stretches), *still]
-    tell(EXAMINING, 1.0)
-    marked = without(evidence.tracks, stretches)
-    refusal = NO_TARGETS if any(mistake.prevents_fit for mistake in mistakes) else _refusal(marked, stretches)
-    return Examination(replace(evidence, tracks=marked), mistakes, tuple(notes), refusal)
+    report(EXAMINING, 0.0)
+    blueprint, tracks = evidence.blueprint, _correct_stated_noise(evidence)
+    tolerance = make_tolerance(blueprint, tracks)
+    findings = find_mapping_faults(blueprint, take_excerpts(tracks, evidence.project.rate_hz), tolerance)
+    report(EXAMINING, 0.7)
+    stretches: list[UnusableRows] = []
+    if not findings:
+        stretches = find_standstills(blueprint, tracks) + find_unresponsive_rows(blueprint, tracks, tolerance)
+    notes = [Note("fault", ", ".join(finding.columns), finding.text) for finding in findings]
+    notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches), *_find_constant_commands(evidence)]
+    report(EXAMINING, 1.0)
+    marked = mark_unusable(evidence.tracks, stretches)
+    refusal = NO_TARGETS if any(f.prevents_fit for f in findings) else _find_refusal(marked, stretches)
+    return Examination(replace(evidence, tracks=marked), findings, tuple(notes), refusal)
 
 
-def _smoothed_anew(evidence: ProjectData) -> Sequence[Track]:
-    """Returns the tracks, smoothed by the noise that readings show where that is far more than the project states.
+def _correct_stated_noise(evidence: ProjectData) -> Sequence[Track]:
+    """Returns the tracks, columns smoothed by the noise that they show where it is far more than the project states.
 
     A column in degrees is 57 times as noisy as stated in radians: its slopes would be nothing but noise.
     """
-    measurements = list(evidence.project.measurements)
-    for column, item in enumerate(measurements):
-        shown = np.median([_noise(track.measured[:, column]) for track in evidence.tracks])
-        if item.noise is not None and shown > FAR_MORE * item.noise:
-            measurements[column] = replace(item, noise=None)
-    if measurements == list(evidence.project.measurements):
-        return evidence.tracks
-    project = replace(evidence.project, measurements=tuple(measurements))
-    anew = [make_track(project, episode) for episode in evidence.episodes]
+    project, columns = evidence.project, list[int]()
+    for column, item in enumerate(project.measurements):
+        readings = [track.measured[:, column] for track in evidence.tracks]
+        shown = np.median([estimate_noise(values[np.isfinite(values)]) for values in readings])
+        if item.noise is not None and shown > MAX_NOISE_RATIO * item.noise:
+            columns.append(column)
+    runs = zip(evidence.episodes, evidence.tracks, strict=True)
     return [
-        replace(track, commands=before.commands, usable=before.usable)
-        for track, before in zip(anew, evidence.tracks, strict=True)
+        estimate_noise_of_columns(project, episode, track, columns) if columns else track for episode, track in runs
     ]
 
 
-def _noise(values: Array) -> float:
-    return estimate_noise(values[np.isfinite(values)])
-
-
-def _stretch_notes(evidence: ProjectData, stretches: Sequence[Stretch]) -> list[Note]:
-    """Returns one note per column and finding, with where it is found first and in how many logs."""
-    groups: dict[tuple[str, str], list[Stretch]] = {}
+def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]) -> list[Note]:
+    """Returns one note per column and cause, with where it is found first and in how many logs."""
+    groups: dict[tuple[str, str], list[UnusableRows]] = {}
     for stretch in dict.fromkeys(stretches):
         groups.setdefault((stretch.column, stretch.text.split(":")[-1]), []).append(stretch)
     rate_hz = evidence.project.rate_hz
@@ -122,19 +113,17 @@ def _stretch_notes(evidence: ProjectData, stretches: Sequence[Stretch]) -> list[
     return notes
 
 
-def _constant_commands(evidence: ProjectData) -> list[Note]:
-    """Returns a note per command that never changes in any log."""
-    notes: list[Note] = []
-    for column, item in enumerate(evidence.project.commands):
-        if all(np.ptp(track.commands[:, column]) == 0 for track in evidence.tracks):
-            text = "the command never changes in any log: its gain and delay cannot be told"
-            notes.append(Note("warning", item.column, text))
-    return notes
+def _find_constant_commands(evidence: ProjectData) -> list[Note]:
+    text = "the command never changes in any log: these logs do not identify its gain and delay"
+    return [
+        Note("warning", item.column, text)
+        for column, item in enumerate(evidence.project.commands)
+        if all(np.ptp(track.commands[:, column]) == 0 for track in evidence.tracks)
+    ]
 
 
-def _refusal(tracks: Sequence[Track], stretches: Sequence[Stretch]) -> str | None:
+def _find_refusal(tracks: Sequence[Track], stretches: Sequence[UnusableRows]) -> str | None:
     lost = 1 - float(np.mean(np.concatenate([track.usable for track in tracks])))
-    if lost <= MOST_LOST:
+    if lost <= MAX_UNUSABLE_SHARE:
         return None
-    texts = dict.fromkeys(stretch.text for stretch in stretches)
-    return f"{100 * lost:.0f} % of these logs are of no use: {next(iter(texts))}"
+    return f"{100 * lost:.0f} % of these logs are of no use: {stretches[0].text}"

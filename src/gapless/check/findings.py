@@ -1,4 +1,4 @@
-"""What is found wrong in data: mistakes in how columns are mapped, and stretches of logs, which are left out."""
+"""What a check reports: a finding about columns, or rows of one log that cannot be used."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +10,13 @@ from gapless.signals.track import Track
 
 
 @dataclass(frozen=True)
-class Mistake:
-    """A mistake in how columns are mapped, or in what they hold.
+class Finding:
+    """A fault in how columns are mapped, or in what they hold, in all logs.
 
     Attributes:
-        columns: The columns it is about, the likeliest first.
-        text: What looks wrong, why, and what to do, as one sentence.
-        prevents_fit: Whether nothing can be fitted until it is mended.
+        columns: The columns that it is about, the likeliest first.
+        text: What looks wrong, why, and what to change, as one sentence.
+        prevents_fit: Whether nothing can be fitted until it is corrected.
     """
 
     columns: tuple[str, ...]
@@ -25,13 +25,13 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Some rows of one log that are of no use.
+class UnusableRows:
+    """Rows of one log that say nothing about the model, from `first_row` to before `end_row`.
 
     Attributes:
         track: Index of the log.
-        first_row: Its first row.
-        end_row: The row after its last.
+        first_row: The first of them.
+        end_row: The row after the last.
         column: The column that shows it.
         text: What is wrong there, without where.
     """
@@ -43,15 +43,15 @@ class Stretch:
     text: str
 
 
-def without(tracks: Sequence[Track], stretches: Sequence[Stretch]) -> tuple[Track, ...]:
-    """Returns tracks in which the rows of stretches are not usable."""
+def mark_unusable(tracks: Sequence[Track], stretches: Sequence[UnusableRows]) -> tuple[Track, ...]:
+    """Returns tracks in which the rows of these stretches are not usable."""
     masks = [track.usable.copy() for track in tracks]
     for stretch in stretches:
         masks[stretch.track][stretch.first_row : stretch.end_row] = False
     return tuple(replace(track, usable=mask) for track, mask in zip(tracks, masks, strict=True))
 
 
-def runs(flags: Flags) -> list[tuple[int, int]]:
+def find_runs(flags: Flags) -> list[tuple[int, int]]:
     """Returns where flags are set without a break: (first, end) of each run."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], flags.astype(np.int8), [0]])))
     return [(int(first), int(end)) for first, end in edges.reshape(-1, 2)]

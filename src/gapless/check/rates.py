@@ -1,40 +1,38 @@
-"""Positions and velocities of the same thing must agree: evidence that needs no model."""
+"""Check: positions and velocities of the same thing must agree. It needs no model."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from gapless.check.findings import Mistake
-from gapless.check.units import wrong_unit
+from gapless.check.columns import name_wrong_unit
+from gapless.check.findings import Finding
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track, quaternion_columns
 from gapless.sim.restart import body_rate
 
-RELATED = 0.8  # correlation from which on a velocity is that of a position, but for sign and unit
-STRANGER = 0.4  # correlation below which it is not
-CLEAR = 5.0  # slopes must exceed their standard error by this factor
-MOST_WRONG = 2.0  # factor by which a velocity may differ from the position's slope
-FEWEST = 20  # samples
+SAME_MOTION_CORRELATION = 0.8  # above, a column is the rate of a position, but for sign and unit
+OTHER_MOTION_CORRELATION = 0.4  # below, it is not
+MIN_SLOPE_TO_ERROR = 5.0  # of the position's slopes to their standard error, to compare at all
+MAX_SIZE_RATIO = 2.0  # by which a velocity may differ in size from the position's slope: filters do that
+MIN_SAMPLES = 20
 _RATE_OF = {"position": "velocity", "x": "vx", "y": "vy", "z": "vz"}
 
-Expected = tuple[str, int, Array, Array]  # what a column should be the rate of, the column, that rate, its error
 
-
-def contradictions(project: Project, tracks: Sequence[Track]) -> list[Mistake]:
+def find_rate_contradictions(project: Project, tracks: Sequence[Track]) -> list[Finding]:
     """Returns columns that cannot be position and velocity of the same thing, as mapped."""
-    per_track = [list(_expected(project, track)) for track in tracks]
-    found: list[Mistake] = []
+    per_track = [list(_expected_rates(project, track)) for track in tracks]
+    found: list[Finding] = []
     for same in zip(*per_track, strict=True):
         origin, column = same[0][:2]
-        value = np.concatenate([track.measured[:, column] for track in tracks])
+        velocity = np.concatenate([track.measured[:, column] for track in tracks])
         slope, error = (np.concatenate([entry[k] for entry in same]) for k in (2, 3))
-        found += _compare(project, (origin, column), value, slope, error)
+        found += _compare_rates(project, origin, column, velocity, slope, error)
     return found
 
 
-def _expected(project: Project, track: Track) -> Iterator[Expected]:
-    """Yields what each velocity column of a track should be, from the positions."""
+def _expected_rates(project: Project, track: Track) -> Iterator[tuple[str, int, Array, Array]]:
+    """Yields for each velocity column: what it is the rate of, the column, that rate, and its error."""
     for one, item in enumerate(project.measurements):
         for other, rate in enumerate(project.measurements):
             same = (item.element, item.name) == (rate.element, rate.name)
@@ -53,22 +51,24 @@ def _expected(project: Project, track: Track) -> Iterator[Expected]:
                     yield f"{body}'s quaternion", other, rates[:, axis], error
 
 
-def _compare(project: Project, pair: tuple[str, int], value: Array, slope: Array, error: Array) -> list[Mistake]:
-    known = np.isfinite(value) & np.isfinite(slope)
-    value, slope = value[known], slope[known]
+def _compare_rates(
+    project: Project, origin: str, column: int, velocity: Array, slope: Array, error: Array
+) -> list[Finding]:
+    known = np.isfinite(velocity) & np.isfinite(slope)
+    velocity, slope = velocity[known], slope[known]
     noise = float(np.sqrt(np.mean(error[known] ** 2))) if known.any() else 0.0
-    if len(slope) < FEWEST or np.std(slope) < CLEAR * noise or not np.std(value) > 0:
+    if len(slope) < MIN_SAMPLES or np.std(slope) < MIN_SLOPE_TO_ERROR * noise or not np.std(velocity) > 0:
         return []
-    item = project.measurements[pair[1]]
-    names = (item.column, pair[0])
-    correlation, ratio = float(np.corrcoef(slope, value)[0, 1]), float(np.std(value) / np.std(slope))
-    why = f"{item.column} is not the rate of {pair[0]} (correlation {correlation:.2f}, {ratio:.3g} times its size)"
-    if correlation < -RELATED:
-        return [Mistake(names, f"{why}: one of them has the wrong sign; set scale: -1 there")]
-    if correlation > RELATED and not 1 / MOST_WRONG < ratio < MOST_WRONG:
-        unit = wrong_unit(item.unit, ratio)
+    item = project.measurements[column]
+    names = (item.column, origin)
+    correlation, ratio = float(np.corrcoef(slope, velocity)[0, 1]), float(np.std(velocity) / np.std(slope))
+    why = f"{item.column} is not the rate of {origin} (correlation {correlation:.2f}, {ratio:.3g} times its size)"
+    if correlation < -SAME_MOTION_CORRELATION:
+        return [Finding(names, f"{why}: one of them has the wrong sign; set scale: -1 there")]
+    if correlation > SAME_MOTION_CORRELATION and not 1 / MAX_SIZE_RATIO < ratio < MAX_SIZE_RATIO:
+        unit = name_wrong_unit(item.unit, ratio)
         hint = f"one of them is in {unit}" if unit else "look at their units"
-        return [Mistake(names, f"{why}: {hint}; set its scale")]
-    if abs(correlation) < STRANGER:
-        return [Mistake(names, f"{why}: is one of them another's column? correct gapless.yaml")]
+        return [Finding(names, f"{why}: {hint}; set its scale")]
+    if abs(correlation) < OTHER_MOTION_CORRELATION:
+        return [Finding(names, f"{why}: is one of them another's column? correct gapless.yaml")]
     return []

@@ -20,12 +20,13 @@ from gapless.fit.prediction.windows import cut_windows
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.inspect import read_and_inspect
+from gapless.signals.excerpts import spread_indices
 from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE, with_finer_step
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 64
-CONVERGED = 0.1  # halving the time step may move predictions by this share of what they move at all
+MAX_STEP_EFFECT = 0.1  # share of their travel by which halving the time step may move predictions
 
 
 def check(directory: str | Path, *, progress: Progress | None = None) -> CheckResult:
@@ -53,10 +54,10 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:
             inputs = evidence.ids
-            notes += _outside_bounds(evidence.space.parameters)
+            notes += _check_bounds(evidence.space.parameters)
             if evidence.tracks:
-                about_signals, numerics = _examined(evidence, progress)
-                notes += about_signals
+                found, numerics = _check_signals(evidence, progress)
+                notes += found
     rank = {"fault": 0, "warning": 1, "info": 2}
     notes.sort(key=lambda note: rank[note.level])
     result = CheckResult(inputs, not any(note.level == "fault" for note in notes), tuple(notes), numerics)
@@ -64,25 +65,33 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
 
 
-def _examined(evidence: ProjectData, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
-    """Returns what speaks against the logs, and how far predictions move when the time step is halved."""
-    found = examine_data(evidence, progress)
-    unsaid = found.refusal if not found.mistakes else None  # mistakes are notes already
-    notes = [*found.notes, *([Note("fault", "logs", unsaid)] if unsaid else [])]
-    numerics, lost = convergence(found.evidence)
-    return [*notes, *([lost] if lost is not None else _numerics_notes(numerics))], numerics
+def _check_signals(evidence: ProjectData, progress: Progress | None) -> tuple[list[Note], dict[str, float]]:
+    """Returns what is wrong with the logs, and how far predictions move when the time step is halved."""
+    examination = examine_data(evidence, progress)
+    notes = list(examination.notes)
+    if examination.refusal and not examination.findings:  # findings are notes already
+        notes.append(Note("fault", "logs", examination.refusal))
+    numerics, fault = measure_convergence(examination.evidence)
+    if fault is not None:
+        return [*notes, fault], numerics
+    advice = "use a smaller timestep in the model"
+    for column, share in numerics.items():
+        if share > MAX_STEP_EFFECT:
+            text = f"halving the simulation's time step moves its prediction by {100 * share:.0f} % of its travel"
+            notes.append(Note("warning", column, f"numerics: {text}; {advice}"))
+    return notes, numerics
 
 
-def convergence(evidence: ProjectData) -> tuple[dict[str, float], Note | None]:
+def measure_convergence(evidence: ProjectData) -> tuple[dict[str, float], Note | None]:
     """Returns per column how far predictions move when the time step is halved, as a share of their travel.
 
-    Where the simulation itself is unstable in these windows, that is the second answer.
+    The second answer is a fault where nothing can be predicted, or the simulation itself is unstable.
     """
     windows = cut_windows(evidence.project, evidence.tracks, WINDOW_S)
     if not len(windows):
         text = f"no stretch of {WINDOW_S:g} s in which every mapped column is present: nothing can be predicted"
         return {}, Note("fault", "logs", text)
-    windows = windows.pick(np.unique(np.linspace(0, len(windows) - 1, MAX_WINDOWS).astype(np.intp)))
+    windows = windows.pick(spread_indices(len(windows), MAX_WINDOWS))
     row = np.zeros((1, 0))
     written = Predictor(evidence.blueprint, EMPTY_SPACE)
     coarse = written.predict(windows, row)[0]
@@ -98,26 +107,10 @@ def convergence(evidence: ProjectData) -> tuple[dict[str, float], Note | None]:
     return shares, Note("fault", "simulation", text)
 
 
-def _numerics_notes(numerics: dict[str, float]) -> list[Note]:
+def _check_bounds(parameters: tuple[Parameter, ...]) -> list[Note]:
+    text = "the model's own value {:g} is outside [{:g}, {:g}]: widen it"
     return [
-        Note(
-            "warning",
-            column,
-            f"numerics: halving the simulation's time step moves its prediction by {100 * share:.0f} % of its travel; "
-            "use a smaller timestep in the model",
-        )
-        for column, share in numerics.items()
-        if share > CONVERGED
-    ]
-
-
-def _outside_bounds(parameters: tuple[Parameter, ...]) -> list[Note]:
-    return [
-        Note(
-            "warning",
-            p.target,
-            f"the model's own value {p.nominal:g} is outside [{p.low:g}, {p.high:g}]: widen it",
-        )
+        Note("warning", p.target, text.format(p.nominal, p.low, p.high))
         for p in parameters
         if not p.low <= p.nominal <= p.high
     ]

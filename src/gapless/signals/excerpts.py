@@ -5,10 +5,16 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from gapless.core.signal import Indices
 from gapless.signals.track import Track
 
 STRETCH_S = 15.0
 NUM_STRETCHES = 20  # 5 minutes in all: each axis of an arm moves some dozens of times in them
+
+
+def spread_indices(count: int, most: int) -> Indices:
+    """Returns at most `most` of the indices 0 to count - 1, spread evenly; all of them where they are fewer."""
+    return np.unique(np.linspace(0, count - 1, most).astype(np.intp)) if count else np.zeros(0, np.intp)
 
 
 def take_excerpts(tracks: Sequence[Track], rate_hz: float) -> Sequence[Track]:
@@ -17,13 +23,12 @@ def take_excerpts(tracks: Sequence[Track], rate_hz: float) -> Sequence[Track]:
     places = [(track, first) for track in tracks for first in range(0, len(track.measured), length)]
     if len(places) <= NUM_STRETCHES + len(tracks):
         return tracks
-    chosen = np.unique(np.linspace(0, len(places) - 1, NUM_STRETCHES).astype(int))
-    return [_take_rows(track, first, first + length) for track, first in (places[k] for k in chosen)]
+    chosen = (places[k] for k in spread_indices(len(places), NUM_STRETCHES))
+    return [_take_rows(track, first, length) for track, first in chosen]
 
 
-def _take_rows(track: Track, first: int, end: int) -> Track:
-    num_rows = len(track.measured)
-    first = max(0, min(first, num_rows - (end - first)))  # the last stretch is as long as the others
+def _take_rows(track: Track, first: int, count: int) -> Track:
+    first = max(0, min(first, len(track.measured) - count))  # the last stretch is as long as the others
     values = {field.name: getattr(track, field.name) for field in fields(track) if field.name != "name"}
-    by_row = {name: value[first:end] for name, value in values.items() if value.ndim == 2 or value.dtype == np.bool_}
+    by_row = {name: v[first : first + count] for name, v in values.items() if v.ndim == 2 or v.dtype == np.bool_}
     return replace(track, **by_row)

@@ -14,12 +14,12 @@ import numpy as np
 from gapless.core.signal import Array, Flags
 from gapless.signals.smoother import Smoothed, smooth
 
-FREEDOM = 1.0  # of the t distribution: impacts are rare and large
-ROUNDS = 6
-SUDDEN = 0.2  # a jerk whose weight is less is an impact
-MOVES = 5.0  # times the standard error of a slope are a motion
-RARE = 0.5  # share of the moving rows that is calm; below, what is sudden is not impacts but the motion itself
-CLEAR = 3  # rows between an impact and a calm row
+DEGREES_OF_FREEDOM = 1.0  # of the t distribution: impacts are rare and large
+NUM_ROUNDS = 6
+MAX_IMPACT_WEIGHT = 0.2  # a jerk whose weight is less is an impact
+MIN_SLOPE_TO_ERROR = 5.0  # of a row that moves
+MIN_CALM_SHARE = 0.5  # of the moving rows; below, what is sudden is not impacts but the motion itself
+CALM_MARGIN_ROWS = 3  # between an impact and a calm row
 
 
 def smooth_between_impacts(
@@ -39,21 +39,14 @@ def smooth_between_impacts(
     always = np.ones(count, dtype=np.bool_)
     if count < 8:
         return plain, always
-    found = plain
-    weight = np.ones(count - 3)
-    for _ in range(ROUNDS):
+    found, weight = plain, np.ones(count - 3)
+    for _ in range(NUM_ROUNDS):
         jerk = np.stack([np.diff(one.value, n=3) / one.jerk_sd for one in found], axis=1)
-        weight = (FREEDOM + num_columns) / (FREEDOM + np.sum(jerk**2, axis=1))
+        weight = (DEGREES_OF_FREEDOM + num_columns) / (DEGREES_OF_FREEDOM + np.sum(jerk**2, axis=1))
         found = [smooth(values[:, k], rate_hz, noises[k], quanta[k], weight) for k in columns]
-    calm = _calm(weight < SUDDEN, count)
-    moving = np.any([np.abs(one.slope) > MOVES * one.slope_sd for one in found], axis=0)
-    rare = not moving.any() or np.mean(calm[moving]) > RARE
-    return (found, calm) if rare else (plain, always)
-
-
-def _calm(sudden: Flags, count: int) -> Flags:
-    """Returns the rows that no sudden third difference touches, nor do their neighbours."""
-    near = np.zeros(count, dtype=np.bool_)
-    for offset in range(-CLEAR, 4 + CLEAR):
-        near[np.clip(np.flatnonzero(sudden) + offset, 0, count - 1)] = True
-    return ~near
+    near = np.zeros(count, dtype=np.bool_)  # rows that a sudden third difference touches, and their neighbours
+    for offset in range(-CALM_MARGIN_ROWS, 4 + CALM_MARGIN_ROWS):
+        near[np.clip(np.flatnonzero(weight < MAX_IMPACT_WEIGHT) + offset, 0, count - 1)] = True
+    moving = np.any([np.abs(one.slope) > MIN_SLOPE_TO_ERROR * one.slope_sd for one in found], axis=0)
+    rare = not moving.any() or np.mean(~near[moving]) > MIN_CALM_SHARE
+    return (found, ~near) if rare else (plain, always)

@@ -14,10 +14,10 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 from gapless.core.signal import Array
 
 PENALTIES = 10.0 ** np.arange(-6, 7.01, 0.5)  # of L; at the first, 1 part in 1000 of the jerk passes for noise
-LONG_ROWS = 20_000  # of a longer signal the penalty is chosen on stretches that come to this many rows
+MAX_ROWS_FOR_PENALTY = 20_000  # of a longer signal the penalty is chosen on stretches that come to this many rows
 NUM_STRETCHES = 8
-MOST_LEVELS = 100_000  # values of a signal that are compared to find its step: more than any encoder has levels
-_ANGLES = (np.arange(4096) + 0.5) * np.pi / 4096  # frequencies [rad/sample] of the integrals in `_errors`
+MAX_LEVELS = 100_000  # values of a signal that are compared to find its step: more than any encoder has levels
+_ANGLES = (np.arange(4096) + 0.5) * np.pi / 4096  # frequencies [rad/sample] of the integrals in `_standard_errors`
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ def smooth(
     if noise is not None:
         least = most = max(noise, 1e-12)
     if len(values) < 8:
-        value_sd, slope_sd = _errors(0.0, most, rate_hz)
-        return Smoothed(values.copy(), _slope(values, rate_hz), most, value_sd, slope_sd, np.inf)
+        value_sd, slope_sd = _standard_errors(0.0, most, rate_hz)
+        return Smoothed(values.copy(), _differentiate(values, rate_hz), most, value_sd, slope_sd, np.inf)
     weight = np.ones(len(values) - 3) if weight is None else weight
-    best = _likeliest(values, weight, least, most)
-    _, value, noise = _fit(values, PENALTIES[best] * weight, least, most)
-    value_sd, slope_sd = _errors(PENALTIES[best], noise, rate_hz)
+    best = _choose_penalty(values, weight, least, most)
+    _, value, noise = _fit_signal(values, PENALTIES[best] * weight, least, most)
+    value_sd, slope_sd = _standard_errors(PENALTIES[best], noise, rate_hz)
     jerk_sd = noise / float(np.sqrt(PENALTIES[best]))
-    return Smoothed(value, _slope(value, rate_hz), noise, value_sd, slope_sd, jerk_sd)
+    return Smoothed(value, _differentiate(value, rate_hz), noise, value_sd, slope_sd, jerk_sd)
 
 
 def estimate_noise(values: Array) -> float:
@@ -82,7 +82,7 @@ def estimate_noise(values: Array) -> float:
 
 def find_quantum(values: Array) -> float:
     """Returns the step that all values are multiples of, from a common origin; 0 where there is none."""
-    values = values[:: -(-len(values) // MOST_LEVELS) or 1]
+    values = values[:: -(-len(values) // MAX_LEVELS) or 1]
     levels = np.unique(values[np.isfinite(values)])
     gaps = np.diff(levels)
     if len(levels) < 3 or len(levels) > len(values) / 2:
@@ -93,22 +93,22 @@ def find_quantum(values: Array) -> float:
     return step if np.mean(np.abs(ratio - np.round(ratio)) < 0.05) > 0.95 else 0.0
 
 
-def _likeliest(values: Array, weight: Array, least: float, most: float) -> int:
+def _choose_penalty(values: Array, weight: Array, least: float, most: float) -> int:
     """Returns which of `PENALTIES` makes the readings likeliest; of a long signal, those of some stretches."""
     count, length = len(values), len(values)
     firsts = np.zeros(1, dtype=np.intp)
-    if count > LONG_ROWS:
-        length = LONG_ROWS // NUM_STRETCHES
+    if count > MAX_ROWS_FOR_PENALTY:
+        length = MAX_ROWS_FOR_PENALTY // NUM_STRETCHES
         firsts = np.linspace(0, count - length, NUM_STRETCHES).astype(np.intp)
     pieces = [(values[first : first + length], weight[first : first + length - 3]) for first in firsts]
-    totals = [sum(_fit(piece, penalty * own, least, most)[0] for piece, own in pieces) for penalty in PENALTIES]
+    totals = [sum(_fit_signal(piece, penalty * own, least, most)[0] for piece, own in pieces) for penalty in PENALTIES]
     return int(np.argmax(totals))
 
 
-def _fit(values: Array, penalty: Array, least: float, most: float) -> tuple[float, Array, float]:
+def _fit_signal(values: Array, penalty: Array, least: float, most: float) -> tuple[float, Array, float]:
     """Returns the log-likelihood of penalties at their likeliest noise within limits, the signal, and that noise."""
     count = len(values)
-    factor = cholesky_banded(_system(count, penalty), lower=True)
+    factor = cholesky_banded(_penalty_bands(count, penalty), lower=True)
     value = cho_solve_banded((factor, True), values)
     squares = float(np.sum((values - value) ** 2) + np.sum(penalty * np.diff(value, n=3) ** 2))
     noise = float(np.clip(np.sqrt(squares / (count - 3)), least, most))
@@ -117,7 +117,7 @@ def _fit(values: Array, penalty: Array, least: float, most: float) -> tuple[floa
     return 0.5 * float(likelihood), value, noise
 
 
-def _system(count: int, penalty: Array) -> Array:
+def _penalty_bands(count: int, penalty: Array) -> Array:
     """Returns 1 + D3^T diag(L) D3 as lower bands, (4, count)."""
     stencil = np.array([-1.0, 3.0, -3.0, 1.0])
     bands = np.zeros((4, count))
@@ -129,7 +129,7 @@ def _system(count: int, penalty: Array) -> Array:
     return bands
 
 
-def _slope(values: Array, rate_hz: float) -> Array:
+def _differentiate(values: Array, rate_hz: float) -> Array:
     """Returns the derivative by central differences of fourth order; of second order at the ends."""
     if len(values) < 3:
         return np.zeros_like(values)
@@ -139,7 +139,7 @@ def _slope(values: Array, rate_hz: float) -> Array:
     return slope * rate_hz
 
 
-def _errors(penalty: float, noise: float, rate_hz: float) -> tuple[float, float]:
+def _standard_errors(penalty: float, noise: float, rate_hz: float) -> tuple[float, float]:
     """Returns the standard errors of value and slope: integrals of the error's spectrum over all frequencies."""
     left = noise**2 / (1 + penalty * (2 - 2 * np.cos(_ANGLES)) ** 3)
     derivative = (8 * np.sin(_ANGLES) - np.sin(2 * _ANGLES)) / 6

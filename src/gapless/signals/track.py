@@ -1,13 +1,13 @@
 """Episodes brought to the control rate, with smoothed values, slopes and noise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
 from gapless.core.episode import Episode
-from gapless.core.signal import Array, Flags, TimeSeries
+from gapless.core.signal import Array, Flags, Indices, TimeSeries
 from gapless.project.records import Project
 from gapless.signals.impacts import smooth_between_impacts
 from gapless.signals.smoother import Smoothed, find_quantum, smooth
@@ -32,7 +32,7 @@ class Track:
         slope_sd: (num_measurements,) standard error of `slope` [unit/s].
         known: (num_rows,) whether every reading is present, or between present ones in a column slower than the rate.
         calm: (num_rows,) False near impacts of a measured body, where slopes are uncertain.
-        usable: (num_rows,) False in stretches that tell nothing of the model, such as before a drive was switched on.
+        usable: (num_rows,) False in rows that say nothing about the model, such as before a drive was switched on.
     """
 
     name: str
@@ -50,46 +50,69 @@ class Track:
 
 def make_track(project: Project, episode: Episode) -> Track:
     """Returns an episode brought to the project's control rate."""
-    rate_hz = project.rate_hz
-    times_s = np.arange(int(episode.duration_s * rate_hz + 1e-6) + 1) / rate_hz
-    first_s = episode.measurements.times_s[0]
-    commands = _resample_commands(episode.commands, times_s + first_s, rate_hz)
-    measured = np.stack(
-        [
-            _interpolated(
-                episode.measurements, k, times_s + first_s, project.measurements[k].quantity == "yaw", rate_hz
-            )
-            for k in range(len(episode.measurements.names))
-        ],
-        axis=1,
-    )
+    rate_hz, readings = project.rate_hz, episode.measurements
+    times_s = np.arange(int(episode.duration_s * rate_hz + 1e-6) + 1) / rate_hz + readings.times_s[0]
+    columns = range(len(readings.names))
+    is_angle = [item.quantity == "yaw" for item in project.measurements]
+    measured = np.stack([_interpolate(readings, k, times_s, is_angle[k], rate_hz) for k in columns], axis=1)
     _align_quaternions(project, measured)
-    quanta = [find_quantum(episode.measurements.values[:, k]) for k in range(len(project.measurements))]
-    found = [_smoothed(measured[:, k], rate_hz, item.noise, quanta[k]) for k, item in enumerate(project.measurements)]
-    calm = np.ones(len(measured), dtype=np.bool_)
-    for columns in _things(project, measured):
-        block = np.stack([_bridged(measured[:, k]) for k in columns], axis=1)
-        noises, steps = [project.measurements[k].noise for k in columns], [quanta[k] for k in columns]
-        smoothed, quiet = smooth_between_impacts(block, rate_hz, noises, steps)
-        calm &= quiet
-        for k, one in zip(columns, smoothed, strict=True):
-            found[k] = one
+    smoothed, calm = _smooth_columns(project, episode, measured, columns)
+    every = [smoothed[k] for k in columns]
     return Track(
-        episode.name,
-        commands,
-        measured,
-        np.stack([one.value for one in found], axis=1),
-        np.stack([one.slope for one in found], axis=1),
-        np.array([one.noise for one in found]),
-        np.array([one.value_sd for one in found]),
-        np.array([one.slope_sd for one in found]),
-        np.all([_is_near(measured[:, k]) for k in range(measured.shape[1])], axis=0),
-        calm,
-        np.ones(len(measured), dtype=np.bool_),
+        name=episode.name,
+        commands=_resample_commands(episode.commands, times_s, rate_hz),
+        measured=measured,
+        smooth=np.stack([one.value for one in every], axis=1),
+        slope=np.stack([one.slope for one in every], axis=1),
+        noise=np.array([one.noise for one in every]),
+        value_sd=np.array([one.value_sd for one in every]),
+        slope_sd=np.array([one.slope_sd for one in every]),
+        known=np.all([_is_present(measured[:, k]) for k in columns], axis=0),
+        calm=calm,
+        usable=np.ones(len(measured), dtype=np.bool_),
     )
 
 
-def _things(project: Project, measured: Array) -> list[list[int]]:
+def estimate_noise_of_columns(project: Project, episode: Episode, track: Track, columns: Sequence[int]) -> Track:
+    """Returns a track in which some columns are smoothed by the noise that they show, not by what the project states.
+
+    The other columns stay as they are, but for those of free bodies, which are smoothed together.
+    """
+    unstated = [replace(m, noise=None) if k in columns else m for k, m in enumerate(project.measurements)]
+    project = replace(project, measurements=tuple(unstated))
+    free = {k for group in _group_free_bodies(project, track.measured) for k in group}
+    shared = bool(free.intersection(columns))
+    smoothed, calm = _smooth_columns(project, episode, track.measured, sorted({*columns, *(free if shared else ())}))
+    values, slopes = track.smooth.copy(), track.slope.copy()
+    noise, value_sd, slope_sd = track.noise.copy(), track.value_sd.copy(), track.slope_sd.copy()
+    for k, one in smoothed.items():
+        values[:, k], slopes[:, k] = one.value, one.slope
+        noise[k], value_sd[k], slope_sd[k] = one.noise, one.value_sd, one.slope_sd
+    calm = calm if shared else track.calm
+    return replace(track, smooth=values, slope=slopes, noise=noise, value_sd=value_sd, slope_sd=slope_sd, calm=calm)
+
+
+def _smooth_columns(
+    project: Project, episode: Episode, measured: Array, columns: Sequence[int]
+) -> tuple[dict[int, Smoothed], Flags]:
+    """Returns some columns smoothed, those of each free body together, and which rows are calm."""
+    noise = {k: project.measurements[k].noise for k in columns}
+    quantum = {k: find_quantum(episode.measurements.values[:, k]) for k in columns}
+    smoothed: dict[int, Smoothed] = {}
+    calm = np.ones(len(measured), dtype=np.bool_)
+    for group in _group_free_bodies(project, measured):
+        if noise.keys() >= set(group):
+            block = np.stack([_bridge_gaps(measured[:, k]) for k in group], axis=1)
+            settings = [noise[k] for k in group], [quantum[k] for k in group]
+            found, quiet = smooth_between_impacts(block, project.rate_hz, *settings)
+            smoothed |= zip(group, found, strict=True)
+            calm &= quiet
+    for k in noise.keys() - smoothed.keys():
+        smoothed[k] = _smooth_column(measured[:, k], project.rate_hz, noise[k], quantum[k])
+    return smoothed, calm
+
+
+def _group_free_bodies(project: Project, measured: Array) -> list[list[int]]:
     """Returns the columns of each body that is measured and that nothing drives, without those slower than the rate.
 
     What is thrown or dropped moves smoothly between impacts; what is pushed does not.
@@ -111,7 +134,7 @@ def _resample_commands(series: TimeSeries, times_s: Array, rate_hz: float) -> Ar
     """
     if not series.names:
         return np.zeros((len(times_s), 0))
-    values = np.stack([_bridged(series.values[:, k], hold=True) for k in range(len(series.names))], axis=1)
+    values = np.stack([_bridge_gaps(series.values[:, k], hold=True) for k in range(len(series.names))], axis=1)
     if np.median(np.diff(series.times_s)) * rate_hz * MIN_RATE_RATIO_TO_AVERAGE < 1.0:
         return _average_held(series.times_s, values, times_s, 1.0 / rate_hz)
     return values[_index_in_force(series.times_s, times_s + 0.25 / rate_hz)]
@@ -129,12 +152,12 @@ def _average_held(stamps_s: Array, values: Array, times_s: Array, interval_s: fl
     return first + np.add.reduceat(away * np.diff(edges_s)[:, None], starts, axis=0) / interval_s
 
 
-def _index_in_force(stamps_s: Array, times_s: Array) -> NDArray[np.intp]:
+def _index_in_force(stamps_s: Array, times_s: Array) -> Indices:
     """Returns which sample is the newest at each time; before the first, the first."""
     return np.clip(np.searchsorted(stamps_s, times_s, side="right") - 1, 0, None)
 
 
-def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: bool, rate_hz: float) -> Array:
+def _interpolate(series: TimeSeries, column: int, times_s: Array, is_angle: bool, rate_hz: float) -> Array:
     values = series.values[:, column]
     known = np.isfinite(values)
     if known.sum() < 2:
@@ -143,7 +166,7 @@ def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: boo
     if is_angle:
         values = np.unwrap(values)
     if np.median(np.diff(stamps)) > MAX_GAP / rate_hz:
-        return _sparse(stamps, values, times_s, rate_hz)
+        return _place_sparse(stamps, values, times_s, rate_hz)
     out = np.interp(times_s, stamps, values)
     after = np.clip(np.searchsorted(stamps, times_s), 1, len(stamps) - 1)
     wide = stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz
@@ -152,7 +175,7 @@ def _interpolated(series: TimeSeries, column: int, times_s: Array, is_angle: boo
     return out
 
 
-def _sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Array:
+def _place_sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Array:
     """Returns a column that is slower than the rate: its samples at the nearest rows, NaN between."""
     out = np.full(len(times_s), np.nan)
     rows = np.unique(np.round((stamps - times_s[0]) * rate_hz).astype(np.intp))
@@ -161,12 +184,12 @@ def _sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Arr
     return out
 
 
-def _smoothed(values: Array, rate_hz: float, noise: float | None, quantum: float) -> Smoothed:
+def _smooth_column(values: Array, rate_hz: float, noise: float | None, quantum: float) -> Smoothed:
     """Returns a column smoothed at its own rate, at all rows."""
     known = np.flatnonzero(np.isfinite(values))
     every = int(np.median(np.diff(known))) if len(known) > 1 else 1
     if every <= MAX_GAP:
-        return smooth(_bridged(values), rate_hz, noise, quantum)
+        return smooth(_bridge_gaps(values), rate_hz, noise, quantum)
     own = np.arange(known[0], known[-1] + 1, every)
     found = smooth(np.interp(own, known, values[known]), rate_hz / every, noise, quantum)
     curve = CubicHermiteSpline(own / rate_hz, found.value, found.slope)
@@ -174,7 +197,7 @@ def _smoothed(values: Array, rate_hz: float, noise: float | None, quantum: float
     return replace(found, value=curve(times_s), slope=curve(times_s, 1))
 
 
-def _is_near(values: Array) -> Flags:
+def _is_present(values: Array) -> Flags:
     """Tells at which rows a column is present, or lies between samples that are no further apart than usual."""
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < 2 or np.median(np.diff(known)) <= MAX_GAP:
@@ -184,7 +207,7 @@ def _is_near(values: Array) -> Flags:
     return near & (np.arange(len(values)) >= known[0]) & (np.arange(len(values)) <= known[-1])
 
 
-def _bridged(values: Array, hold: bool = False) -> Array:
+def _bridge_gaps(values: Array, hold: bool = False) -> Array:
     known = np.flatnonzero(np.isfinite(values))
     if len(known) == len(values):
         return values

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.following import find_following, followed, unfollowed
+from gapless.check.following import find_following_faults, measure_following
 from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
@@ -46,21 +46,21 @@ def track(blueprint: CompiledProject, commands: list[np.ndarray], readings: list
 
 def said(blueprint: CompiledProject, readings: list[np.ndarray], commands: list[np.ndarray] | None = None) -> list[str]:
     sent = [ca(TIMES_S), cb(TIMES_S)] if commands is None else commands
-    following = find_following(blueprint, [track(blueprint, sent, readings)])
-    return [mistake.text for mistake in unfollowed(blueprint, following)]
+    following = measure_following(blueprint, [track(blueprint, sent, readings)])
+    return [finding.text for finding in find_following_faults(blueprint, following)]
 
 
 def test_the_slope_and_the_lag_are_found(blueprint: CompiledProject) -> None:
     # r = 0.8 c(t - 0.1): the correlation is 1 at a lag of 5 rows, with a slope of 0.8.
     readings = [0.8 * ca(TIMES_S - 0.1), cb(TIMES_S - 0.1)]
-    following = find_following(blueprint, [track(blueprint, [ca(TIMES_S), cb(TIMES_S)], readings)])
-    np.testing.assert_allclose(np.diag(following.with_it), 1.0, atol=1e-4)
+    following = measure_following(blueprint, [track(blueprint, [ca(TIMES_S), cb(TIMES_S)], readings)])
+    np.testing.assert_allclose(np.diag(following.max_correlation), 1.0, atol=1e-4)
     np.testing.assert_allclose(np.diag(following.slope), [0.8, 1.0], atol=2e-3)
-    assert followed(following) == {0, 1}
+    assert following.sound_readings == {0, 1}
     assert said(blueprint, readings) == []
 
 
-def test_an_offset_and_a_weak_late_servo_are_no_mistake(blueprint: CompiledProject) -> None:
+def test_an_offset_and_a_weak_late_servo_are_no_fault(blueprint: CompiledProject) -> None:
     assert said(blueprint, [0.4 * ca(TIMES_S - 0.3) + 0.2, 0.6 * cb(TIMES_S - 0.15) - 0.1]) == []
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.following import find_following, find_increments
+from gapless.check.following import measure_following
+from gapless.check.increments import find_increments
 from gapless.core.signal import Array
 from gapless.fit.data import read_project_data
 from gapless.verbs import check, copy_example, identify
@@ -70,7 +71,7 @@ def test_a_slow_servo_still_has_targets(time_constant_s: float, tmp_path: Path) 
     position += 1e-4 * np.random.default_rng(0).standard_normal(600)
     write_csv(folder / "logs" / "run.csv", {"time_s": times_s, "cmd": target, "q": position})
     evidence = read_project_data(folder)
-    following = find_following(evidence.blueprint, evidence.tracks)
+    following = measure_following(evidence.blueprint, evidence.tracks)
     assert len(following.pairs) == 1
     assert find_increments(evidence.blueprint, following, evidence.tracks) == []
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.rates import contradictions
+from gapless.check.rates import find_rate_contradictions
 from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project
@@ -22,7 +22,9 @@ def said(folder: Path, velocity: np.ndarray) -> list[str]:
     read = np.stack([np.sin(3 * TIMES_S) + noise, velocity], axis=1)
     sent = TimeSeries(TIMES_S, np.zeros((300, 2)), project.command_names, project.command_units)
     shown = TimeSeries(TIMES_S, read, project.measurement_names, project.measurement_units)
-    return [m.text for m in contradictions(project, [make_track(project, Episode("run", "real", sent, shown))])]
+    return [
+        m.text for m in find_rate_contradictions(project, [make_track(project, Episode("run", "real", sent, shown))])
+    ]
 
 
 RATE = 3 * np.cos(3 * TIMES_S)  # of sin(3 t)
@@ -62,4 +64,4 @@ def test_turning_rates_are_compared_with_the_quaternion(tmp_path: Path) -> None:
         shown = TimeSeries(TIMES_S, read, project.measurement_names, project.measurement_units)
         sent = TimeSeries(TIMES_S, np.zeros((300, 0)), (), ())
         track = make_track(project, Episode("run", "real", sent, shown))
-        assert len(contradictions(project, [track])) == count
+        assert len(find_rate_contradictions(project, [track])) == count

@@ -15,7 +15,7 @@ def switched_on_late(folder: Path, at_s: float, **options: object) -> Path:
     first = round(at_s * RATE_HZ)
 
     def earlier(columns: Columns) -> Columns:
-        """Puts lively commands, and a reading at rest, before what was really done."""
+        """Puts busy commands, and a reading at rest, before what was really done."""
         count = len(columns["time_s"])
         busy = 1.2 * np.sin(9 * np.arange(first) / RATE_HZ + 1)
         rng = np.random.default_rng(0)
@@ -30,7 +30,7 @@ def switched_on_late(folder: Path, at_s: float, **options: object) -> Path:
 
 def test_a_drive_that_was_off_at_first_is_found_and_left_out(tmp_path: Path) -> None:
     found = examined(switched_on_late(tmp_path, 1.0, measurements=ANGLE, noise=(0.001,), size=0.5))
-    assert not found.mistakes
+    assert not found.findings
     assert "q does not respond to u" in texts(found)
     assert "and in 3 more logs" in texts(found)
     for track in found.evidence.tracks:

@@ -17,7 +17,7 @@ from gapless.project.log import columns
 from gapless.project.log import read as log_reading
 from gapless.project.log.read import read_log
 from gapless.signals.excerpts import NUM_STRETCHES, STRETCH_S, take_excerpts
-from gapless.signals.smoother import LONG_ROWS, smooth
+from gapless.signals.smoother import MAX_ROWS_FOR_PENALTY, smooth
 from gapless.signals.track import make_track
 from unit.identify.realities import write_csv, write_reality
 
@@ -96,10 +96,10 @@ def test_excerpts_are_stretches_of_the_tracks(tmp_path: Path) -> None:
 
 
 def test_a_long_signal_is_smoothed_like_a_short_one() -> None:
-    times_s = np.arange(2 * LONG_ROWS) / 1000.0
+    times_s = np.arange(2 * MAX_ROWS_FOR_PENALTY) / 1000.0
     clean = np.sin(2 * np.pi * 0.7 * times_s)
     noisy = clean + 0.01 * np.random.default_rng(0).standard_normal(len(times_s))
-    long, short = smooth(noisy, 1000.0), smooth(noisy[:LONG_ROWS], 1000.0)
+    long, short = smooth(noisy, 1000.0), smooth(noisy[:MAX_ROWS_FOR_PENALTY], 1000.0)
     assert long.noise == pytest.approx(short.noise, rel=0.02)
     assert long.value_sd == pytest.approx(short.value_sd, rel=0.5)  # the penalty is one of a grid of half decades
     assert np.sqrt(np.mean((long.value - clean) ** 2)) < 0.002

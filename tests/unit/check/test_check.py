@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.verb import CONVERGED, check
+from gapless.check.verb import MAX_STEP_EFFECT, check
 from gapless.verbs import copy_example, example_names
 from unit.identify.realities import PENDULUM, write_csv, write_reality
 
@@ -13,7 +13,7 @@ def test_the_bundled_examples_are_sound(name: str, tmp_path: Path) -> None:
     result = check(copy_example(name, tmp_path))
     assert result.sound
     assert [note for note in result.notes if note.level == "fault"] == []
-    assert all(share < CONVERGED for share in result.numerics.values())
+    assert all(share < MAX_STEP_EFFECT for share in result.numerics.values())
     assert len(result.inputs) == (12 if name == "handover" else 6)
 
 
@@ -97,7 +97,7 @@ def test_a_time_step_too_coarse_for_a_stiff_system_is_a_warning(tmp_path: Path) 
     result = check(folder)
     warned = [note for note in result.notes if note.level == "warning" and "numerics" in note.text]
     assert {note.where for note in warned} >= {"v"}
-    assert result.numerics["v"] > CONVERGED
+    assert result.numerics["v"] > MAX_STEP_EFFECT
 
 
 def test_runs_without_a_log_are_counted(tmp_path: Path) -> None:

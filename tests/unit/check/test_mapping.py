@@ -1,4 +1,4 @@
-"""Mistakes of the mapping that only predictions show: a motor turns a pendulum, a motor pushes a cart."""
+"""Faults of the mapping that only predictions show: a motor turns a pendulum, a motor pushes a cart."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def pendulum(folder: Path, truth: dict[str, float], **options: object) -> Path:
 
 
 @pytest.mark.parametrize("truth", [{}, STRONG], ids=["as modelled", "far from it"])
-def test_data_as_mapped_are_not_suspected(truth: dict[str, float], tmp_path: Path) -> None:
+def test_sound_data_raise_no_finding(truth: dict[str, float], tmp_path: Path) -> None:
     found = examined(pendulum(tmp_path, truth))
     assert texts(found) == ""
     assert found.refusal is None
@@ -34,8 +34,7 @@ def test_a_wrong_column_is_named(
     column: str, factor: float, words: str, truth: dict[str, float], tmp_path: Path
 ) -> None:
     found = examined(spoil(pendulum(tmp_path, truth), scaled(column, factor)))
-    assert found.mistakes
-    assert column in {name for mistake in found.mistakes for name in mistake.columns}
+    assert column in {name for finding in found.findings for name in finding.columns}
     assert words in texts(found)
 
 
@@ -44,7 +43,7 @@ def test_commands_stamped_too_late_are_named(tmp_path: Path) -> None:
     assert "ms earlier than the commands that cause them" in texts(found)
 
 
-def test_a_sign_that_does_not_show_is_not_claimed(tmp_path: Path) -> None:
+def test_a_sign_that_does_not_show_is_no_finding(tmp_path: Path) -> None:
     # A cart on a level rail is its own mirror image: with place and push turned about nothing changes.
     folder = write_reality(tmp_path, {}, xml=CART, measurements=PLACE, noise=(0.0001,), parameters=None)
     both = spoil(spoil(folder, scaled("x", -1.0)), scaled("u", -1.0))
@@ -53,5 +52,5 @@ def test_a_sign_that_does_not_show_is_not_claimed(tmp_path: Path) -> None:
 
 def test_a_sign_that_could_be_either_columns_names_both(tmp_path: Path) -> None:
     folder = write_reality(tmp_path, {}, xml=CART, measurements=PLACE, noise=(0.0001,), parameters=None)
-    (mistake,) = examined(spoil(folder, scaled("x", -1.0))).mistakes
-    assert set(mistake.columns) == {"x", "u"}
+    (finding,) = examined(spoil(folder, scaled("x", -1.0))).findings
+    assert set(finding.columns) == {"x", "u"}

@@ -1,0 +1,93 @@
+"""Which columns belong to which drive and joint, and which units a column is mistaken for."""
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+
+from gapless.project.records import Project
+from gapless.sim.blueprint import CompiledProject
+from gapless.sim.targets import driven_joint, is_position_servo
+
+RADIANS_PER_DEGREE = float(np.pi / 180)
+MAX_UNIT_RATIO = 1.4  # a measured ratio may differ from a unit's factor by this: a servo need not reach its target
+MISTAKEN_UNITS = {  # unit of a column -> factors that would correct it, with what the column then holds
+    "rad": ((RADIANS_PER_DEGREE, "degrees, not radians"), (1 / RADIANS_PER_DEGREE, "radians already, not degrees")),
+    "m": ((1e-3, "millimetres, not metres"), (1e3, "metres already, not millimetres")),
+}
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A command and the measured joint that it drives.
+
+    Attributes:
+        command: Its column among the commands.
+        joint: Name of the joint; empty where the actuator drives something else.
+        columns: All measured columns of that joint.
+        positions: Those of them that are its position.
+        is_hinge: Whether the joint is a hinge.
+        is_servo: Whether the actuator is a position servo: the command is a target.
+        gear: Command per joint travel.
+    """
+
+    command: int
+    joint: str
+    columns: tuple[int, ...]
+    positions: tuple[int, ...]
+    is_hinge: bool
+    is_servo: bool
+    gear: float
+
+
+@dataclass(frozen=True)
+class ServoPair:
+    """A servo's command beside the position of its joint: their columns, and command per joint travel."""
+
+    command: int
+    reading: int
+    gear: float
+
+
+def list_drives(blueprint: CompiledProject) -> list[Drive]:
+    """Returns a drive per command, in their order."""
+    project, model, drives = blueprint.project, blueprint.model, list[Drive]()
+    for command, actuator in enumerate(blueprint.actuator_ids):
+        joint = driven_joint(model, actuator)
+        name = "" if joint is None else model.joint(joint).name
+        columns = joint_columns(project, name)
+        positions = tuple(k for k in columns if project.measurements[k].quantity == "position")
+        is_hinge = joint is not None and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
+        gear = float(model.actuator_gear[actuator, 0]) or 1.0
+        is_servo = is_position_servo(model, actuator)
+        drives.append(Drive(command, name, columns, positions, bool(is_hinge), is_servo, gear))
+    return drives
+
+
+def list_servo_pairs(blueprint: CompiledProject) -> list[ServoPair]:
+    """Returns the position servos whose joints are measured."""
+    return [
+        ServoPair(drive.command, reading, drive.gear)
+        for drive in list_drives(blueprint)
+        if drive.is_servo
+        for reading in drive.positions
+    ]
+
+
+def joint_columns(project: Project, joint: str) -> tuple[int, ...]:
+    """Returns the measured columns of a joint."""
+    return tuple(k for k, item in enumerate(project.measurements) if item.element == "joint" and item.name == joint)
+
+
+def name_wrong_unit(unit: str, ratio: float) -> str | None:
+    """Returns the unit that one of two columns is in by mistake if they differ by its factor; None for any other.
+
+    Args:
+        unit: What both should be in: rad, m, or one of these per second.
+        ratio: How many times larger the one is than the other.
+    """
+    factor, words = MISTAKEN_UNITS.get(unit.removesuffix("/s"), ((0.0, ""),))[0]
+    for size in (factor, 1 / factor if factor else 0.0):
+        if ratio > 0 and size > 0 and 1 / MAX_UNIT_RATIO < ratio / size < MAX_UNIT_RATIO:
+            return words
+    return None

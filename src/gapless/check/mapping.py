@@ -1,0 +1,270 @@
+"""Check: is every column mapped as it should be? Evidence without a model first, then tests of hypotheses."""
+
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.check.findings import Finding
+from gapless.check.following import find_following_faults, measure_following
+from gapless.check.hypotheses import MappingHypothesis, list_clock_hypotheses, list_column_hypotheses, shift_commands
+from gapless.check.increments import find_increments
+from gapless.check.rates import find_rate_contradictions
+from gapless.check.skill import PredictionSkill, measure_skill, pick_moving_windows
+from gapless.check.tolerance import ModelTolerance, search_best_skill
+from gapless.core.signal import Array, Flags, Indices
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.project.records import Project
+from gapless.signals.excerpts import spread_indices
+from gapless.signals.track import Track
+from gapless.sim.blueprint import CompiledProject
+from gapless.sim.targets import driven_joint
+from gapless.sim.targets.path import split_target
+
+
+@dataclass(frozen=True)
+class MappingTestConfig:
+    """Limits of the tests, set on the bundled examples and on real logs (tests/recovery/test_bad_input.py).
+
+    Errors are shares of that of a straight line (`PredictionSkill`).
+    """
+
+    window_s: float = 0.3  # length of the prediction windows [s]
+    min_steps: int = 8  # control intervals of a window, at least
+    explained_error: float = 0.5  # a column below has no fault
+    explained_error_undriven: float = 0.1  # the same for columns that no command drives, where the clock may be wrong
+    min_command_effect: float = 0.8  # share of the error with drives off, above which commands explain nothing
+    max_ratio: float = 0.5  # the error with a hypothesis over that without, at most, to be believed
+    max_own_ratio: float = 0.8  # the same of its own columns, where `max_ratio` holds for all columns together
+    max_harm: float = 1.25  # factor by which it may make other columns worse
+    min_consistency: float = 0.8  # share of the windows with a clear difference in which it must help
+    clear_difference: float = 0.1  # share of the largest difference that is a clear one
+    min_windows: int = 5  # windows in which a column must move to be judged, and that must show a clear difference
+    similar_factor: float = 2.0  # hypotheses that do up to this much worse than the best are named too
+    max_findings: int = 4  # hypotheses that are accepted one after the other
+    num_brief_windows: int = 12  # windows of a brief test of all hypotheses
+    num_windows: int = 24  # windows of the full test
+    num_finalists: int = 3  # hypotheses that get a full test
+    promising_ratio: float = 0.9  # the error ratio that a hypothesis must reach in the brief test to get a full one
+
+
+LIMITS = MappingTestConfig()
+
+
+def find_mapping_faults(
+    blueprint: CompiledProject, tracks: Sequence[Track], tolerance: ModelTolerance
+) -> tuple[Finding, ...]:
+    """Returns the faults in the mapping of a project's columns that its logs show, the clearest first.
+
+    What can be seen without a model comes first; columns that it shows to be sound are not tested. Then hypotheses are
+    accepted one after the other: with the best one applied, is there another? Data without a fault cost one batched
+    call.
+    """
+    following = measure_following(blueprint, tracks)
+    increments = find_increments(blueprint, following, tracks)
+    if increments:
+        return tuple(increments)  # with these for targets nothing else can be judged
+    found = find_rate_contradictions(blueprint.project, tracks) + find_following_faults(blueprint, following)
+    if found:
+        return tuple(found)
+    sound = following.sound_readings | _per_run_columns(blueprint)
+    tester = _HypothesisTester(blueprint, tracks, tolerance, sound, bool(following.pairs))
+    accepted: list[MappingHypothesis] = []
+    while len(tester.windows) and len(accepted) < LIMITS.max_findings:
+        decisive = tester.find_decisive(accepted)
+        if not decisive:
+            break
+        accepted.append(decisive[0].hypothesis)
+        found.append(_describe(blueprint.project, decisive))
+    return tuple(found)
+
+
+def _per_run_columns(blueprint: CompiledProject) -> Set[int]:
+    """Returns the columns of joints with per-run parameters: no value that all runs share suits them."""
+    project, model = blueprint.project, blueprint.model
+    listed = () if project.parameters == "auto" else project.parameters
+    per_run = [split_target(entry.target) for entry in listed if entry.per == "episode"]
+    joints = {part.name for part in per_run if part.kind == "joint"}
+    actuators = [part.name for part in per_run if part.kind == "actuator" and part.name != "*"]
+    driven = [driven_joint(model, model.actuator(name).id) for name in actuators]
+    joints |= {model.joint(joint).name for joint in driven if joint is not None}
+    return {k for k, item in enumerate(project.measurements) if item.element == "joint" and item.name in joints}
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """The skill of predictions of the data as mapped, and with a hypothesis applied."""
+
+    hypothesis: MappingHypothesis
+    before: PredictionSkill
+    after: PredictionSkill
+
+    @property
+    def own_columns(self) -> list[int]:
+        """The columns that the hypothesis is tested on, where they move."""
+        return [k for k in sorted(self.hypothesis.tested_columns) if self.before.counts[k] >= 2]
+
+    @property
+    def own_ratio(self) -> float:
+        """Error with the hypothesis over that without: geometric mean over its own columns; inf if they do not move."""
+        columns = self.own_columns
+        if not columns or not np.isfinite(self.after.best_shares[columns]).any():
+            return float("inf")
+        return float(np.exp(np.nanmean(self._log_ratio[columns])))
+
+    @property
+    def score(self) -> float:
+        """Mean logarithm of the errors with the hypothesis over all columns: less is better."""
+        return float(np.nanmean(np.log(self.after.best_shares))) if np.isfinite(self.own_ratio) else float("inf")
+
+    @property
+    def num_windows(self) -> int:
+        """In how many windows its columns move."""
+        columns = sorted(self.hypothesis.tested_columns)
+        return int(np.isfinite(self.before.line_error[:, columns]).any(axis=1).sum())
+
+    def ratio_and_columns(self) -> tuple[float, list[int]]:
+        """Returns the error with the hypothesis over that without, and the columns that this is about.
+
+        These are its own; or all of them, where its own say too little: joints act on each other, so one that is
+        read wrongly starts every window in a wrong state, which may show more in the others than in itself.
+        """
+        own, moving = self.own_ratio, [int(k) for k in np.flatnonzero(self._judged)]
+        if own <= LIMITS.max_ratio or not own <= LIMITS.max_own_ratio or not moving:
+            return own, self.own_columns
+        whole = float(np.exp(np.mean(self._log_ratio[moving])))
+        return (whole, moving) if whole < own else (own, self.own_columns)
+
+    def is_decisive(self) -> bool:
+        """Tells whether it explains far more, in all, and in nearly every window in which it makes a difference."""
+        others = self._judged
+        others[sorted(self.hypothesis.tested_columns)] = False
+        harm = float(np.mean(self._log_ratio[others])) if others.any() else 0.0
+        ratio, columns = self.ratio_and_columns()
+        if ratio > LIMITS.max_ratio or harm > np.log(LIMITS.max_harm):
+            return False
+        before, after = (
+            np.sqrt(np.nansum(skill.best_window_shares[:, columns], axis=1)) for skill in (self.before, self.after)
+        )
+        gain = before - after
+        clear = gain[np.abs(gain) > LIMITS.clear_difference * np.abs(gain).max()]
+        return bool(len(clear) >= LIMITS.min_windows and np.mean(clear > 0) >= LIMITS.min_consistency)
+
+    @property
+    def _log_ratio(self) -> Array:
+        return np.log(self.after.best_shares) - np.log(self.before.best_shares)
+
+    @property
+    def _judged(self) -> Flags:
+        return (self.before.counts >= LIMITS.min_windows) & (self.after.counts >= LIMITS.min_windows)
+
+
+class _HypothesisTester:
+    """Tests hypotheses on prediction windows of some tracks."""
+
+    def __init__(
+        self,
+        blueprint: CompiledProject,
+        tracks: Sequence[Track],
+        tolerance: ModelTolerance,
+        sound: Set[int],
+        clock_is_sound: bool,
+    ) -> None:
+        """Takes columns that are known to be right, and whether the clocks are, too."""
+        self._blueprint, self._tracks, self._tolerance = blueprint, tracks, tolerance
+        self._sound, self._clock_is_sound = list(sound), clock_is_sound
+        self._predictor = Predictor(blueprint, tolerance.space)
+        self._rows, self._few_rows = tolerance.grid(), tolerance.grid(delays_s=(0.0, 0.06))
+        every = self._cut(0)
+        unsure = [k for k in range(every.measured.shape[2]) if k not in sound]
+        self.windows = pick_moving_windows(blueprint.project, every, unsure)
+        every_place, picked = (windows.track * 10**9 + windows.first_row for windows in (every, self.windows))
+        self._is_picked = np.isin(every_place, picked)
+
+    def find_decisive(self, accepted: Sequence[MappingHypothesis]) -> list[_Comparison]:
+        """Returns the hypotheses that explain far more, the best first, after some others were accepted."""
+        before = self._measure([accepted], self._rows)[0]
+        possible = [one for one in self._list_possible(before) if not any(one.overlaps(other) for other in accepted)]
+        finalists = self._test_briefly(accepted, possible, _pick_windows(before, possible, LIMITS.num_brief_windows))
+        if not finalists:
+            return []
+        some = _pick_windows(before, finalists, LIMITS.num_windows)
+        before = self._search(accepted, some)
+        tested = [_Comparison(one, before, self._search([*accepted, one], some)) for one in finalists]
+        return sorted((one for one in tested if one.is_decisive()), key=lambda one: one.score)
+
+    def _test_briefly(
+        self, accepted: Sequence[MappingHypothesis], possible: Sequence[MappingHypothesis], some: Indices
+    ) -> list[MappingHypothesis]:
+        """Returns the few hypotheses that do best under few rows of parameters, if they help at all."""
+        if not possible:
+            return []
+        before, *after = self._measure([accepted, *([*accepted, one] for one in possible)], self._few_rows, some)
+        tested = [_Comparison(one, before, skill) for one, skill in zip(possible, after, strict=True)]
+        order = np.argsort([one.score for one in tested])[: LIMITS.num_finalists]
+        return [possible[k] for k in order if tested[k].own_ratio < LIMITS.promising_ratio]
+
+    def _list_possible(self, before: PredictionSkill) -> list[MappingHypothesis]:
+        """Returns the hypotheses that are worth testing, for what the data as they are leave unexplained."""
+        moves, best = before.counts >= LIMITS.min_windows, before.best_shares
+        bad = moves & (best > LIMITS.explained_error)
+        clocks = list_clock_hypotheses(self._blueprint)
+        driven = np.isin(np.arange(len(moves)), list(clocks[0].tested_columns) if clocks else [])
+        if clocks:
+            off = before.shares[-1]  # the last row has the drives off
+            bad |= moves & driven & (best > LIMITS.min_command_effect * off)
+            bad |= moves & ~driven & (best > LIMITS.explained_error_undriven)
+        bad[self._sound] = False
+        suspects, silent = [int(k) for k in np.flatnonzero(bad)], {int(k) for k in np.flatnonzero(~moves)}
+        found = list_column_hypotheses(self._blueprint, suspects, silent) if suspects else []
+        if self._clock_is_sound:
+            return found
+        # Readings may lead their commands only where no delay at all suits the driven columns best.
+        delays_s = self._tolerance.delays_s(self._rows[before.best_row[moves & driven]])
+        undelayed = len(delays_s) > 0 and np.mean(delays_s == 0) >= 0.5
+        return found + [one for one in clocks if (undelayed if one.shift_rows < 0 else suspects)]
+
+    def _search(self, hypotheses: Sequence[MappingHypothesis], some: Indices) -> PredictionSkill:
+        windows = self._change_windows(hypotheses).pick(some)
+        return search_best_skill(self._predictor, self._tolerance, windows, self._rows)
+
+    def _measure(
+        self, versions: Sequence[Sequence[MappingHypothesis]], rows: Array, some: Indices | None = None
+    ) -> list[PredictionSkill]:
+        windows = [self._change_windows(hypotheses) for hypotheses in versions]
+        picked = windows if some is None else [each.pick(some) for each in windows]
+        return measure_skill(self._predictor, rows, picked)
+
+    def _change_windows(self, hypotheses: Sequence[MappingHypothesis]) -> Windows:
+        shift_rows = sum(one.shift_rows for one in hypotheses)
+        windows = self._cut(shift_rows).pick(self._is_picked) if shift_rows else self.windows
+        for one in hypotheses:
+            windows = one.apply(self._blueprint.project, windows)
+        return windows
+
+    def _cut(self, shift_rows: int) -> Windows:
+        project = self._blueprint.project
+        tracks = shift_commands(self._tracks, shift_rows) if shift_rows else self._tracks
+        return cut_windows(project, tracks, max(LIMITS.window_s, LIMITS.min_steps / project.rate_hz))
+
+
+def _pick_windows(before: PredictionSkill, hypotheses: Sequence[MappingHypothesis], most: int) -> Indices:
+    """Returns at most some windows in which the columns that hypotheses are tested on move, spread evenly."""
+    columns = sorted({column for one in hypotheses for column in one.tested_columns})
+    places = np.flatnonzero(np.isfinite(before.line_error[:, columns]).any(axis=1))
+    return places[spread_indices(len(places), most)]
+
+
+def _describe(project: Project, decisive: Sequence[_Comparison]) -> Finding:
+    """Returns the best hypothesis as a finding, with those that do about as well."""
+    best = decisive[0]
+    limit = best.score + np.log(LIMITS.similar_factor)
+    others = [one.hypothesis for one in decisive[1:] if one.score < limit and not one.hypothesis.shift_rows]
+    doubt = "".join(f"; it may also be that {other.text} ({other.remedy})" for other in others)
+    error = (
+        f"the error of {best.num_windows} prediction windows is then {best.ratio_and_columns()[0]:.2f} of what it is"
+    )
+    columns = dict.fromkeys(name for one in (best.hypothesis, *others) for name in one.column_names(project))
+    text = f"it looks as if {best.hypothesis.text}: {best.hypothesis.remedy}; {error}, whatever gain, drag and delay"
+    return Finding(tuple(columns), text + doubt)
