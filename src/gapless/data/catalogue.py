@@ -141,11 +141,7 @@ class Catalogue:
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
-        """Returns what is known of an artefact.
-
-        Raises:
-            CatalogueError: If there is none with this id.
-        """
+        """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
         return rows.artefact_from_stored(self._artefacts.row(id))
 
     def artefact_path(self, id: str, name: str) -> Path:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from gapless.core.errors import ProjectError, nearest
 from gapless.core.protocols import Task, World
@@ -17,40 +17,26 @@ from gapless.project.yaml_file import FILE_NAME, project_error
 
 
 def load_task(project: Project) -> Task:
-    """Imports the owner's task and makes one, without arguments.
-
-    Raises:
-        ProjectError: One line, if the project names no task, or it cannot be loaded or lacks a part.
-    """
-    path, name = _place(project, "task", project.task)
-    with _importable(path.parent):
-        make = _load(path, name)
-        task = _call(make, {}, path, name)
-    _check_parts(task, Task, path, name)
-    return cast(Task, task)
+    """Imports the owner's task and makes one, without arguments."""
+    path, name = _find_code(project, "task", project.task)
+    return cast(Task, _make_owned(path, name, {}, Task))
 
 
 def load_reality(project: Project, seed: int, num_worlds: int) -> World:
-    """Imports what stands for reality and makes it.
+    """Imports what stands for reality and makes it; `seed` and `num_worlds` are passed on if it has such arguments."""
+    path, name = _find_code(project, "reality", project.reality)
+    return cast(World, _make_owned(path, name, {"seed": seed, "num_worlds": num_worlds}, World))
 
-    Args:
-        project: The project.
-        seed: Passed on if the owner's function has an argument of this name.
-        num_worlds: Passed on if the owner's function has an argument of this name.
 
-    Raises:
-        ProjectError: One line, if the project names no reality, or it cannot be loaded or lacks a part.
-    """
-    path, name = _place(project, "reality", project.reality)
+def _make_owned(path: Path, name: str, offered: dict[str, int], protocol: type) -> object:
     with _importable(path.parent):
-        make = _load(path, name)
-        accepted = _accepted(make, {"seed": seed, "num_worlds": num_worlds})
-        world = _call(make, accepted, path, name)
-    _check_parts(world, World, path, name)
-    return cast(World, world)
+        make = _load_callable(path, name)
+        made = _call(make, _choose_arguments(make, offered), path, name)
+    _check_parts(made, protocol, path, name)
+    return made
 
 
-def _place(project: Project, key: str, value: str | None) -> tuple[Path, str]:
+def _find_code(project: Project, key: str, value: str | None) -> tuple[Path, str]:
     yaml_path = project.directory / FILE_NAME
     if value is None:
         example = {"task": "task.py:Push", "reality": "twin.py:make"}[key]
@@ -83,7 +69,7 @@ def _importable(folder: Path) -> Iterator[None]:
                 del sys.modules[name]
 
 
-def _load(path: Path, name: str) -> Callable[..., object]:
+def _load_callable(path: Path, name: str) -> Callable[..., object]:
     module_name = f"gapless_owner_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path.resolve())
     if spec is None or spec.loader is None:
@@ -103,7 +89,7 @@ def _load(path: Path, name: str) -> Callable[..., object]:
     raise project_error(f"{path.name}:{name} {kind}; choose from: {nearest(name, public)}", path)
 
 
-def _accepted(make: Callable[..., object], offered: dict[str, int]) -> dict[str, int]:
+def _choose_arguments(make: Callable[..., object], offered: dict[str, int]) -> dict[str, int]:
     try:
         parameters = inspect.signature(make).parameters
     except (TypeError, ValueError):
@@ -121,7 +107,7 @@ def _call(make: Callable[..., object], arguments: dict[str, int], path: Path, na
         text = f"{name} cannot be called with {given}: {error}; give its other arguments default values"
         raise project_error(text, path) from None
     except ValueError:
-        pass  # builtins without a signature: the call itself will tell
+        pass  # builtins without a signature: the call itself will fail
     try:
         return make(**arguments)
     except (Exception, SystemExit) as error:
@@ -149,11 +135,7 @@ def _code_error(doing: str, error: BaseException, path: Path) -> ProjectError:
         place, message = f"{error.filename}:{error.lineno}", error.msg
     else:
         message = " ".join(str(error).split())
+    more = "..." if len(message) > 300 else ""
     return project_error(
-        f"{path.name}: {doing} raised {type(error).__name__}: {_short(message)}; correct this code", place
+        f"{path.name}: {doing} raised {type(error).__name__}: {message[:300]}{more}; correct this code", place
     )
-
-
-def _short(message: Any, limit: int = 300) -> str:
-    text = str(message)
-    return text if len(text) <= limit else text[:limit] + "..."

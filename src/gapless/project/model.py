@@ -1,14 +1,17 @@
 """The model: reading it, naming its elements, and the units of what can be commanded and measured."""
 
 import os
+import re
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from xml.etree import ElementTree
 
 import mujoco
+import numpy as np
 
 from gapless.core.errors import ProjectError, nearest
-from gapless.project.finite import collect_warnings, find_nan_in_text, find_not_finite
 from gapless.project.records import Element
 from gapless.project.yaml_file import project_error
 
@@ -24,71 +27,56 @@ _OBJECTS: dict[Element, mujoco.mjtObj] = {
     "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
     "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
 }
-_ROTARY_UNITS = ("rad", "rad/s", "N·m")
-_LINEAR_UNITS = ("m", "m/s", "N")
-_SENSOR_UNITS = {
-    "ACCELEROMETER": "m/s^2",
-    "VELOCIMETER": "m/s",
-    "GYRO": "rad/s",
-    "FORCE": "N",
-    "TORQUE": "N·m",
-    "TOUCH": "N",
-    "RANGEFINDER": "m",
-    "FRAMEPOS": "m",
-    "FRAMELINVEL": "m/s",
-    "FRAMEANGVEL": "rad/s",
-    "FRAMELINACC": "m/s^2",
-    "FRAMEANGACC": "rad/s^2",
-    "SUBTREECOM": "m",
-    "SUBTREELINVEL": "m/s",
-    "CLOCK": "s",
-}
+_ROTARY_UNITS, _LINEAR_UNITS = ("rad", "rad/s", "N·m"), ("m", "m/s", "N")
 _JOINT_SENSORS = {"JOINTPOS": 0, "JOINTVEL": 1, "JOINTACTFRC": 2}
+_SENSOR_UNITS = {
+    **dict.fromkeys(("RANGEFINDER", "FRAMEPOS", "SUBTREECOM"), "m"),
+    **dict.fromkeys(("VELOCIMETER", "FRAMELINVEL", "SUBTREELINVEL"), "m/s"),
+    **dict.fromkeys(("ACCELEROMETER", "FRAMELINACC"), "m/s^2"),
+    **dict.fromkeys(("GYRO", "FRAMEANGVEL"), "rad/s"),
+    **dict.fromkeys(("FORCE", "TOUCH"), "N"),
+    **{"TORQUE": "N·m", "FRAMEANGACC": "rad/s^2", "CLOCK": "s"},
+}
+_FIELD_OWNERS = {
+    **{name: name for name in ("body", "geom", "actuator", "tendon", "site", "sensor", "pair", "mesh", "key")},
+    **{"jnt": "joint", "eq": "equality", "cam": "camera"},
+}
+_MAY_BE_INFINITE = re.compile("range|_user$|numeric_data")  # a joint without limits, a drive without a force limit
+_DERIVED = re.compile("invweight0|subtreemass|_M0|aabb|rbound|_ipos|inertia|0$")  # of a number that is wrong elsewhere
+_OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio")
 
 
 def load_spec(path: Path) -> mujoco.MjSpec:
-    """Reads an MJCF or URDF file as a specification that can be edited and compiled.
-
-    Raises:
-        ProjectError: One line, if the file is missing, cannot be parsed, or holds nan.
-    """
+    """Reads an MJCF or URDF file as a specification that can be edited and compiled."""
     if not path.is_file():
         there = [p.name for p in path.parent.glob("*") if p.suffix.lower() in (".xml", ".urdf", ".mjcf")]
         text = f"no model file {path.name}; in its folder there are: {nearest(path.name, there)}"
         raise project_error(f"{text}; write model: FILE, relative to gapless.yaml", path)
     try:
-        with collect_warnings() as warned:
+        with _collect_warnings() as warned:
             spec = mujoco.MjSpec.from_file(str(path))
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
     if any("NaN" in text for text in warned):  # the engine would take another value in its place, or compute with nan
-        raise project_error(f"{find_nan_in_text(path)}: write a number", path)
+        raise project_error(f"{_find_nan_in_text(path)}: write a number", path)
     for text in warned:
         warnings.warn(f"{text} ({path})", stacklevel=2)
     return spec
 
 
 def load_model(path: Path) -> mujoco.MjModel:
-    """Reads and compiles an MJCF or URDF file.
-
-    Raises:
-        ProjectError: One line, if the file is missing, does not compile, or holds numbers that are not finite.
-    """
+    """Reads and compiles an MJCF or URDF file; numbers that are not finite are an error."""
     try:
         model = load_spec(path).compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
-    if found := find_not_finite(model):
+    if found := _find_not_finite(model):
         raise project_error(f"{found}: write a finite number", path)
     return model
 
 
 def find_model_files(path: Path) -> list[Path]:
-    """Returns the model's file and every file that the engine reads for it: included files, meshes, textures, others.
-
-    Raises:
-        ProjectError: One line, if the model cannot be parsed.
-    """
+    """Returns the model and every file that the engine reads for it: included files, meshes, textures and others."""
     spec = load_spec(path)
     found = [Path(name) for name in mujoco.mju_getXMLDependencies(str(path))]
     # The engine's list has no meshes of URDF, and looks for what nested files include in the wrong folder.
@@ -131,7 +119,7 @@ def index(model: mujoco.MjModel, element: Element, name: str) -> int:
 
 
 def is_hinge(model: mujoco.MjModel, joint: str) -> bool:
-    """Tells whether a joint turns about one axis."""
+    """Returns whether a joint turns about one axis."""
     return bool(model.jnt_type[index(model, "joint", joint)] == mujoco.mjtJoint.mjJNT_HINGE)
 
 
@@ -144,7 +132,7 @@ def joint_range(model: mujoco.MjModel, joint: str) -> tuple[float, float] | None
 
 
 def command_unit(model: mujoco.MjModel, actuator: str) -> str:
-    """Returns the unit of an actuator's control, `1` where the model does not tell.
+    """Returns the unit of an actuator's control, `1` where the model does not say.
 
     A servo has force = k (u - q): bias -k on position, or -k on velocity alone. A plain motor has
     force = u, if its gain and gear are 1.
@@ -195,3 +183,50 @@ def _sensor_unit(model: mujoco.MjModel, sensor_id: int) -> str:
         hinge = model.jnt_type[model.sensor_objid[sensor_id]] == mujoco.mjtJoint.mjJNT_HINGE
         return (_ROTARY_UNITS if hinge else _LINEAR_UNITS)[_JOINT_SENSORS[kind]]
     return _SENSOR_UNITS.get(kind, "1")
+
+
+@contextmanager
+def _collect_warnings() -> Iterator[list[str]]:
+    """Collects the engine's warnings in a list, instead of on the screen and in a file."""
+    before, found = mujoco.get_mju_user_warning(), list[str]()
+    mujoco.set_mju_user_warning(found.append)
+    try:
+        yield found
+    finally:
+        mujoco.set_mju_user_warning(before)
+
+
+def _find_nan_in_text(path: Path) -> str:
+    """Returns which element of a model file has a nan, and in which line."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for element in re.finditer(r"<(\w+)\b[^<>]*>", text):
+        for name, value in re.findall(r"""(\w+)\s*=\s*["']([^"']*)["']""", element[0]):
+            if "nan" in value.lower().split() and name not in ("name", "class"):
+                line = text.count("\n", 0, element.start()) + 1
+                return f"{' '.join(element[0].split())[:120]} in line {line} has {name} nan"
+    return "a file that the model includes holds nan"
+
+
+def _find_not_finite(model: mujoco.MjModel) -> str | None:
+    """Returns which number of a compiled model is not finite, with the name of its element; None if all are."""
+    names = [name for name in dir(model) if not name.startswith("_")]
+    for name in sorted(names, key=lambda name: bool(_DERIVED.search(name))):
+        values = getattr(model, name)
+        if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+            continue
+        wrong = np.isnan(values) if _MAY_BE_INFINITE.search(name) else ~np.isfinite(values)
+        if wrong.any():
+            at = tuple(int(k) for k in np.argwhere(wrong)[0])
+            return f"{_describe_field(model, name, at[0])} is {values[at]:g}"
+    wrong_options = (name for name in _OPTIONS if not np.isfinite(getattr(model.opt, name)).all())
+    return next((f"{name} of the model's option is not finite" for name in wrong_options), None)
+
+
+def _describe_field(model: mujoco.MjModel, name: str, index: int) -> str:
+    """Returns a field of a model in words: `mass of body 'arm'`."""
+    prefix, _, field = name.partition("_")
+    if prefix == "dof":
+        prefix, index = "jnt", int(model.dof_jntid[index])
+    if prefix not in _FIELD_OWNERS:
+        return name
+    return f"{field} of {_FIELD_OWNERS[prefix]} '{getattr(model, prefix)(index).name or index}'"

@@ -1,27 +1,143 @@
-"""The keys of `gapless.yaml` and what each may hold."""
+"""The keys of `gapless.yaml`, and what each may hold; each mistake has its own message."""
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.errors import nearest
-from gapless.project.values import (
-    Bound,
-    Code,
-    DimensionName,
-    Noise,
-    Number,
-    Rate,
-    Scale,
-    SharingName,
-    Target,
-    Text,
-    Whole,
-    shown,
-    smallest_value,
-)
+from gapless.core.parameters import SHARINGS, Sharing
 from gapless.project.yaml_file import Document
+
+TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
+MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 1e5  # slower is no control; faster than any drive's own current loop
+MAX_BOUND = 1e12  # size of a bound of a parameter, in its unit
+# Fields that physics keeps from being negative. Gains, offsets, biases, loads, centres and tilts have either sign.
+NOT_NEGATIVE = frozenset(
+    (
+        *("damping", "frictionloss", "armature", "stiffness", "backlash", "creep"),  # of joints
+        *("kp", "kd", "delay", "lag", "limit", "speed"),  # of actuators and readings
+        *("resistance", "motorconst", "voltage", "cogging", "coulomb", "static", "stribeck"),  # of DC motors
+        *("mass", "length", "inertia", "spread", "payload"),  # of bodies
+        *("friction", "restitution", "size"),  # of geoms
+    )
+)
+
+
+def smallest_value(target: str) -> float:
+    """Returns the smallest value that a target can have by physics, in its unit or as a factor; -inf without a limit.
+
+    Knobs of layers have limits of their own besides; see `Knob`.
+    """
+    *_, owner, field = ("", *target.split("/"))
+    name = owner if field in ("x", "y", "z") else field
+    return 0.0 if name in NOT_NEGATIVE else -math.inf
+
+
+def show_value(value: Any) -> str:
+    """Returns a value as the owner wrote it, short."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, str):
+        return f"'{value[:60]}'"
+    return "a list" if isinstance(value, list) else "a mapping"
+
+
+def _read_number(value: Any) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{show_value(value)} is not a number: write one such as 0.5") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{show_value(value)} is not finite: write a number such as 0.5")
+    return number
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"{show_value(value)} is not a name: write text")
+    return value.strip()
+
+
+def _read_whole(value: Any) -> int:
+    if not isinstance(value, str) or not value.strip().isdecimal():
+        raise ValueError(f"{show_value(value)} is not a whole number: write 0, 1, 2, ...")
+    return int(value)
+
+
+def _read_scale(value: Any) -> float:
+    if (number := _read_number(value)) == 0:
+        raise ValueError("scale 0 makes every value the same: write the factor from column to model units")
+    return number
+
+
+def _read_noise(value: Any) -> float:
+    if (number := _read_number(value)) < 0:
+        raise ValueError(f"noise {number:g} is negative: it is a standard deviation, write {-number:g}")
+    return number
+
+
+def _read_rate(value: Any) -> float:
+    if (number := _read_number(value)) <= 0:
+        raise ValueError(f"{number:g} is not positive: write the control rate in Hz, such as 100")
+    if not MIN_RATE_HZ <= number <= MAX_RATE_HZ:
+        span = f"from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g}"
+        raise ValueError(f"{number:g} Hz is no control rate: write one {span}, such as 100")
+    return number
+
+
+def _read_bound(value: Any) -> float:
+    if abs(number := _read_number(value)) > MAX_BOUND:
+        raise ValueError(f"{number:g} is beyond {MAX_BOUND:g}: write the largest value that this robot could have")
+    return number
+
+
+def _read_code(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[^:]+\.py:[A-Za-z_]\w*", value):
+        raise ValueError(f"{show_value(value)} does not name code: write FILE.py:NAME, such as task.py:Push")
+    return value
+
+
+def _read_dimension(value: Any) -> Any:
+    if value not in DIMENSIONS:
+        raise ValueError(f"no dimension {show_value(value)}; choose from: {nearest(str(value), DIMENSIONS, 9)}")
+    return value
+
+
+def _read_sharing(value: Any) -> Any:
+    if value not in SHARINGS:
+        text = f"per {show_value(value)}: write robot if all runs share the value, episode if each has its own"
+        raise ValueError(text)
+    return value
+
+
+def _read_target(value: Any) -> str:
+    form = "write kind/NAME/field, such as joint/elbow/damping"
+    text = _read_text(value)
+    kind, _, rest = text.partition("/")
+    if kind not in TARGET_KINDS:
+        kinds = nearest(kind, TARGET_KINDS)
+        raise ValueError(f"target {value} begins with {kind or 'nothing'}; there are: {kinds}; {form}")
+    if rest != rest.strip() or rest.endswith("/") or (kind != "world" and "/" not in rest[1:]) or not rest:
+        raise ValueError(f"target {value} is malformed: {form}")
+    return text
+
+
+Number = Annotated[float, BeforeValidator(_read_number)]
+Whole = Annotated[int, BeforeValidator(_read_whole)]
+Text = Annotated[str, BeforeValidator(_read_text)]
+Scale = Annotated[float, BeforeValidator(_read_scale)]
+Bound = Annotated[float, BeforeValidator(_read_bound)]
+Noise = Annotated[float, BeforeValidator(_read_noise)]
+Rate = Annotated[float, BeforeValidator(_read_rate)]
+Code = Annotated[str, BeforeValidator(_read_code)]
+Target = Annotated[str, BeforeValidator(_read_target)]
+SharingName = Annotated[Sharing, BeforeValidator(_read_sharing)]
+DimensionName = Annotated[Dimension, BeforeValidator(_read_dimension)]
+
 
 VERSION = "1"
 MAX_RATIO_OF_BOUNDS = 1e12  # a search by factors gets lost in more
@@ -36,7 +152,7 @@ _EXAMPLES = {
 _BELOW = {"commands": "actuator", "measurements": "joint", "parameters": "target"}
 
 
-def _entries(value: Any) -> Any:
+def _read_entries(value: Any) -> Any:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -44,13 +160,13 @@ def _entries(value: Any) -> Any:
     return value
 
 
-def _parameters(value: Any) -> Any:
+def _read_parameters(value: Any) -> Any:
     if value == "auto" or value is None:
         return None
     if isinstance(value, list):
         return value
     advice = f"write auto, or lines such as '- {_EXAMPLES['target']}'"
-    raise ValueError(f"{shown(value)} is neither auto nor a list: {advice}")
+    raise ValueError(f"{show_value(value)} is neither auto nor a list: {advice}")
 
 
 class _Strict(BaseModel):
@@ -90,7 +206,7 @@ class ParameterKeys(_Strict):
     per: SharingName = "robot"
 
     @model_validator(mode="after")
-    def _ordered(self) -> "ParameterKeys":
+    def _check_bounds(self) -> "ParameterKeys":
         if self.low is not None and self.high is not None and self.low >= self.high:
             raise ValueError(
                 f"{self.target}: low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
@@ -112,10 +228,10 @@ class ProjectKeys(_Strict):
     name: Text | None = None
     model: Text
     rate_hz: Rate
-    commands: Annotated[dict[str, CommandKeys], BeforeValidator(_entries)] = Field(default_factory=dict)
-    measurements: Annotated[dict[str, MeasurementKeys], BeforeValidator(_entries)]
+    commands: Annotated[dict[str, CommandKeys], BeforeValidator(_read_entries)] = Field(default_factory=dict)
+    measurements: Annotated[dict[str, MeasurementKeys], BeforeValidator(_read_entries)]
     logs: Text = "logs"
-    parameters: Annotated[list[ParameterKeys] | None, BeforeValidator(_parameters)] = None
+    parameters: Annotated[list[ParameterKeys] | None, BeforeValidator(_read_parameters)] = None
     task: Code | None = None
     reality: Code | None = None
 
@@ -130,31 +246,31 @@ def read_keys(document: Document) -> ProjectKeys:
     if "gapless" not in document.data:
         raise document.error((), "key gapless is missing: begin the file with 'gapless: 1'")
     if version != VERSION:
-        text = f"gapless: {shown(version)} is not a version known here: write 'gapless: 1'"
+        text = f"gapless: {show_value(version)} is not a version known here: write 'gapless: 1'"
         raise document.error(("gapless",), text)
     try:
         return ProjectKeys.model_validate(document.data)
     except ValidationError as error:
-        _refuse(document, error)
+        _raise_first(document, error)
 
 
-def _refuse(document: Document, error: ValidationError) -> NoReturn:
-    """Turns pydantic's findings into one line about the most telling of them."""
+def _raise_first(document: Document, found: ValidationError) -> NoReturn:
+    """Turns pydantic's findings into one line about the one that helps most."""
     order = {"extra_forbidden": 0, "missing": 2}
-    first = min(error.errors(include_url=False), key=lambda item: order.get(item["type"], 1))
+    first = min(found.errors(include_url=False), key=lambda item: order.get(item["type"], 1))
     where: tuple[str | int, ...] = first["loc"]
     key_path = ".".join(str(part) for part in where)
     key = str(where[-1])
     if first["type"] == "extra_forbidden":
-        raise document.error(where, f"unknown key {key_path}; choose from: {nearest(key, _known(where), 10)}")
+        raise document.error(where, f"unknown key {key_path}; choose from: {nearest(key, _known_keys(where), 10)}")
     if first["type"] == "missing":
         raise document.error(where[:-1], f"key {key_path} is missing: write {_EXAMPLES[key]}")
-    if "error" in first.get("ctx", {}):
-        raise document.error(where, f"{key_path}: {first['ctx']['error']}")
+    if (error := first.get("ctx", {}).get("error")) is not None:
+        raise document.error(where, f"{key_path}: {error}")
     raise document.error(where, f"{key_path}: not a mapping: write {_EXAMPLES[_BELOW[str(where[0])]]}")
 
 
-def _known(where: tuple[str | int, ...]) -> tuple[str, ...]:
+def _known_keys(where: tuple[str | int, ...]) -> tuple[str, ...]:
     """Returns the keys that may stand where an unknown one stood."""
     below = {"commands": CommandKeys, "measurements": MeasurementKeys, "parameters": ParameterKeys}
     keys: type[_Strict] = below[str(where[0])] if len(where) > 1 else ProjectKeys

@@ -1,4 +1,4 @@
-"""Reading `gapless.yaml` as text that remembers its lines, so that every complaint can name one."""
+"""Reads `gapless.yaml` and remembers the line of each value, so that every error can name one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from gapless.core.errors import ProjectError
 
 Place = tuple[str | int, ...]
 FILE_NAME = "gapless.yaml"
+MAX_BYTES, MAX_DEPTH = 10_000_000, 20  # a project file has a few kB and three levels
+_MAKE_ONE = "make one with: gapless new MODEL LOG... DIR"
 _NULL_OR_MERGE = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
-_MAX_BYTES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -54,18 +55,14 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def read_document(path: Path) -> Document:
-    """Reads a YAML file whose top level is a mapping.
-
-    Raises:
-        ProjectError: If it is missing, is not YAML, uses tabs, or has a key twice.
-    """
+    """Reads a YAML file whose top level is a mapping, without tabs and without keys that stand twice."""
     text = _read_text(path)
+    lines: dict[Place, int] = {}
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        lines: dict[Place, int] = {}
         if node is not None:
-            _walk(node, (), lines, path, 0)
+            _note_lines(node, (), lines, path)
         data = loader.construct_document(node) if node is not None else None
     except yaml.YAMLError as error:
         raise _syntax_error(error, text, path) from None
@@ -77,16 +74,12 @@ def read_document(path: Path) -> Document:
 
 def _read_text(path: Path) -> str:
     if not path.parent.is_dir():
-        raise project_error("no such project folder; make one with: gapless new MODEL LOG... DIR", path.parent)
+        raise project_error(f"no such project folder; {_MAKE_ONE}", path.parent)
     if not path.is_file():
-        raise project_error(f"no {FILE_NAME} in this folder; make one with: gapless new MODEL LOG... DIR", path)
+        raise project_error(f"no {FILE_NAME} in this folder; {_MAKE_ONE}", path)
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise project_error(
-                f"larger than {_MAX_BYTES // 10**6} MB, so not a project file: make one with: gapless "
-                "new MODEL LOG... DIR",
-                path,
-            )
+        if path.stat().st_size > MAX_BYTES:
+            raise project_error(f"larger than {MAX_BYTES // 10**6} MB, so not a project file: {_MAKE_ONE}", path)
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise project_error(f"not UTF-8 text (byte {error.start}): save it as UTF-8", path) from None
@@ -94,14 +87,14 @@ def _read_text(path: Path) -> str:
         raise project_error(f"cannot be read ({error.strerror}): check its permissions", path) from None
 
 
-def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, depth: int) -> None:
+def _note_lines(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) -> None:
     """Notes the line of every value, makes keys text and refuses keys that stand twice."""
-    if depth > 20:
-        raise project_error("nested more than 20 levels deep: use the three that a project has", path)
+    if len(place) > MAX_DEPTH:
+        raise project_error(f"nested more than {MAX_DEPTH} levels deep: use the three that a project has", path)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*place, index)] = item.start_mark.line + 1
-            _walk(item, (*place, index), lines, path, depth + 1)
+            _note_lines(item, (*place, index), lines, path)
     if not isinstance(node, yaml.MappingNode):
         return
     seen: dict[str, int] = {}
@@ -109,14 +102,13 @@ def _walk(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path, de
         line = key.start_mark.line + 1
         if not isinstance(key, yaml.ScalarNode):
             raise project_error("a key is not plain text: write it in quotes", f"{path}, line {line}")
-        if key.value in seen and not key.tag.endswith(":merge"):
-            text = f"key {key.value} stands twice, first in line {seen[key.value]}: keep one"
-            raise project_error(text, f"{path}, line {line}")
-        seen[key.value] = line
         if not key.tag.endswith(":merge"):
+            if key.value in seen:
+                text = f"key {key.value} stands twice, first in line {seen[key.value]}: keep one"
+                raise project_error(text, f"{path}, line {line}")
             key.tag = "tag:yaml.org,2002:str"
-        lines[(*place, key.value)] = line
-        _walk(value, (*place, key.value), lines, path, depth + 1)
+        lines[(*place, key.value)] = seen[key.value] = line
+        _note_lines(value, (*place, key.value), lines, path)
 
 
 def _syntax_error(error: yaml.YAMLError, text: str, path: Path) -> ProjectError:
@@ -124,8 +116,7 @@ def _syntax_error(error: yaml.YAMLError, text: str, path: Path) -> ProjectError:
     if mark is None:
         return project_error(f"not YAML: {' '.join(str(error).split())}; correct it", path)
     place = f"{path}, line {mark.line + 1}"
-    rows = text.splitlines()
-    row = rows[mark.line] if mark.line < len(rows) else ""
+    row = (text.splitlines()[mark.line : mark.line + 1] or [""])[0]
     if "\t" in row:
         return project_error(f"a tab in line {mark.line + 1}: YAML has no tabs, use spaces", place)
     problem = getattr(error, "problem", None) or "cannot be read"

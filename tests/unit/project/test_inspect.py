@@ -7,14 +7,14 @@ import pytest
 
 from gapless.core.results import Note
 from gapless.project.load import load_project
-from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.inspect import read_and_inspect
 
 from .conftest import table, write_csv
 
 
 def notes(arm: Path, **columns: object) -> tuple[Note, ...]:
     write_csv(arm / "logs" / "run0.csv", {**table(), **columns})  # type: ignore[dict-item]
-    return inspect_logs(load_project(arm))
+    return read_and_inspect(load_project(arm))[1]
 
 
 TIMES_S = np.arange(200) / 100
@@ -55,7 +55,7 @@ def test_time_in_milliseconds_is_a_fault(arm: Path) -> None:
 
 def test_a_copy_of_a_log_is_a_fault_and_names_both(arm: Path) -> None:
     write_csv(arm / "logs" / "run1.csv", {**table(), "time_s": list(TIMES_S + 1.7e9)})
-    (found,) = inspect_logs(load_project(arm))
+    (found,) = read_and_inspect(load_project(arm))[1]
     assert (found.level, found.text) == ("fault", "run0.csv and run1.csv hold the same recording: delete one")
 
 
@@ -69,7 +69,7 @@ def test_same_finding_in_many_logs_is_one_note(arm: Path) -> None:
     for k in range(1, 4):
         write_csv(arm / "logs" / f"run{k}.csv", {**table(), "u1": [float(k)] * 200})
     write_csv(arm / "logs" / "bad.csv", {"time_s": [0, 1]})
-    found = inspect_logs(load_project(arm))
+    found = read_and_inspect(load_project(arm))[1]
     assert [note.level for note in found] == ["fault", "warning"]
     assert found[0].where == "bad.csv"
     assert found[1].where == "run1.csv: u1"

@@ -13,7 +13,7 @@ import pytest
 from gapless.core.errors import LogError
 from gapless.project.load import load_project
 from gapless.project.log.columns import MAX_CSV_BYTES
-from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.inspect import read_and_inspect
 from gapless.project.log.read import Log, log_paths, read_log, read_logs
 
 from .conftest import table, write_csv
@@ -29,7 +29,7 @@ def refusal(arm: Path, name: str = "run0.csv") -> str:
     text = str(caught.value)
     assert len(text.splitlines()) == 1
     assert text.endswith(f"{name})") or text.endswith(".json)")
-    notes = inspect_logs(load_project(arm))
+    notes = read_and_inspect(load_project(arm))[1]
     assert [note.text for note in notes if note.level == "fault"] == [text]
     return text
 
@@ -218,4 +218,4 @@ def test_no_logs(arm: Path) -> None:
     (arm / "logs").rename(arm / "gone")
     with pytest.raises(LogError, match="no such folder"):
         log_paths(project)
-    assert [note.level for note in inspect_logs(project)] == ["fault"]
+    assert [note.level for note in read_and_inspect(project)[1]] == ["fault"]

@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.errors import LogError
 from gapless.project.load import load_project
-from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.inspect import read_and_inspect
 from gapless.project.log.read import read_unlogged
 
 from .conftest import table, write_csv
@@ -65,13 +65,13 @@ def test_what_says_nothing_gets_one_line(arm: Path, content: str, words: str) ->
     assert words in text
     assert text.endswith(f"({path})")
     assert len(text.splitlines()) == 1
-    assert [note.level for note in inspect_logs(load_project(arm))] == ["fault"]
+    assert [note.level for note in read_and_inspect(load_project(arm))[1]] == ["fault"]
 
 
 def test_check_counts_them(arm: Path) -> None:
     for name in "abc":
         say(arm, name, outcome="failure", mood="bad")
-    found = {note.text for note in inspect_logs(load_project(arm)) if note.level == "info"}
+    found = {note.text for note in read_and_inspect(load_project(arm))[1] if note.level == "info"}
     assert "3 runs without a log: their outcomes count, they have no signals" in found
     assert any(text.startswith("mood not used") and text.endswith("(and 2 more logs)") for text in found)
 
@@ -79,6 +79,6 @@ def test_check_counts_them(arm: Path) -> None:
 def test_a_folder_with_outcomes_alone_is_not_empty(arm: Path) -> None:
     (arm / "logs" / "run0.csv").unlink()
     say(arm, "a", outcome="failure")
-    (note,) = inspect_logs(load_project(arm))
+    (note,) = read_and_inspect(load_project(arm))[1]
     assert note.level == "warning"
     assert note.text == "1 run without a log, and no logs: outcomes alone count, signals cannot be judged"

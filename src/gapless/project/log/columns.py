@@ -1,17 +1,22 @@
-"""The columns of a log file, whatever its format."""
+"""The columns of a log: CSV, Parquet or npz. A column of lists is one column per element, `action_0`, `action_1`."""
 
 import csv
-from collections.abc import Callable, Sequence
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.parquet as pq
 
-from gapless.core.errors import nearest
+from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.arrays import as_doubles, npz_elements, parquet_elements, read_npz, read_parquet
-from gapless.project.log.errors import log_error
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 _EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"
@@ -25,10 +30,31 @@ MAX_CSV_BYTES = 10**9  # the numbers in 1 GB of text, and what is made of them, 
 CSV_BLOCK_BYTES = 4 * 2**20  # of text in memory at a time
 Report = Callable[[float], None]
 _MISSING = ("", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A")
+_DAMAGED = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
+
+
+@dataclass(frozen=True)
+class LogColumn:
+    """One column as gapless sees it.
+
+    Attributes:
+        name: Its name, `SOURCE` or `SOURCE_INDEX`.
+        source: The file's column or array.
+        index: Place in the list of each row; None where the source holds one value per row.
+    """
+
+    name: str
+    source: str
+    index: int | None = None
+
+
+def log_error(text: str, path: Path) -> LogError:
+    """Returns an error whose message is one line, with the path in brackets at its end."""
+    return LogError(" ".join(f"{text} ({path})".splitlines()))
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Returns the names of a log's columns, in the file's order; lists are one column per element.
+    """Returns the names of a log's columns, in the file's order.
 
     Raises:
         LogError: If the file is missing, empty, too large or not what its ending says.
@@ -45,9 +71,8 @@ def column_names(path: Path) -> tuple[str, ...]:
         raise log_error("the file is empty: delete it or record again", path)
     if suffix == ".csv":
         return _csv_names(path, size)
-    if suffix == ".parquet":
-        return tuple(element.name for element in parquet_elements(path))
-    return tuple(element.name for element in npz_elements(path))
+    columns = parquet_columns(path) if suffix == ".parquet" else _npz_columns(path)
+    return tuple(column.name for column in columns)
 
 
 def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None) -> dict[str, Array]:
@@ -64,21 +89,26 @@ def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None
     there = column_names(path)
     for name in wanted:
         if name not in there:
-            raise log_error(_absent(name, there), path)
+            raise log_error(_describe_absent(name, there), path)
         if there.count(name) > 1:
             raise log_error(f"column {name} stands {there.count(name)} times: keep one", path)
-    columns = list(dict.fromkeys(wanted))
+    names = list(dict.fromkeys(wanted))
     if path.suffix.lower() == ".csv":
-        return _read_csv(path, columns, report)
-    return {".parquet": read_parquet, ".npz": read_npz}[path.suffix.lower()](path, columns)
+        return _read_csv(path, names, report)
+    return _read_parquet(path, names) if path.suffix.lower() == ".parquet" else _read_npz(path, names)
 
 
-def _absent(name: str, there: Sequence[str]) -> str:
-    if len(there) == 1 and (";" in there[0] or "\t" in there[0]):
+def has_other_separator(there: Sequence[str]) -> bool:
+    """Returns whether a CSV has one column only because something else than commas separates its columns."""
+    return len(there) == 1 and (";" in there[0] or "\t" in there[0])
+
+
+def _describe_absent(name: str, there: Sequence[str]) -> str:
+    if has_other_separator(there):
         return "the columns are not separated by commas: save it with commas, and points in numbers"
-    listed = nearest(name, there)
     if name == "time_s":
-        return f"no column time_s, the time in seconds; there are: {listed}; rename the time column"
+        return f"no column time_s, the time in seconds; there are: {nearest(name, there)}; rename the time column"
+    listed = nearest(name, there)
     return f"no column {name}, which gapless.yaml maps; there are: {listed}; correct gapless.yaml or the log"
 
 
@@ -110,22 +140,21 @@ def _read_csv(path: Path, wanted: list[str], report: Report | None) -> dict[str,
                 if report is not None:
                     report(file.tell() / path.stat().st_size)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        _explain_csv(path, wanted, error)
+        _raise_csv_error(path, wanted, error)
     table = pa.Table.from_batches(blocks, reader.schema)
     return {name: as_doubles(table.column(name)) for name in wanted}
 
 
-def _explain_csv(path: Path, wanted: list[str], error: Exception) -> NoReturn:
-    """Finds the first cell that is no number; pyarrow tells the value, not the row."""
-    reason = f"not readable as CSV ({' '.join(str(error).split())[:200]}): save it again"
+def _raise_csv_error(path: Path, wanted: list[str], error: Exception) -> NoReturn:
+    """Names the first row or cell that is wrong; pyarrow gives the value, not the row."""
     try:
-        found = _first_bad_cell(path, wanted)
+        found = _find_bad_cell(path, wanted)
     except csv.Error as csv_error:
-        found = f"not readable as CSV ({csv_error}): save it again"
-    raise log_error(found or reason, path) from None
+        error, found = csv_error, None
+    raise log_error(found or f"not readable as CSV ({_short(error, 200)}): save it again", path) from None
 
 
-def _first_bad_cell(path: Path, wanted: list[str]) -> str | None:
+def _find_bad_cell(path: Path, wanted: list[str]) -> str | None:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = (row for row in csv.reader(file) if row)
         header = next(rows)
@@ -148,3 +177,142 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return "_" not in cell
+
+
+def open_parquet(path: Path) -> Any:
+    """Opens a Parquet file; raises LogError if it is none."""
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise log_error(f"not readable as Parquet, perhaps cut off ({_short(error)}): save it again", path) from None
+
+
+def parquet_columns(path: Path) -> list[LogColumn]:
+    """Returns the columns of a Parquet file, in its order; only lists of unstated length are read for it."""
+    file = open_parquet(path)
+    found: list[LogColumn] = []
+    for field in file.schema_arrow:
+        length: int | None = None
+        if pa.types.is_fixed_size_list(field.type):
+            length = field.type.list_size if _holds_numbers(field.type.value_type) else None
+        elif _is_list_of_numbers(field.type):
+            shortest, longest = _length_range(file, field.name, path)
+            length = longest if shortest == longest else None
+        found += _list_columns(field.name, length)
+    return found
+
+
+def take_column(table: Any, column: LogColumn) -> Any:
+    """Returns one column of a table, or one place of the lists that a column holds."""
+    values = table.column(column.source)
+    return values if column.index is None else pc.list_element(values, column.index)
+
+
+def as_doubles(column: Any) -> Array:
+    """Returns a column of numbers as float64, NaN where nothing is."""
+    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _list_columns(source: str, length: int | None) -> list[LogColumn]:
+    """Returns one column per place of a list, or the column itself where there is no list of known length."""
+    if length is None:
+        return [LogColumn(source, source)]
+    return [LogColumn(f"{source}_{index}", source, index) for index in range(length)]
+
+
+def _read_parquet(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
+    file = open_parquet(path)
+    columns = {column.name: column for column in parquet_columns(path)}
+    for name in wanted:
+        kind = file.schema_arrow.field(columns[name].source).type
+        if columns[name].index is None and _is_list_of_numbers(kind):
+            low, high = _length_range(file, name, path)
+            raise log_error(f"column {name} holds lists of {low} to {high} elements: save lists of one length", path)
+        if columns[name].index is None and not _holds_numbers(kind):
+            raise log_error(f"column {name} holds {kind}, not numbers: save it as numbers", path)
+    table = _read_table(file, list(dict.fromkeys(columns[name].source for name in wanted)), path)
+    return {name: as_doubles(take_column(table, columns[name])) for name in wanted}
+
+
+def _read_table(file: Any, sources: list[str], path: Path) -> Any:
+    try:
+        return file.read(columns=sources)
+    except (pa.ArrowException, OSError) as error:
+        raise log_error(f"damaged Parquet ({_short(error)}): save it again", path) from None
+
+
+def _holds_numbers(kind: Any) -> bool:
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _is_list_of_numbers(kind: Any) -> bool:
+    return bool((pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _holds_numbers(kind.value_type))
+
+
+def _length_range(file: Any, name: str, path: Path) -> tuple[int, int]:
+    """Returns the length of the shortest and of the longest list in a column; (0, -1) where there is none."""
+    found = pc.min_max(pc.list_value_length(_read_table(file, [name], path).column(name))).as_py()
+    return (0, -1) if found["min"] is None else (int(found["min"]), int(found["max"]))
+
+
+@contextmanager
+def open_npz(path: Path) -> Iterator[Any]:
+    """Opens an npz file without ever unpickling; raises LogError if it is none."""
+    with path.open("rb") as file:
+        try:
+            arrays: Any = np.load(file, allow_pickle=False)
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+            raise log_error("not readable as npz, perhaps cut off: write it with numpy.savez", path) from None
+        if not isinstance(arrays, np.lib.npyio.NpzFile):
+            raise log_error("one array without a name: write it with numpy.savez(FILE, time_s=...)", path)
+        yield arrays
+
+
+def _npz_columns(path: Path) -> list[LogColumn]:
+    """Returns the columns of an npz file, in its order; an array of shape (rows, n) is n columns."""
+    with open_npz(path) as arrays:
+        shapes = {name: _read_shape(arrays, name) for name in arrays.files}
+    return [
+        column
+        for name, shape in shapes.items()
+        for column in _list_columns(name, shape[1] if len(shape) == 2 else None)
+    ]
+
+
+def _read_shape(arrays: Any, name: str) -> tuple[int, ...]:
+    """Returns an array's shape without reading the array; empty where the file is damaged there."""
+    try:
+        with arrays.zip.open(f"{name}.npy") as file:
+            version = np.lib.format.read_magic(file)
+            header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            return tuple(header(file)[0])
+    except _DAMAGED:
+        return ()
+
+
+def _read_npz(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
+    columns = {column.name: column for column in _npz_columns(path)}
+    found: dict[str, Array] = {}
+    with open_npz(path) as arrays:
+        loaded: dict[str, Any] = {}
+        for name in wanted:
+            source, index = columns[name].source, columns[name].index
+            try:
+                values = loaded[source] if source in loaded else arrays[source]
+            except _DAMAGED:
+                raise log_error(f"array {source} is damaged or holds objects: save plain numbers", path) from None
+            loaded[source] = values
+            if values.dtype.kind not in "fiub" or (index is None and values.ndim != 1):
+                kind = f"array {source} is {values.dtype} of shape {values.shape}"
+                raise log_error(f"{kind}, not one row of numbers: save one value per time stamp", path)
+            found[name] = (values if values.ndim == 1 else values[:, index]).astype(np.float64)
+    first = wanted[0]
+    for name, values in found.items():
+        if len(values) != len(found[first]):
+            text = f"columns of different length: {first} has {len(found[first])}, {name} has {len(values)}"
+            raise log_error(f"{text}: save them with one value per time stamp", path)
+    return found
+
+
+def _short(error: Exception, limit: int = 160) -> str:
+    return " ".join(str(error).split())[:limit]

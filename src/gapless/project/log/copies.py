@@ -10,7 +10,7 @@ from gapless.project.log.read import Log
 
 MAX_SHARE_OF_TRAVEL = 1e-6  # by which equal columns differ; noise of any sensor is far more
 MAX_SHARE_OF_SIZE = 2.0**-22  # what saving in single precision changes, times 2
-MAX_TIME_S = 1e-4  # by which equal stamps differ after a large offset was added and taken away
+MAX_TIME_DIFFERENCE_S = 1e-4  # by which equal stamps differ after a large offset was added and taken away
 MIN_SHARE_KNOWN = 0.9  # of the values in one table that the other must have: rounding may make a value a corrupt one
 
 
@@ -20,15 +20,15 @@ def find_copies(logs: Sequence[Log]) -> dict[int, int]:
     The mapped columns over the time since the first stamp are compared, so another offset of the clock, another file
     format or other columns beside them make no difference. Logs in which nothing changes are no copies of each other.
     """
-    tables = [_content(log) for log in logs]
+    tables = [_as_table(log) for log in logs]
     means = [np.nan_to_num(table).mean(axis=0) for table in tables]
-    allowed = [_rounding(table) for table in tables]
+    allowed = [_rounding_errors(table) for table in tables]
     changing = [bool(np.ptp(np.nan_to_num(table[:, 1:]), axis=0).any()) for table in tables]
     copies: dict[int, int] = {}
     for k, table in enumerate(tables):
         for earlier in (e for e in range(k if changing[k] else 0) if e not in copies):
-            alike = table.shape == tables[earlier].shape and _agree(means[k], means[earlier], 100 * allowed[k])
-            if alike and _agree(table, tables[earlier], allowed[k]):
+            alike = table.shape == tables[earlier].shape and _are_equal(means[k], means[earlier], 100 * allowed[k])
+            if alike and _are_equal(table, tables[earlier], allowed[k]):
                 copies[k] = earlier
                 break
     return copies
@@ -42,21 +42,21 @@ def copy_notes(logs: Sequence[Log], copies: dict[int, int], *, left_out: bool) -
     return [Note("fault", a, f"{b} and {a} hold the same recording: delete one") for a, b in pairs]
 
 
-def _content(log: Log) -> Array:
+def _as_table(log: Log) -> Array:
     """Returns time since the start, commands and measurements, (num_samples, num_columns)."""
     episode = log.episode
     return np.column_stack([episode.measurements.times_s, episode.commands.values, episode.measurements.values])
 
 
-def _rounding(table: Array) -> Array:
+def _rounding_errors(table: Array) -> Array:
     """Returns by how much each column may differ in a copy, (num_columns,)."""
     known = np.nan_to_num(table)
     allowed = MAX_SHARE_OF_TRAVEL * np.ptp(known, axis=0) + MAX_SHARE_OF_SIZE * np.abs(known).max(axis=0)
-    return np.concatenate([[MAX_TIME_S], allowed[1:]])
+    return np.concatenate([[MAX_TIME_DIFFERENCE_S], allowed[1:]])
 
 
-def _agree(one: Array, other: Array, allowed: Array) -> bool:
-    """Tells whether values that both have are equal but for rounding, and both have nearly all."""
+def _are_equal(one: Array, other: Array, allowed: Array) -> bool:
+    """Returns whether values that both have are equal but for rounding, and both have nearly all."""
     known = np.isfinite(one) & np.isfinite(other)
     either = np.isfinite(one) | np.isfinite(other)
     close = np.abs(one - other) <= allowed

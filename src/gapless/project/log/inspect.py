@@ -15,16 +15,11 @@ from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, re
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
-_GAP_INTERVALS = 3.0  # a longer pause than this many median intervals is a gap
-_RATE_TOLERANCE = 0.05
-_JITTER_SHARE = 0.05  # of the median interval
-_SATURATED_SHARE = 0.05  # of the samples
-_DEGREES_LIMIT_RAD = 6 * np.pi  # three turns
-
-
-def inspect_logs(project: Project) -> tuple[Note, ...]:
-    """Returns what is wrong or odd in a project's logs; the same finding in many logs is one note."""
-    return read_and_inspect(project)[1]
+MAX_INTERVALS = 3.0  # a longer pause than this many median intervals is a gap
+MAX_RATE_DIFFERENCE = 0.05  # relative
+MAX_JITTER = 0.05  # of the median interval
+MAX_SHARE_AT_BOUND = 0.05  # of the samples
+MAX_ANGLE_RAD = 6 * np.pi  # three turns
 
 
 def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tuple[Log, ...], tuple[Note, ...]]:
@@ -42,18 +37,18 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
         model = load_model(project.model_path)
     except (InputError, OSError) as error:
         return (), (Note("fault", str(project.logs_path), str(error)),)
-    notes, logs = _unlogged_notes(unlogged, len(paths)) + _drive_notes(project, model), list[Log]()
+    notes, logs = _count_unlogged(unlogged, len(paths)) + _check_drive(project, model), list[Log]()
     for path, part in report_parts(paths, report):
         try:
             logs.append(read_log(project, path, report=part))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
         else:
-            notes += _inspect_one(project, logs[-1], model)
+            notes += _inspect_log(project, logs[-1], model)
     return tuple(logs), merge_notes([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
-def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
+def _count_unlogged(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
     """Returns how many runs have no log, and what was odd in what is said of them."""
     if not unlogged:
         return []
@@ -65,7 +60,7 @@ def _unlogged_notes(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
     return [first, *(note for run in unlogged for note in run.notes)]
 
 
-def _drive_notes(project: Project, model: mujoco.MjModel) -> list[Note]:
+def _check_drive(project: Project, model: mujoco.MjModel) -> list[Note]:
     """Returns a warning where efforts are measured of joints that nothing drives in simulation."""
     efforts = [item.name for item in project.measurements if item.element == "joint" and item.quantity == "effort"]
     if model.nu or project.commands or not efforts:
@@ -75,12 +70,12 @@ def _drive_notes(project: Project, model: mujoco.MjModel) -> list[Note]:
     return [Note("warning", "model", text)]
 
 
-def _inspect_one(project: Project, log: Log, model: mujoco.MjModel) -> list[Note]:
+def _inspect_log(project: Project, log: Log, model: mujoco.MjModel) -> list[Note]:
     notes = [*log.notes, *time_notes(log, project.rate_hz)]
     for command in project.commands:
-        notes += _command_notes(log, command)
+        notes += _inspect_command(log, command)
     for measurement in project.measurements:
-        notes += _measurement_notes(log, measurement, model)
+        notes += _inspect_measurement(log, measurement, model)
     return notes
 
 
@@ -90,19 +85,19 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
     median_s = float(np.median(intervals_s))
     where = f"{log.path.name}: time_s"
     notes: list[Note] = []
-    gaps = intervals_s > _GAP_INTERVALS * median_s
+    gaps = intervals_s > MAX_INTERVALS * median_s
     if gaps.any():
         start_s = float(log.episode.measurements.times_s[int(np.argmax(intervals_s))])
-        text = f"{int(gaps.sum())} gap(s) longer than {_GAP_INTERVALS:g} intervals, the longest "
+        text = f"{int(gaps.sum())} gap(s) longer than {MAX_INTERVALS:g} intervals, the longest "
         text += f"{float(intervals_s.max()):.4g} s at {start_s:.4g} s after the start; were samples lost?"
         notes.append(Note("warning", where, text))
     near = intervals_s[np.abs(intervals_s / median_s - 1) < 0.5]  # lost samples are no jitter
     jitter = float(np.std(near) / median_s) if len(near) else 0.0
-    if jitter > _JITTER_SHARE:
+    if jitter > MAX_JITTER:
         text = f"intervals scatter by {100 * jitter:.0f} % of their median; logs are resampled to rate_hz"
         notes.append(Note("info", where, text))
     found_hz = 1 / median_s
-    if abs(found_hz / rate_hz - 1) > _RATE_TOLERANCE:
+    if abs(found_hz / rate_hz - 1) > MAX_RATE_DIFFERENCE:
         text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}: "
         slower = "commands are averaged over each control interval; for all that the logs tell write rate_hz: "
         text += f"{slower}{found_hz:.4g}" if found_hz > rate_hz else "correct one"
@@ -110,40 +105,40 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
     return notes
 
 
-def _command_notes(log: Log, command: CommandMap) -> list[Note]:
+def _inspect_command(log: Log, command: CommandMap) -> list[Note]:
     where = f"{log.path.name}: {command.column}"
-    values = _finite(log.episode.commands.column(command.column))
+    values = _take_finite(log.episode.commands.column(command.column))
     if len(values) and values.min() == values.max():
         text = f"the command is constant at {values[0]:.4g}: nothing can be identified from it"
         return [Note("warning", where, text)]
     if len(np.unique(values)) == 2:
         text = f"the command takes two values only, {values.min():.4g} and {values.max():.4g}"
         return [Note("info", where, text)]
-    return _saturation_notes(where, values)
+    return _find_saturation(where, values)
 
 
-def _measurement_notes(log: Log, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
+def _inspect_measurement(log: Log, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
     where = f"{log.path.name}: {item.column}"
-    values = _finite(log.episode.measurements.column(item.column))
+    values = _take_finite(log.episode.measurements.column(item.column))
     if len(values) == 0:
         return [Note("warning", where, "no value at all: is it recorded under another name?")]
     if values.min() == values.max():
         text = f"constant at {values[0]:.4g} {item.unit}: did nothing move, or is the sensor dead?"
         return [Note("warning", where, text)]
-    return _saturation_notes(where, values) + _range_notes(where, values, item, model)
+    return _find_saturation(where, values) + _check_range(where, values, item, model)
 
 
-def _saturation_notes(where: str, values: Array) -> list[Note]:
+def _find_saturation(where: str, values: Array) -> list[Note]:
     notes: list[Note] = []
     for side, bound in (("smallest", values.min()), ("largest", values.max())) if len(values) else ():
         share = float(np.mean(values == bound))
-        if share > _SATURATED_SHARE:
+        if share > MAX_SHARE_AT_BOUND:
             text = f"{100 * share:.0f} % of the samples are exactly the {side} value, {bound:.4g}"
             notes.append(Note("warning", where, f"{text}: saturated, or at rest there"))
     return notes
 
 
-def _range_notes(where: str, values: Array, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
+def _check_range(where: str, values: Array, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
     if item.element != "joint" or item.quantity != "position":
         return []
     hinge, limits = is_hinge(model, item.name), joint_range(model, item.name)
@@ -155,13 +150,13 @@ def _range_notes(where: str, values: Array, item: MeasurementMap, model: mujoco.
         if low < limits[0] - slack or high > limits[1] + slack:
             text = f"values from {low:.4g} to {high:.4g} {item.unit} are far outside joint {item.name}'s range"
             return [Note("warning", where, f"{text}, {limits[0]:.4g} to {limits[1]:.4g}; {hint}")]
-    if hinge and max(-low, high) > _DEGREES_LIMIT_RAD:
+    if hinge and max(-low, high) > MAX_ANGLE_RAD:
         text = f"reaches {max(-low, high):.4g} rad, more than three turns; {hint}"
         return [Note("warning", where, f"{text}; a wheel may well turn so far")]
     return []
 
 
-def _finite(values: Array) -> Array:
+def _take_finite(values: Array) -> Array:
     return values[np.isfinite(values)]
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.results import Note
-from gapless.core.signal import Array, Flags, TimeSeries
+from gapless.core.signal import Array, Flags, Indices, TimeSeries
 from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
 from gapless.project.log.corrupt import find_corrupt
-from gapless.project.log.sidecar import SIDECAR_KEYS, about_run, read_object, read_sidecar
+from gapless.project.log.sidecar import SIDECAR_KEYS, parse_sidecar, read_object, read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 MAX_VALUE = 1e12  # in model units; no robot has larger numbers, and the engine overflows far above them
@@ -48,29 +48,21 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
     folder = project.logs_path
     if not folder.is_dir():
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
-    found = [path for path in files_beside_logs(folder) if path.suffix.lower() in SUFFIXES]
+    found = [path for path in _list_files(folder) if path.suffix.lower() in SUFFIXES]
     if not found and not may_be_none:
         there = nearest("log.csv", (path.name for path in folder.iterdir()))
-        raise log_error(
-            f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}; record some, or "
-            "correct logs in gapless.yaml",
-            folder,
-        )
+        text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}"
+        raise log_error(f"{text}; record some, or correct logs in gapless.yaml", folder)
     by_name: dict[str, Path] = {}
     for path in found:
-        if path.stem in by_name:
-            other = by_name[path.stem].name
-            raise log_error(f"{other} and {path.name} have one name: rename one, or delete the copy", folder)
-        by_name[path.stem] = path
+        if (other := by_name.setdefault(path.stem, path)) != path:
+            text = f"{other.name} and {path.name} have one name: rename one, or delete the copy"
+            raise log_error(text, folder)
     return tuple(found)
 
 
-def files_beside_logs(folder: Path) -> list[Path]:
-    """Returns the files in a folder of logs, sorted by name; hidden ones and folders are left out.
-
-    Raises:
-        LogError: If a log, or what is said of one, is a link to nothing, or something else than a file.
-    """
+def _list_files(folder: Path) -> list[Path]:
+    """Returns the files in a folder of logs, sorted by name; hidden ones and folders are left out."""
     files: list[Path] = []
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
@@ -99,8 +91,7 @@ def read_logs(
     Raises:
         LogError: One line about the first log that cannot be read, or about a pattern that matches none.
     """
-    paths = log_paths(project, may_be_none=may_be_none)
-    paths = _matching(paths, patterns)
+    paths = _choose_paths(log_paths(project, may_be_none=may_be_none), patterns)
     return tuple(read_log(project, path, report=part) for path, part in report_parts(paths, report))
 
 
@@ -117,17 +108,16 @@ def _report_part(report: Report, before: int, size: int, total: int, share: floa
     report((before + 0.5 * size * share) / max(1, total))  # looking through its columns takes as long as reading them
 
 
-def _matching(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
+def _choose_paths(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
     """Returns the paths whose name, with or without its ending, matches a pattern such as `march-*`."""
-    found = {
-        pattern: [p for p in paths if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)]
-        for pattern in patterns
-    }
-    for pattern, matches in found.items():
+    chosen: set[Path] = set()
+    for pattern in patterns:
+        matches = [p for p in paths if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)]
         if not matches:
             there = nearest(pattern, (path.stem for path in paths))
             raise log_error(f"no log is called {pattern}; choose from: {there}", paths[0].parent)
-    return [path for path in paths if not patterns or any(path in matches for matches in found.values())]
+        chosen.update(matches)
+    return [path for path in paths if not patterns or path in chosen]
 
 
 def read_log(project: Project, path: Path, *, as_recorded: bool = False, report: Report | None = None) -> Log:
@@ -143,18 +133,18 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False, report:
     columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names), report)
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
-    _refuse_far_rate(times_s, project.rate_hz, path)
+    _check_rate(times_s, project.rate_hz, path)
     about = read_sidecar(path, notes)
     episode = Episode(
         name=path.stem,
-        commands=_series(project.commands, columns, times_s, keep, path, notes),
-        measurements=_series(project.measurements, columns, times_s, keep, path, notes, as_recorded=as_recorded),
+        commands=_map_columns(project.commands, columns, times_s, keep, path, notes),
+        measurements=_map_columns(project.measurements, columns, times_s, keep, path, notes, as_recorded=as_recorded),
         **about,
     )
     return Log(path, episode, tuple(notes))
 
 
-def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Array]:
+def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Indices]:
     """Returns increasing times from 0 [s], and the rows they belong to; what was left out becomes a note.
 
     Raises:
@@ -184,16 +174,14 @@ def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array
     return times_s[new], rows[new]
 
 
-def _refuse_far_rate(times_s: Array, rate_hz: float, path: Path) -> None:
-    """Refuses a log that the control rate would fill with made-up rows.
-
-    Raises:
-        LogError: If it is far slower than the control rate, or too long at that rate.
-    """
+def _check_rate(times_s: Array, rate_hz: float, path: Path) -> None:
+    """Raises LogError for a log far slower than the control rate, which would be mostly made-up rows, or too long."""
     found_hz, num_rows = float(1 / np.median(np.diff(times_s))), float(times_s[-1] * rate_hz)
     if rate_hz > MAX_RATE_RATIO * found_hz:
         slow = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}, more than {MAX_RATE_RATIO:g} times as fast"
-        advice = unit_hint(found_hz / rate_hz) or f"write rate_hz: {found_hz:.4g} in gapless.yaml"
+        units = (unit for factor, unit in _UNIT_RATIOS.items() if abs(found_hz / rate_hz / factor - 1) < 0.5)
+        hints = [f"time_s looks like {unit}, it must be seconds" for unit in units]
+        advice = hints[0] if hints else f"write rate_hz: {found_hz:.4g} in gapless.yaml"
         raise log_error(f"{slow}: correct one of them; {advice}", path)
     if num_rows > MAX_ROWS:
         at = int(np.argmax(np.diff(times_s)))
@@ -202,19 +190,11 @@ def _refuse_far_rate(times_s: Array, rate_hz: float, path: Path) -> None:
         raise log_error(f"{many} {pause_s:.4g} s at {times_s[at]:.4g} s: split the file, or correct time_s", path)
 
 
-def unit_hint(ratio: float) -> str:
-    """Returns which unit time_s seems to have if a log is slower than the control rate by this ratio, or nothing."""
-    for factor, unit in _UNIT_RATIOS.items():
-        if abs(ratio / factor - 1) < 0.5:
-            return f"time_s looks like {unit}, it must be seconds"
-    return ""
-
-
-def _series(
+def _map_columns(
     maps: tuple[CommandMap, ...] | tuple[MeasurementMap, ...],
     columns: Mapping[str, Array],
     times_s: Array,
-    keep: Array,
+    keep: Indices,
     path: Path,
     notes: list[Note],
     *,
@@ -227,7 +207,7 @@ def _series(
             mapped = item.scale * raw + item.offset
             huge = np.abs(mapped) > MAX_VALUE
         if isinstance(item, CommandMap):
-            _refuse_huge_command(item, raw, huge & np.isfinite(raw), path)
+            _check_commands(item, raw, huge & np.isfinite(raw), path)
         values[:, place] = np.where(huge | np.isinf(raw), np.nan, mapped)
         where = f"{path.name}: {item.column}"
         if huge.any():
@@ -237,23 +217,19 @@ def _series(
         if missing := int(np.isnan(raw).sum()):
             notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
         if isinstance(item, MeasurementMap) and not as_recorded:
-            _drop_corrupt(values[:, place], times_s, item, where, notes)
+            _remove_corrupt(values[:, place], times_s, item, where, notes)
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
 
 
-def _refuse_huge_command(item: CommandMap, raw: Array, huge: Flags, path: Path) -> None:
-    """Refuses commands that nothing was ever sent.
-
-    Raises:
-        LogError: If there is one; the message says where.
-    """
+def _check_commands(item: CommandMap, raw: Array, huge: Flags, path: Path) -> None:
+    """Raises LogError for commands so large that nobody can have sent them."""
     if huge.any():
         at, scaled = int(np.argmax(huge)), f" times scale {item.scale:g}" if item.scale != 1 else ""
         text = f"{int(huge.sum())} of {len(raw)} commands are beyond {MAX_VALUE:g}, the first {raw[at]:g}{scaled}"
         raise log_error(f"column {item.column}: {text}: correct the log, or leave the cells empty", path)
 
 
-def _drop_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:
+def _remove_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:
     """Turns samples that cannot be readings into NaN, in place, and says so."""
     for corrupt, text in list(find_corrupt(values, times_s, item.quantity)):
         values[corrupt] = np.nan
@@ -270,32 +246,32 @@ def read_unlogged(project: Project) -> tuple[Log, ...]:
         LogError: One line about the first file that is not JSON, has a value that is not allowed, or no outcome.
     """
     found: list[Log] = []
-    for path in _without_log(project.logs_path):
+    for path in _find_unlogged(project.logs_path):
         data, notes = read_object(path), list[Note]()
-        if _is_other(data):
+        if _is_not_about_run(data):
             continue
-        about = about_run(data, path, notes)
+        about = parse_sidecar(data, path, notes)
         if about["outcome"] is None:
             text = 'no log beside it and no outcome: write "outcome": "success" or "failure", or move it elsewhere'
             raise log_error(text, path)
-        commands = _nothing(project.command_names, project.command_units)
-        measurements = _nothing(project.measurement_names, project.measurement_units)
+        commands = _empty_series(project.command_names, project.command_units)
+        measurements = _empty_series(project.measurement_names, project.measurement_units)
         found.append(Log(path, Episode(path.stem, commands=commands, measurements=measurements, **about), tuple(notes)))
     return tuple(found)
 
 
-def _is_other(data: Mapping[str, Any]) -> bool:
-    """Tells whether an object is not about a run: what a verb wrote by --json, or something of the owner's."""
+def _is_not_about_run(data: Mapping[str, Any]) -> bool:
+    """Returns whether an object is something else: what a verb wrote by --json, or a file of the owner's."""
     return {"format", "verb"} <= set(data) or not set(data) & set(SIDECAR_KEYS)
 
 
-def _without_log(folder: Path) -> list[Path]:
+def _find_unlogged(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
-    files = files_beside_logs(folder)
+    files = _list_files(folder)
     logged = {path.stem for path in files if path.suffix.lower() in SUFFIXES}
     return [path for path in files if path.suffix == ".json" and path.stem not in logged]
 
 
-def _nothing(names: tuple[str, ...], units: tuple[str, ...]) -> TimeSeries:
+def _empty_series(names: tuple[str, ...], units: tuple[str, ...]) -> TimeSeries:
     return TimeSeries(np.zeros(0), np.zeros((0, len(names))), names, units)

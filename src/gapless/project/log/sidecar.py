@@ -20,15 +20,11 @@ def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
         LogError: One line, if it is not JSON or a value is not one of those allowed.
     """
     path = log.with_suffix(".json")
-    return about_run(read_object(path), path, notes) if path.is_file() else {"source": "real"}
+    return parse_sidecar(read_object(path), path, notes) if path.is_file() else {"source": "real"}
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Returns the object in a JSON file.
-
-    Raises:
-        LogError: One line, if it is not JSON or no object.
-    """
+    """Returns the object in a JSON file; raises LogError if it is not JSON or no object."""
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
@@ -38,7 +34,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return data
 
 
-def about_run(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
+def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
     """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note.
 
     Raises:
@@ -48,28 +44,28 @@ def about_run(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[st
         text = f"{', '.join(unknown)} not used; known are {', '.join(SIDECAR_KEYS)}"
         notes.append(Note("info", path.name, text))
     return {
-        "source": _choice(data.get("source", "real"), "source", get_args(Source), path),
-        "outcome": _choice(data.get("outcome"), "outcome", (None, *get_args(Outcome)), path),
-        "failed_in": _text(data.get("failed_in"), "failed_in", path),
-        "conditions": _conditions(data.get("conditions"), path),
-        "recorded_at": _moment(data.get("recorded_at"), path),
+        "source": _parse_choice(data.get("source", "real"), "source", get_args(Source), path),
+        "outcome": _parse_choice(data.get("outcome"), "outcome", (None, *get_args(Outcome)), path),
+        "failed_in": _parse_text(data.get("failed_in"), "failed_in", path),
+        "conditions": _parse_conditions(data.get("conditions"), path),
+        "recorded_at": _parse_time(data.get("recorded_at"), path),
     }
 
 
-def _choice(value: Any, key: str, allowed: tuple[str | None, ...], path: Path) -> str | None:
+def _parse_choice(value: Any, key: str, allowed: tuple[str | None, ...], path: Path) -> str | None:
     if (value is None or isinstance(value, str)) and value in allowed:
         return value
     words = " or ".join(word for word in allowed if word)
     raise log_error(f"{key} is {json.dumps(value)[:60]}: write {words}", path)
 
 
-def _text(value: Any, key: str, path: Path) -> str | None:
+def _parse_text(value: Any, key: str, path: Path) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise log_error(f"{key} is {json.dumps(value)[:60]}: write text in quotes", path)
 
 
-def _conditions(value: Any, path: Path) -> dict[str, str]:
+def _parse_conditions(value: Any, path: Path) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -80,11 +76,11 @@ def _conditions(value: Any, path: Path) -> dict[str, str]:
     return {key: item if isinstance(item, str) else json.dumps(item) for key, item in value.items()}
 
 
-def _moment(value: Any, path: Path) -> str | None:
+def _parse_time(value: Any, path: Path) -> str | None:
     try:
         if value is not None:
             datetime.fromisoformat(value)
     except (TypeError, ValueError):
         text = f"recorded_at is {json.dumps(value)[:60]}: write a time such as 2026-03-01T14:05:00+00:00"
         raise log_error(text, path) from None
-    return _text(value, "recorded_at", path)
+    return _parse_text(value, "recorded_at", path)

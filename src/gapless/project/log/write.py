@@ -37,12 +37,12 @@ def write_log(project: Project, episode: Episode) -> Path:
         "conditions": dict(episode.conditions),
         "recorded_at": episode.recorded_at,
     }
-    _place(path.with_suffix(".json"), json.dumps({key: value for key, value in about.items() if value}))
-    _place(path, text.getvalue())
+    _write_whole(path.with_suffix(".json"), json.dumps({key: value for key, value in about.items() if value}))
+    _write_whole(path, text.getvalue())
     return path
 
 
-def _place(path: Path, text: str) -> None:
+def _write_whole(path: Path, text: str) -> None:
     """Writes a file beside its place and moves it there in one step."""
     partial = path.with_name(f".{path.name}.part")
     try:

@@ -15,12 +15,11 @@ from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.model import load_model, names
 from gapless.project.new.drive import add_motors, find_efforts, offer_drive
+from gapless.project.new.guess.by_motion import pool_signals
 from gapless.project.new.guess.columns import guess_columns
-from gapless.project.new.guess.scales import GUESSED_DEGREES
-from gapless.project.new.guess.signals import pool_signals
-from gapless.project.new.place import Placement
-from gapless.project.new.recording import Recording, read_recordings
-from gapless.project.new.sources import find_logs
+from gapless.project.new.guess.degrees import GUESSED_DEGREES
+from gapless.project.new.project_files import Placement
+from gapless.project.new.recordings import Recording, find_logs, read_recordings
 from gapless.project.records import CommandMap, MeasurementMap
 from gapless.project.yaml_file import FILE_NAME, project_error
 

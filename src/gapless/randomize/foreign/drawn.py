@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gapless.core.distribution import Level, Part, Range
 from gapless.core.errors import InputError
-from gapless.project.values import smallest_value
+from gapless.project.schema import smallest_value
 from gapless.randomize.foreign.term import Called, Unread, Written, said_as
 
 FAR = 4.0  # standard deviations at which a bell that nobody cuts is cut here

@@ -9,7 +9,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
-from gapless.project.log.inspect import inspect_logs
+from gapless.project.log.inspect import read_and_inspect
 from gapless.project.model import load_model
 from gapless.project.new.create import new_project
 from unit.project.conftest import write_csv
@@ -54,7 +54,7 @@ def log(tmp_path: Path) -> Path:
 def test_new_and_check_say_that_nothing_drives_the_joints(urdf: Path, log: Path, tmp_path: Path) -> None:
     made = new_project(urdf, log, tmp_path / "made")
     assert any(note.level == "warning" and "--drive-by-effort" in note.text for note in made.notes)
-    notes = inspect_logs(load_project(tmp_path / "made"))
+    notes = read_and_inspect(load_project(tmp_path / "made"))[1]
     (said,) = [note for note in notes if "--drive-by-effort" in note.text]
     assert said.level == "warning"
     assert "nothing drives" in said.text
@@ -74,7 +74,7 @@ def test_joints_driven_by_the_logged_efforts(urdf: Path, log: Path, tmp_path: Pa
     np.testing.assert_allclose(model.body_mass, original.body_mass)
     assert list(model.actuator_trnid[:, 0]) == [mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_JOINT, n) for n in JOINTS]
     assert any(note.where == "model" and "motor" in note.text for note in made.notes)
-    assert not [note for note in inspect_logs(project) if "--drive-by-effort" in note.text]
+    assert not [note for note in read_and_inspect(project)[1] if "--drive-by-effort" in note.text]
 
 
 def test_driving_by_effort_needs_efforts_and_a_model_without_actuators(urdf: Path, tmp_path: Path) -> None:

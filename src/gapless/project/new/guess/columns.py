@@ -1,16 +1,18 @@
-"""Guessing what the columns of a log mean, from their names and from what their signals do."""
+"""What the columns of a log mean, guessed from their names and from what their signals do."""
 
 from collections.abc import Mapping, Sequence
 
 import mujoco
+import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from gapless.core.results import Note
+from gapless.core.signal import Array
 from gapless.project.model import command_unit, measurement_unit
-from gapless.project.new.guess.assign import assign
-from gapless.project.new.guess.candidates import Guess, NameGuesser
-from gapless.project.new.guess.motion import command_in_order, find_idle, order_by_motion, settle_by_motion
-from gapless.project.new.guess.scales import guess_scales
-from gapless.project.new.guess.signals import Signals
+from gapless.project.new.guess.by_motion import Signals, command_in_order, find_idle, order_by_motion, settle_by_motion
+from gapless.project.new.guess.by_name import Guess, NameGuesser
+from gapless.project.new.guess.degrees import guess_scales
+from gapless.project.new.guess.names import LIKE_ENOUGH
 from gapless.project.records import CommandMap, MeasurementMap
 
 
@@ -59,3 +61,58 @@ def _as_maps(
             for g, unit in zip(measured, units, strict=True)
         ),
     )
+
+
+_TIE = 0.03  # two scores that differ by less are equally good
+_BEYOND_DOUBT = 0.9  # from this score on, nothing else is considered
+
+
+def assign(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], dict[str, str]]:
+    """Gives each column at most one meaning and each meaning at most one column, best in sum.
+
+    Returns:
+        Column -> guess; and, for columns with guesses that got none, why.
+    """
+    columns = [column for column, found in guesses.items() if found]
+    keys = list(dict.fromkeys(guess.key for column in columns for guess in guesses[column]))
+    if not columns:
+        return {}, {}
+    by_key = {(guess.column, guess.key): guess for found in guesses.values() for guess in found}
+    score = np.zeros((len(columns), len(keys)))
+    for (column, key), guess in by_key.items():
+        score[columns.index(column), keys.index(key)] = guess.score
+    first_come = 1e-6 * np.arange(len(columns))[:, None] * (score > 0)  # of equals, the first column
+    rows, places = linear_sum_assignment(score - first_come, maximize=True)
+    owner = {int(place): int(row) for row, place in zip(rows, places, strict=True) if score[row, place] > 0}
+    chosen: dict[str, Guess] = {}
+    reasons: dict[str, str] = {}
+    for place, row in owner.items():
+        rival = _find_rival(score, owner, row, place)
+        guess = by_key[columns[row], keys[place]]
+        if rival and (rival[0] == row or not guess.in_order):
+            what = [by_key[columns[r], keys[p]] for r, p in ((row, place), rival)]
+            both = f"it may be {what[0].what} or {what[1].what}"
+            one = f"{columns[rival[0]]} and it may both be {what[0].what}"
+            reasons[columns[row]] = both if rival[0] == row else one
+        else:
+            chosen[columns[row]] = guess
+    taken = {guess.key: guess.column for guess in chosen.values()}
+    for column in columns:
+        if column not in chosen and column not in reasons:
+            best = max(guesses[column], key=lambda guess: guess.score)
+            other = taken.get(best.key)
+            reasons[column] = f"{other} already is {best.what}" if other else f"another column may be {best.what}"
+    return chosen, reasons
+
+
+def _find_rival(score: Array, owner: Mapping[int, int], row: int, place: int) -> tuple[int, int] | None:
+    """Returns (row, place) of what is as good as this choice and not ruled out by a better one."""
+    mine = score[row, place]
+    if mine >= _BEYOND_DOUBT:
+        return None
+    for other in np.flatnonzero(score[row] >= max(mine - _TIE, LIKE_ENOUGH)):
+        held = score[owner[int(other)], other] if int(other) in owner else 0.0
+        if other != place and held <= score[row, other] + _TIE:
+            return row, int(other)
+    rows = np.flatnonzero(score[:, place] >= max(mine - _TIE, LIKE_ENOUGH))
+    return next(((int(r), place) for r in rows if r != row and int(r) not in owner.values()), None)

@@ -7,9 +7,9 @@ import mujoco
 import numpy as np
 
 from gapless.project.model import command_unit, index, is_hinge, joint_range
-from gapless.project.new.guess.candidates import Guess, NameGuesser, driven_joint
-from gapless.project.new.guess.signals import Signals
-from gapless.project.new.guess.words import RADIANS_PER_DEGREE
+from gapless.project.new.guess.by_motion import Signals
+from gapless.project.new.guess.by_name import Guess, NameGuesser, driven_joint
+from gapless.project.new.guess.names import RADIANS_PER_DEGREE
 
 GUESSED_DEGREES = "so degrees"
 _MAX_RADIANS = 3 * np.pi  # of a joint's range, or of values that need not be degrees

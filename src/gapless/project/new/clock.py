@@ -1,4 +1,4 @@
-"""The time of a log that was recorded by others: found, and brought to seconds from its first sample."""
+"""The time of a log of another recorder: its column is found, and brought to seconds from the first sample."""
 
 import re
 from collections.abc import Sequence
@@ -13,10 +13,8 @@ import pyarrow.csv
 
 from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.arrays import as_doubles, open_npz, open_parquet
-from gapless.project.log.columns import column_names, read_columns
-from gapless.project.log.errors import log_error
-from gapless.project.new.guess.words import split_words
+from gapless.project.log.columns import as_doubles, column_names, log_error, open_npz, open_parquet, read_columns
+from gapless.project.new.guess.names import split_words
 
 TIME_S = "time_s"
 _SECONDS = {
@@ -50,11 +48,7 @@ class Clock:
 
 
 def find_clock(path: Path) -> Clock:
-    """Finds the time column of a log, by name and by whether it goes forward.
-
-    Raises:
-        LogError: If there is none.
-    """
+    """Finds the time column of a log, by name and by whether it goes forward; raises LogError if there is none."""
     there = column_names(path)
     if TIME_S in there:
         return Clock((TIME_S,))

@@ -1,4 +1,4 @@
-"""Putting files into a new project folder: all of them, or none."""
+"""The files of a new project folder: all of them are written, or none."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ from typing import Self
 from xml.etree import ElementTree
 
 from gapless.core.results import Note
-from gapless.project.new.recording import Recording, write_recording
+from gapless.project.new.recordings import Recording, write_recording
 from gapless.project.yaml_file import project_error
 
 

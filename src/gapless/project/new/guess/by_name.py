@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 import mujoco
 
 from gapless.project.model import QUANTITIES, command_unit, index, names
-from gapless.project.new.guess.match import AGREE, Match, match_names
-from gapless.project.new.guess.words import (
+from gapless.project.new.guess.names import (
+    AGREE,
     POSE_WORDS,
     TURN_WORDS,
     ColumnName,
+    Match,
+    match_names,
     must_agree,
     read_name,
     split_words,
