@@ -1,35 +1,33 @@
 """The verb `diagnose`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 import gapless
-from gapless.check.examine import NO_SIGNALS, examine_data
+from gapless.check.examine import examine_data
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
-from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, store_result_if_possible
-from gapless.diagnose.counterfactual.repairs import rank_repairs
-from gapless.diagnose.counterfactual.simulate import policy_simulator
+from gapless.diagnose.combine import combine_evidence
+from gapless.diagnose.counterfactual.compare import MIN_REAL_RUNS, compare_failures
+from gapless.diagnose.counterfactual.policy_runs import make_policy_simulator, rank_repairs
 from gapless.diagnose.counterfactual.spread import compare_spread
-from gapless.diagnose.counterfactual.weigh import MIN_REAL_RUNS, weigh_counterfactuals
-from gapless.diagnose.hypotheses.frame import WINDOW_S
-from gapless.diagnose.hypotheses.read import Progress, TraceEvidence, read_traces
-from gapless.diagnose.hypotheses.suspects import Severities
+from gapless.diagnose.hypotheses.candidates import CandidateParameters
+from gapless.diagnose.hypotheses.problem import WINDOW_S, draw_fit_problem, prepare_problem
+from gapless.diagnose.hypotheses.rehearsal import digest_calibration
+from gapless.diagnose.hypotheses.signals import SignalEvidence, weigh_signals
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
-from gapless.diagnose.verdict import judge
-from gapless.diagnose.words import advice, trace_sentences
-from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.search.structure import MIN_WINDOWS
+from gapless.diagnose.sentences import advise, describe_signals
+from gapless.fit.data import Progress, ProjectData, read_project_data
+from gapless.fit.summary import find_refusal
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
@@ -38,7 +36,8 @@ from gapless.project.records import Project
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import read_fit
 
-FAILS_ANYWAY = 0.5  # share of runs that fail in the model as written, above which failures tell nothing of a gap
+MAX_NOMINAL_FAILURES = 0.5  # share of runs that fail in the model as written, above which failures show no gap
+MAX_REPAIRS = 3  # that are named
 
 
 def diagnose(
@@ -52,9 +51,9 @@ def diagnose(
     """Says which dimensions cause the gap, from signals, from outcomes, and with a policy from simulated failures.
 
     Sets of dimensions are fitted on one half of the logs and judged on the other; how sure a difference is comes from
-    cases of this very model that are rehearsed once and kept in the project's catalogue. Where outcomes are known, with
-    a log or without, conditions and phases of failure speak as well. With a policy, each dimension is switched on in
-    simulation, and the failures are compared with the real ones.
+    gaps of this very model that are rehearsed once and kept. Where outcomes are known, with a log or without,
+    conditions and phases of failure count as well. With a policy, each dimension is made wrong in simulation, and the
+    failures are compared with the real ones.
 
     Args:
         directory: The project folder.
@@ -67,42 +66,40 @@ def diagnose(
     Raises:
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
-    player = None if policy is None else _player(load_project(directory), policy)
+    player = None if policy is None else _load_player(load_project(directory), policy)
     found = examine_data(read_project_data(directory, with_unlogged=True, progress=progress), progress)
-    evidence = found.evidence
-    fitted = None if fit is None else _values(fit, evidence.blueprint)
-    outcomes = weigh_outcomes(evidence.runs)
-    own = evidence.for_runs
-    severities = Severities.of(evidence) if evidence.tracks else None
-    refusal = found.refusal or (_why_not(evidence, severities.space) if severities else NO_SIGNALS)
-    if outcomes is None and severities and not len(severities.space):
-        raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
-    if refusal is not None and outcomes is None:
-        few = "" if severities else f"; outcomes tell something from {MIN_RUNS} runs and one failure on"
-        return _kept(evidence, _undecided(evidence, refusal + few, seed), policy, fit)
-    silent = refusal is not None or severities is None
-    traces = None if silent else read_traces(own, Severities.of(own), seed, progress, fitted)
-    tried = None if player is None else _try_policy(evidence, severities, traces, player, seed, progress)
-    heard = [f"{copy} holds the same recording as {first} and is left out" for copy, first in evidence.copies.items()]
-    heard += [note.text for note in found.notes] + ([refusal] if refusal else [])
-    return _kept(evidence, _result(evidence, heard, outcomes, traces, tried, seed), policy, fit)
+    data, refusal, problem = found.evidence, found.refusal, None
+    fitted = None if fit is None else _read_values(fit, data.blueprint)
+    outcomes = weigh_outcomes(data.runs)
+    candidates = CandidateParameters.from_logs(data) if data.tracks else None
+    rng = np.random.default_rng(seed)
+    if candidates is not None:
+        if outcomes is None and not len(candidates.space):
+            raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
+        own = candidates.for_runs(len(data.tracks))
+        windows = draw_fit_problem(data, own, rng)
+        refusal = refusal or find_refusal(replace(data, space=own.space), windows, WINDOW_S)
+        problem = None if refusal else prepare_problem(windows, own)
+    if problem is None and outcomes is None:
+        few = "" if candidates else f"; outcomes alone need {MIN_RUNS} or more runs and one failure"
+        return _store(data, _undecided_result(data, f"{refusal}{few}", seed), None, policy, fit)
+    signals = None if problem is None else weigh_signals(data, problem, rng, progress, fitted)
+    simulated = _PolicyEvidence()
+    if player is not None:
+        simulated = _simulate_failures(data, candidates, signals, player, seed, progress)
+    notes = [f"{copy} holds the same recording as {first} and is left out" for copy, first in data.copies.items()]
+    notes += [note.text for note in found.notes] + ([refusal] if refusal else [])
+    result = _make_result(data, notes, outcomes, signals, simulated, seed)
+    return _store(data, result, signals, policy, fit)
 
 
-def _values(fit: str | Path, blueprint: CompiledProject) -> dict[str, float]:
+def _read_values(fit: str | Path, blueprint: CompiledProject) -> dict[str, float]:
     """Returns target -> value of a fit."""
     space, row = read_fit(fit, blueprint)
     return {target: float(value) for target, value in zip(space.targets, row, strict=True)}
 
 
-@dataclass(frozen=True)
-class _Tried:
-    """What a policy does in simulation: log likelihood ratio of each dimension [nats], and sentences."""
-
-    log_ratios: Mapping[Dimension, float]
-    sentences: tuple[str, ...]
-
-
-def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
+def _load_player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
     """Returns a policy and the task that it plays, before anything that takes long.
 
     Raises:
@@ -113,94 +110,82 @@ def _player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
     return load_policy(path), load_task(project)
 
 
-def _try_policy(
-    evidence: ProjectData,
-    severities: Severities | None,
-    traces: TraceEvidence | None,
+@dataclass(frozen=True)
+class _PolicyEvidence:
+    """What a policy does in simulation: log likelihood ratio of each dimension [nats], and sentences."""
+
+    log_ratios: Mapping[Dimension, float] = field(default_factory=dict)
+    sentences: tuple[str, ...] = ()
+
+
+def _simulate_failures(
+    data: ProjectData,
+    candidates: CandidateParameters | None,
+    signals: SignalEvidence | None,
     player: tuple[NetworkPolicy, Task],
     seed: int,
     progress: Progress | None,
-) -> _Tried:
-    """Returns what switching each dimension on in simulation does to a policy; runs without a log take no part."""
-    real = [episode for episode in evidence.episodes if episode.outcome is not None]
+) -> _PolicyEvidence:
+    """Returns what each dimension, wrong in simulation, does to a policy; runs without a log take no part."""
+    real = [episode for episode in data.episodes if episode.outcome is not None]
     few = f"the policy was not tried in simulation: it needs {MIN_REAL_RUNS} or more runs with an outcome and a log"
-    if severities is None or len(real) < MIN_REAL_RUNS:
-        return _Tried({}, (few,))
-    space = severities.space
-    simulate = policy_simulator(evidence.project, *player, space)
-    dimensions = [d for d in space.dimensions if d != "numerics"]
-    rng = np.random.default_rng([seed, 1])
+    if candidates is None or len(real) < MIN_REAL_RUNS:
+        return _PolicyEvidence(sentences=(few,))
+    space, rng = candidates.space, np.random.default_rng([seed, 1])
+    simulate = make_policy_simulator(data.project, *player, space)
+    dimensions: list[Dimension] = [d for d in space.dimensions if d != "numerics"]
 
     def draw(dimension: Dimension, source: np.random.Generator, count: int) -> Array:
-        return np.stack([severities.draw(dimension, source) for _ in range(count)])
+        return np.stack([candidates.draw(dimension, source) for _ in range(count)])
 
-    found = weigh_counterfactuals(simulate, real, dimensions, draw, rng, space=space, progress=progress)
+    found = compare_failures(simulate, real, dimensions, draw, rng, space=space, progress=progress)
     if found is None:
-        return _Tried({}, (few,))
-    if found.nominal.value > FAILS_ANYWAY:
+        return _PolicyEvidence(sentences=(few,))
+    if found.nominal.value > MAX_NOMINAL_FAILURES:
         text = f"the policy fails in the model as written too ({found.nominal.percent()} of simulated runs)"
-        return _Tried({}, (f"{text}: how it fails tells nothing of the gap; train it until it succeeds there",))
+        text += ": its failures do not show the gap; train it until it succeeds there"
+        return _PolicyEvidence(sentences=(text,))
     sentences = list(found.sentences)
-    if traces is not None and traces.best.subset:
-        for repair in rank_repairs(simulate, traces.row, space, rng)[:3]:
+    if signals is not None and signals.best.subset:
+        for repair in rank_repairs(simulate, signals.row, space, rng)[:MAX_REPAIRS]:
             sentences.append(
                 f"with everything as fitted the policy succeeds in {repair.before.percent()} of simulated runs, with "
-                f"{repair.dimension} put right in {repair.success.percent()}"
+                f"{repair.dimension} corrected in {repair.success.percent()}"
             )
-    return _Tried(found.log_ratios, tuple(sentences))
+    return _PolicyEvidence(found.log_ratios, tuple(sentences))
 
 
-def _why_not(evidence: ProjectData, space: ParameterSpace) -> str | None:
-    """Returns why the signals of these logs say nothing, or None."""
-    if not len(space):
-        return "no parameter to judge signals by: list some under `parameters` in gapless.yaml, or write auto"
-    windows = cut_windows(evidence.project, evidence.tracks, WINDOW_S)
-    if len(windows) < MIN_WINDOWS:
-        return (
-            f"only {len(windows)} of at least {MIN_WINDOWS} windows of {WINDOW_S:g} s to look at: record more than "
-            f"{MIN_WINDOWS * WINDOW_S:.1f} s in which every mapped column is present"
-        )
-    moves = windows.measured.reshape(-1, windows.measured.shape[-1])
-    if bool((np.nanstd(moves, axis=0) < 3 * windows.noise).all()):
-        return "nothing moves in these logs by more than the noise: record a motion"
-    return None
-
-
-def _result(
-    evidence: ProjectData,
-    heard: Sequence[str],
+def _make_result(
+    data: ProjectData,
+    notes: Sequence[str],
     outcomes: OutcomeEvidence | None,
-    traces: TraceEvidence | None,
-    tried: _Tried | None,
+    signals: SignalEvidence | None,
+    simulated: _PolicyEvidence,
     seed: int,
 ) -> DiagnoseResult:
-    """Returns the verdict of everything that speaks, after what was heard of the logs themselves."""
-    verdict = judge(traces, outcomes, tried.log_ratios if tried else None)
-    sentences = [*heard, *(trace_sentences(traces) if traces else ())]
-    sentences += [*(outcomes.sentences if outcomes else ()), *(tried.sentences if tried else ())]
-    spread = compare_spread(evidence.project, evidence.episodes)
-    steps = [
-        *advice(verdict, traces),
-        *(Advice("measure", text) for text in (outcomes.suggestions if outcomes else ())),
-    ]
+    """Returns the result of all evidence, after notes on the logs themselves."""
+    diagnosis = combine_evidence(signals, outcomes, simulated.log_ratios)
+    sentences = [*notes, *(describe_signals(signals) if signals else ())]
+    sentences += [*(outcomes.sentences if outcomes else ()), *simulated.sentences]
+    spread = compare_spread(data)
+    suggestions = (Advice("measure", text) for text in (outcomes.suggestions if outcomes else ()))
     return DiagnoseResult(
-        inputs=evidence.ids,
-        causes=verdict.causes,
-        no_gap=Probability(verdict.no_gap),
-        unmodelled=Probability(verdict.unmodelled),
+        inputs=data.ids,
+        causes=diagnosis.causes,
+        no_gap=Probability(diagnosis.no_gap),
+        unmodelled=Probability(diagnosis.unmodelled),
         evidence=(*sentences, *((spread.sentence,) if spread else ())),
-        ambiguous=verdict.ambiguous,
-        advice=tuple(steps),
+        ambiguous=diagnosis.ambiguous,
+        advice=(*advise(diagnosis, signals), *suggestions),
         seed=seed,
-        unexplained=traces.belief.unexplained if traces else 0.0,
-        moments=traces.moments if traces else (),
-        conditions=_conditions(outcomes),
+        unexplained=signals.probabilities.unexplained if signals else 0.0,
+        moments=signals.moments if signals else (),
+        conditions=_list_conditions(outcomes),
     )
 
 
-def _conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
+def _list_conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
     """Returns the table of conditions, those that matter most first."""
-    factors = sorted(outcomes.factors, key=lambda factor: -factor.probability) if outcomes else []
     return tuple(
         ConditionRate(
             factor.name,
@@ -212,24 +197,27 @@ def _conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
             level.failure.high,
             factor.probability,
         )
-        for factor in factors
+        for factor in (outcomes.factors if outcomes else ())
         for level in factor.levels
     )
 
 
-def _kept(evidence: ProjectData, result: DiagnoseResult, *used: str | Path | None) -> DiagnoseResult:
-    """Enters a diagnosis in the catalogue, with the files that it used; returns it."""
-    config = {"project": fingerprint(evidence.project)}
-    inputs = (*evidence.ids, *artefact_ids(*used))
-    provenance = Provenance("diagnose", gapless.__version__, inputs, config, result.seed)
-    return replace(result, id=store_result_if_possible(evidence.catalogue, result, provenance))
+def _store(
+    data: ProjectData, result: DiagnoseResult, signals: SignalEvidence | None, *used: str | Path | None
+) -> DiagnoseResult:
+    """Enters a diagnosis in the catalogue, with the files and the calibration that it used; returns it."""
+    config = {"project": fingerprint(data.project)}
+    if signals is not None:
+        config["calibration"] = digest_calibration(signals.calibration)
+    provenance = Provenance("diagnose", gapless.__version__, (*data.ids, *artefact_ids(*used)), config, result.seed)
+    return replace(result, id=store_result_if_possible(data.catalogue, result, provenance))
 
 
-def _undecided(evidence: ProjectData, reason: str, seed: int) -> DiagnoseResult:
-    """Returns the diagnosis of logs that say nothing: everything is as likely as not."""
-    dimensions = evidence.space.dimensions
+def _undecided_result(data: ProjectData, reason: str, seed: int) -> DiagnoseResult:
+    """Returns the diagnosis of logs that show nothing: everything is as likely as not."""
+    dimensions = data.space.dimensions
     causes = tuple(Cause(dimension, 0.5, 0.0, 0.0, 1.0) for dimension in dimensions)
     unknown = Probability(0.5)
     groups = (dimensions,) if len(dimensions) > 1 else ()
-    steps = (Advice("measure", f"record more, then measure again: {reason}"),)
-    return DiagnoseResult(evidence.ids, causes, unknown, unknown, (reason,), groups, steps, seed)
+    advice = (Advice("measure", f"record more, then measure again: {reason}"),)
+    return DiagnoseResult(data.ids, causes, unknown, unknown, (reason,), groups, advice, seed)

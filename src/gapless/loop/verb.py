@@ -19,7 +19,7 @@ from gapless.core.results import (
 )
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import RESULT, newest_result, store_result_if_possible
-from gapless.diagnose.hypotheses.read import FITTING, REHEARSING
+from gapless.diagnose.hypotheses.signals import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
 from gapless.identify.verb import FIT, identify
 from gapless.learn.evaluate import Where, evaluate, open_world, run_trials

@@ -32,6 +32,17 @@ def fingerprint(project: Project) -> str:
     return digest.hexdigest()[:16]
 
 
+def fingerprint_model(project: Project) -> str:
+    """Returns 16 hex digits over what predictions depend on: all files of the model, rate, mapping and parameters."""
+    folder = project.model_path.parent
+    digest = hashlib.sha256(
+        repr((project.rate_hz, project.commands, project.measurements, project.parameters)).encode()
+    )
+    for path in sorted({project.model_path, *find_model_files(project.model_path)}):
+        digest.update(os.path.relpath(path, folder).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def _code_path(project: Project, named: str | None) -> list[Path]:
     return [] if named is None else [project.directory / named.rpartition(":")[0]]
 

@@ -10,7 +10,7 @@ from gapless.core.episode import Episode
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Judgement, Moment, Start
 from gapless.core.signal import Array
-from gapless.diagnose.counterfactual.simulate import Simulate, policy_simulator
+from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy, make_policy_simulator
 from gapless.project.load import load_project
 from unit.sim.scenes import write_project
 
@@ -100,13 +100,13 @@ def row_of(values: Mapping[str, float]) -> Array:
     return row
 
 
-def make_simulate(folder: Path) -> Simulate:
+def make_simulate(folder: Path) -> SimulatePolicy:
     """Writes the project and returns what runs the policy in it."""
     write_project(folder, XML, COMMANDS, MEASUREMENTS, rate_hz=50.0)
-    return policy_simulator(load_project(folder), Lifter(), Lift(), SPACE, num_threads=1)
+    return make_policy_simulator(load_project(folder), Lifter(), Lift(), SPACE, num_threads=1)
 
 
-def real_runs(simulate: Simulate, values: Mapping[str, float], seed: int, count: int = 12) -> tuple[Episode, ...]:
+def real_runs(simulate: SimulatePolicy, values: Mapping[str, float], seed: int, count: int = 12) -> tuple[Episode, ...]:
     """Returns runs of a stand-in for reality: the same simulation with values that the model does not have."""
     rng = np.random.default_rng([99, seed])
     return simulate(np.tile(row_of(values), (count, 1)), rng).episodes

@@ -1,3 +1,4 @@
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -7,22 +8,33 @@ import pytest
 from gapless.core.episode import Episode
 from gapless.core.run import Runs
 from gapless.core.signal import Array
-from gapless.diagnose.counterfactual.calibrate import fit_calibration
-from gapless.diagnose.counterfactual.likelihood import Observed, common_of, group, log_likelihoods, log_mean
-from gapless.diagnose.counterfactual.sentences import ranges_of
-from gapless.diagnose.counterfactual.signature import Standard
-from gapless.diagnose.counterfactual.simulate import Simulate
-from gapless.diagnose.counterfactual.weigh import CLIP, Counterfactuals, moderated, weigh_counterfactuals
+from gapless.diagnose.counterfactual.calibration import fit_calibration
+from gapless.diagnose.counterfactual.compare import (
+    RATIO_BOUNDS,
+    Counterfactuals,
+    bound_ratios,
+    compare_failures,
+    find_narrowed_ranges,
+)
+from gapless.diagnose.counterfactual.likelihood import (
+    RunFeatures,
+    group_runs,
+    log_likelihoods,
+    log_mean,
+    pool_statistics,
+)
+from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy
+from gapless.diagnose.counterfactual.signature import SignatureScale
 from unit.diagnose.lift import PLANTED, SPACE, draw, make_simulate, real_runs, row_of
 
 
 @pytest.fixture(scope="module")
-def simulate(tmp_path_factory: pytest.TempPathFactory) -> Simulate:
+def simulate(tmp_path_factory: pytest.TempPathFactory) -> SimulatePolicy:
     return make_simulate(tmp_path_factory.mktemp("lift"))
 
 
 @pytest.fixture(scope="module")
-def remembered(simulate: Simulate) -> Simulate:
+def remembered(simulate: SimulatePolicy) -> SimulatePolicy:
     """The same, but what was run before is not run again."""
     known: dict[tuple[bytes, str, float], Runs] = {}
 
@@ -35,8 +47,8 @@ def remembered(simulate: Simulate) -> Simulate:
     return run
 
 
-def weigh(simulate: Simulate, real: tuple[Episode, ...], seed: int) -> Counterfactuals:
-    found = weigh_counterfactuals(
+def weigh(simulate: SimulatePolicy, real: tuple[Episode, ...], seed: int) -> Counterfactuals:
+    found = compare_failures(
         simulate, real, SPACE.dimensions, draw, np.random.default_rng(seed), space=SPACE, runs_per_dimension=48
     )
     assert found is not None
@@ -47,7 +59,7 @@ def cases() -> list[tuple[str, Mapping[str, float], int]]:
     return [(d, PLANTED[d], seed) for seed in range(7) for d in PLANTED][:20]
 
 
-def test_the_planted_dimension_comes_first(remembered: Simulate) -> None:
+def test_the_planted_dimension_comes_first(remembered: SimulatePolicy) -> None:
     right = [
         weigh(remembered, real_runs(remembered, values, seed), seed % 3).dimensions[0].dimension == dimension
         for dimension, values, seed in cases()
@@ -56,31 +68,30 @@ def test_the_planted_dimension_comes_first(remembered: Simulate) -> None:
     assert np.mean(right) >= 0.8
 
 
-def test_nothing_planted_speaks_for_nothing(remembered: Simulate) -> None:
+def test_nothing_planted_speaks_for_nothing(remembered: SimulatePolicy) -> None:
     for seed in range(6):
         found = weigh(remembered, real_runs(remembered, {}, seed), seed % 3)
         assert max(found.log_ratios.values()) < 1.0
 
 
-def test_noise_that_the_project_understates_speaks_for_nothing(simulate: Simulate) -> None:
+def test_noise_that_the_project_understates_speaks_for_nothing(simulate: SimulatePolicy) -> None:
     rows = np.tile(SPACE.nominal, (12, 1))
     real = simulate(rows, np.random.default_rng(50), noise_scale=2.0).episodes
     assert max(weigh(simulate, real, 0).log_ratios.values()) < 1.0
 
 
-def test_the_same_seed_gives_the_same_answer(simulate: Simulate) -> None:
+def test_the_same_seed_gives_the_same_answer(simulate: SimulatePolicy) -> None:
     real = real_runs(simulate, PLANTED["actuator"], 1)
     assert weigh(simulate, real, 4) == weigh(simulate, real, 4)
 
 
-def test_the_answer_reads_as_an_engineer_would_argue(simulate: Simulate) -> None:
+def test_the_answer_reads_as_an_engineer_would_argue(simulate: SimulatePolicy) -> None:
     found = weigh(simulate, real_runs(simulate, PLANTED["latency"], 0), 0)
     assert found.nominal.high < 0.1
-    assert found.real.value == 1.0
     first = found.dimensions[0]
     low, high = first.ranges["actuator/*/delay"]
     assert low - 0.02 < 0.07 < high + 0.02
-    assert first.fails.low > 0.5
+    assert int(re.findall(r"fails in (\d+) % of runs", first.sentence)[0]) > 50
     assert max(first.phases, key=lambda name: first.phases[name]) == "swing"
     assert first.sentence.startswith("latency: with actuator/*/delay ")
     assert "in swing, as the real one does (12 of 12, 11 in swing)" in first.sentence
@@ -88,14 +99,14 @@ def test_the_answer_reads_as_an_engineer_would_argue(simulate: Simulate) -> None
     assert found.sentences[0].endswith("of runs; the real one in 12 of 12, 11 in swing")
 
 
-def test_too_few_runs_with_an_outcome_say_nothing(simulate: Simulate) -> None:
+def test_too_few_runs_with_an_outcome_say_nothing(simulate: SimulatePolicy) -> None:
     real = real_runs(simulate, PLANTED["latency"], 0, count=6)
     unknown = [*real[:4], *(replace(episode, outcome=None, failed_in=None) for episode in real[4:])]
     rng = np.random.default_rng(0)
-    assert weigh_counterfactuals(simulate, unknown, SPACE.dimensions, draw, rng, space=SPACE) is None
+    assert compare_failures(simulate, unknown, SPACE.dimensions, draw, rng, space=SPACE) is None
 
 
-def test_logs_of_another_rate_with_gaps_are_compared_all_the_same(simulate: Simulate) -> None:
+def test_logs_of_another_rate_with_gaps_are_compared_all_the_same(simulate: SimulatePolicy) -> None:
     real = real_runs(simulate, PLANTED["latency"], 0)
     found = weigh(simulate, tuple(slower(episode) for episode in real), 0)
     assert found.dimensions[0].dimension == "latency"
@@ -110,9 +121,9 @@ def slower(episode: Episode) -> Episode:
     return replace(episode, measurements=replace(series, times_s=times_s, values=values))
 
 
-def test_progress_reaches_its_end(simulate: Simulate) -> None:
+def test_progress_reaches_its_end(simulate: SimulatePolicy) -> None:
     told: list[float] = []
-    weigh_counterfactuals(
+    compare_failures(
         simulate,
         real_runs(simulate, {}, 0),
         ("latency",),
@@ -127,7 +138,7 @@ def test_progress_reaches_its_end(simulate: Simulate) -> None:
     assert told[-1] == 1.0
 
 
-def test_the_same_seed_gives_worlds_the_same_starts(simulate: Simulate) -> None:
+def test_the_same_seed_gives_worlds_the_same_starts(simulate: SimulatePolicy) -> None:
     rows = np.stack([row_of({}), row_of(PLANTED["latency"])])
     one, other = (simulate(row, np.random.default_rng(3)).episodes for row in (rows, rows[::-1]))
     for a, b in zip(one, other, strict=True):
@@ -136,30 +147,30 @@ def test_the_same_seed_gives_worlds_the_same_starts(simulate: Simulate) -> None:
 
 def test_moderation_keeps_odds_between_dimensions() -> None:
     # The largest, 40, comes down to 6 and takes 38 down to 4; 10 would be -24 and is held at -3.
-    assert moderated(np.array([38.0, 40.0, 10.0])) == pytest.approx([4.0, 6.0, -3.0])
-    assert moderated(np.array([-10.0, 2.0])) == pytest.approx([CLIP[0], 2.0])
+    assert bound_ratios(np.array([38.0, 40.0, 10.0])) == pytest.approx([4.0, 6.0, -3.0])
+    assert bound_ratios(np.array([-10.0, 2.0])) == pytest.approx([RATIO_BOUNDS[0], 2.0])
 
 
-def observed(num_failed: int, num_runs: int, mean: float = 0.0) -> Observed:
+def observed(num_failed: int, num_runs: int, mean: float = 0.0) -> RunFeatures:
     rng = np.random.default_rng(num_failed)
     failed = np.arange(num_runs) < num_failed
     looks = mean + rng.standard_normal((num_runs, 1))
-    return Observed(failed, tuple("push" if lost else "" for lost in failed), looks - looks.mean() + mean)
+    return RunFeatures(failed, tuple("push" if lost else "" for lost in failed), looks - looks.mean() + mean)
 
 
 def test_failure_counts_have_their_closed_form() -> None:
     # Signatures alike; one phase. Jeffreys' prior: with 0 of 4 simulated failures and 1 of 1 real ones,
     # p = 0.5 / 5 = 0.1; with 4 of 4, p = 4.5 / 5 = 0.9. Two severities far apart: the mean is 0.5.
     never, always = observed(0, 4), observed(4, 4)
-    both = Observed(
+    both = RunFeatures(
         np.concatenate([never.failed, always.failed]),
         never.phases + always.phases,
         np.concatenate([never.signatures, never.signatures]),
     )
     calm = replace(both, signatures=np.concatenate([never.signatures, never.signatures]))
-    groups = [group(both, calm, np.array([[0.0], [9.0]]), 4)]
+    groups = [group_runs(both, calm, np.array([[0.0], [9.0]]), 4)]
     real = replace(observed(2, 2), signatures=np.array([[-0.1], [0.1]]))
-    logs = log_likelihoods(real, groups, common_of(groups, np.zeros(1)))[0]
+    logs = log_likelihoods(real, groups, pool_statistics(groups, np.zeros(1)))[0]
     # Two of two: 0.1 * 1.5/6 = 0.025 and 0.9 * 5.5/6 = 0.825.
     assert logs[1] - logs[0] == pytest.approx(np.log(0.825 / 0.025), rel=1e-3)
 
@@ -168,9 +179,9 @@ def test_the_mean_of_likelihoods_is_not_that_of_their_logarithms() -> None:
     assert log_mean(np.log([0.2, 0.4])) == pytest.approx(np.log(0.3))
 
 
-def test_nominal_signatures_are_about_zero_with_spread_one(simulate: Simulate) -> None:
+def test_nominal_signatures_are_about_zero_with_spread_one(simulate: SimulatePolicy) -> None:
     runs = simulate(np.tile(SPACE.nominal, (64, 1)), np.random.default_rng(0))
-    looks = Standard.of(runs.episodes, runs.success).signatures(runs.episodes)
+    looks = SignatureScale.from_nominal_runs(runs.episodes, runs.success).signatures(runs.episodes)
     assert np.abs(looks.mean(axis=0)).max() < 0.2
     assert looks.std(axis=0).max() < 1.2
     assert np.isfinite(looks).all()
@@ -179,7 +190,7 @@ def test_nominal_signatures_are_about_zero_with_spread_one(simulate: Simulate) -
 def test_what_reality_narrows_is_named() -> None:
     rows = np.tile(SPACE.nominal, (4, 1))
     rows[:, 1], rows[:, 2] = [0.5, 0.6, 1.4, 1.5], [0.0, 0.3, 0.0, 0.3]
-    assert ranges_of(rows, np.array([0.5, 0.5, 0.0, 0.0]), SPACE) == {"actuator/motor/gain": (0.5, 0.6)}
+    assert find_narrowed_ranges(rows, np.array([0.5, 0.5, 0.0, 0.0]), SPACE) == {"actuator/motor/gain": (0.5, 0.6)}
 
 
 def test_log_ratios_that_say_too_much_are_tempered() -> None:
@@ -195,5 +206,5 @@ def test_log_ratios_that_say_too_much_are_tempered() -> None:
 def test_what_stays_as_modelled_is_not_named() -> None:
     rows = np.tile(SPACE.nominal, (4, 1))
     rows[:, 1], rows[:, 2] = [0.9, 1.1, 1.4, 1.5], [0.2, 0.2, 0.0, 0.0]
-    found = ranges_of(rows, np.array([0.5, 0.5, 0.0, 0.0]), SPACE)
+    found = find_narrowed_ranges(rows, np.array([0.5, 0.5, 0.0, 0.0]), SPACE)
     assert found == {"joint/hinge/frictionloss": (0.2, 0.2)}

@@ -1,10 +1,18 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from gapless.core.episode import Episode
 from gapless.core.protocols import Start
 from gapless.core.run import run_open
-from gapless.diagnose.counterfactual.spread import Spread, compare_spread, find_repeats, variance_ratio
+from gapless.diagnose.counterfactual.spread import (
+    SpreadComparison,
+    compare_spread,
+    estimate_spread_ratio,
+    find_repeats,
+)
 from gapless.project.load import load_project
 from gapless.project.records import Project
 from gapless.signals.track import make_track
@@ -33,10 +41,26 @@ def trials(project: Project, *, vary: float, count: int = 5, start: float = 0.0)
     return found
 
 
-def spread(project: Project, episodes: list[Episode]) -> Spread:
-    found = compare_spread(project, episodes)
+def compare(project: Project, episodes: list[Episode], unusable: slice | None = None) -> SpreadComparison | None:
+    """Compares trials; the rows of a slice are marked as unusable in the first."""
+    tracks = [make_track(project, episode) for episode in episodes]
+    if unusable is not None:
+        tracks[0].usable[unusable] = False
+    data = SimpleNamespace(project=project, tracks=tuple(tracks), blueprint=compile_project(project))
+    return compare_spread(data)  # type: ignore[arg-type]
+
+
+def spread(project: Project, episodes: list[Episode], unusable: slice | None = None) -> SpreadComparison:
+    found = compare(project, episodes, unusable)
     assert found is not None
     return found
+
+
+def disturb(episode: Episode, rows: slice) -> Episode:
+    """Returns a trial in which somebody held the robot for a while."""
+    values = episode.measurements.values.copy()
+    values[rows] += 0.3
+    return replace(episode, measurements=replace(episode.measurements, values=values))
 
 
 def test_a_robot_that_repeats_itself_less_than_its_model_is_told(project: Project) -> None:
@@ -54,9 +78,20 @@ def test_noise_as_stated_is_no_reason_to_doubt(project: Project) -> None:
     assert "not shown to be too certain" in found.sentence
 
 
+@pytest.mark.parametrize("rows", [slice(80, 110), slice(0, 30)])
+def test_a_stretch_that_is_marked_unusable_does_not_count(rows: slice, project: Project) -> None:
+    first, *rest = trials(project, vary=0.0)
+    disturbed = [disturb(first, rows), *rest]
+    if rows.start:
+        assert spread(project, disturbed).too_certain
+    found = spread(project, disturbed, unusable=rows)
+    assert found.num_repeats == 5
+    assert not found.too_certain
+
+
 def test_trials_that_repeat_nothing_say_nothing(project: Project) -> None:
-    assert compare_spread(project, trials(project, vary=0.1, count=1)) is None
-    assert compare_spread(project, trials(project, vary=0.1, start=0.1)) is None
+    assert compare(project, trials(project, vary=0.1, count=1)) is None
+    assert compare(project, trials(project, vary=0.1, start=0.1)) is None
 
 
 def test_only_equal_commands_and_starts_are_repeats(project: Project) -> None:
@@ -77,12 +112,12 @@ def test_intervals_of_spread_cover_the_truth(memory: float) -> None:
             values[:, k] = memory * values[:, k - 1] + np.sqrt(1 - memory**2) * noise[:, k]
         values = 2 * values[:, 50:]
         centred = (values - values.mean(axis=0)) * np.sqrt(3 / 2)
-        ratio = variance_ratio([centred], [np.ones(100)], 0.95, 0.95)
+        ratio = estimate_spread_ratio([centred], [np.ones(100)], 0.95, 0.95)
         covered += ratio.low <= 2.0 <= ratio.high
     assert 0.91 <= covered / 400 <= 0.985
 
 
 def test_no_reading_gives_no_ratio() -> None:
-    ratio = variance_ratio([np.full((2, 20), np.nan)], [np.ones(20)], 0.95, 0.95)
+    ratio = estimate_spread_ratio([np.full((2, 20), np.nan)], [np.ones(20)], 0.95, 0.95)
     assert ratio.low == 0.0
     assert np.isnan(ratio.value)

@@ -7,10 +7,11 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
 from gapless.core.results import DiagnoseResult
+from gapless.data.catalogue import Catalogue
 from gapless.diagnose import verb
-from gapless.diagnose.counterfactual.weigh import Counterfactual, Counterfactuals
-from gapless.diagnose.hypotheses import read
-from gapless.diagnose.hypotheses.belief import Calibration
+from gapless.diagnose.counterfactual.compare import Counterfactual, Counterfactuals
+from gapless.diagnose.hypotheses import rehearsal
+from gapless.diagnose.hypotheses.probability import SignalCalibration
 from gapless.diagnose.verb import diagnose
 from unit.identify.realities import ANGLE, NOISE, PENDULUM, WHATEVER, write_reality
 
@@ -25,7 +26,7 @@ PLANTED = {
 
 @pytest.fixture(autouse=True)
 def _rehearsed_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read, "rehearse", lambda *_: Calibration())
+    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: SignalCalibration())
 
 
 def check_form(result: DiagnoseResult) -> None:
@@ -140,7 +141,7 @@ def test_a_policy_needs_a_task(tmp_path: Path) -> None:
 def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(read, "rehearse", lambda *_: calls.append(1) or Calibration(num_cases=1))
+    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: calls.append(1) or SignalCalibration(num_cases=1))
     folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
     assert diagnose(folder) == diagnose(folder)
     assert len(calls) == 1
@@ -152,16 +153,50 @@ def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, mo
     assert len(calls) == 1
 
 
+def test_an_edited_file_that_the_model_includes_is_rehearsed_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[int] = []
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: calls.append(1) or SignalCalibration(num_cases=len(calls)))
+    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
+    model = next(folder.glob("*.xml"))
+    inside = model.read_text().replace("<mujoco>", "<mujocoinclude>").replace("</mujoco>", "</mujocoinclude>")
+    (folder / "body.xml").write_text(inside)
+    model.write_text('<mujoco><include file="body.xml"/></mujoco>')
+    diagnose(folder)
+    diagnose(folder)
+    assert len(calls) == 1
+    (folder / "body.xml").write_text(inside.replace('damping="', 'damping="1'))
+    diagnose(folder)
+    assert len(calls) == 2
+
+
+def test_a_diagnosis_names_the_calibration_that_it_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
+    used: list[object] = []
+    for temperature in (2.0, 2.0, 4.0):
+        monkeypatch.setattr(rehearsal, "rehearse", lambda *_, t=temperature: SignalCalibration(temperature=t))
+        shutil.rmtree(folder / ".gapless" / "calibration", ignore_errors=True)
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+        identity = diagnose(folder).id
+        assert identity is not None
+        used.append(Catalogue.open(folder).artefact(identity).provenance.config["calibration"])
+    assert used[0] == used[1]
+    assert used[0] != used[2]
+
+
 @pytest.mark.parametrize(("fails", "shifts"), [(0.02, True), (0.97, False)])
 def test_a_policy_speaks_only_if_it_works_in_the_model_as_written(
     fails: float, shifts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = round(100 * fails)
-    one = Counterfactual("sensor", 6.0, wilson(50, 100), {}, {}, "as the real one does")
-    found = Counterfactuals(wilson(4, 6), wilson(failed, 100), (one,), 1.0, (one.sentence,))
-    monkeypatch.setattr(verb, "_player", lambda *_: (None, None))
-    monkeypatch.setattr(verb, "policy_simulator", lambda *_: None)
-    monkeypatch.setattr(verb, "weigh_counterfactuals", lambda *_, **__: found)
+    one = Counterfactual("sensor", 6.0, {}, {}, "as the real one does")
+    found = Counterfactuals(wilson(failed, 100), (one,), (one.sentence,))
+    monkeypatch.setattr(verb, "_load_player", lambda *_: (None, None))
+    monkeypatch.setattr(verb, "make_policy_simulator", lambda *_: None)
+    monkeypatch.setattr(verb, "compare_failures", lambda *_, **__: found)
     monkeypatch.setattr(verb, "rank_repairs", lambda *_: ())
     outcomes = ["success"] * verb.MIN_REAL_RUNS
     folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=len(outcomes), outcomes=outcomes)
@@ -218,7 +253,7 @@ def test_outcomes_without_a_log_count_beside_logs(tmp_path: Path) -> None:
 
 
 def test_a_policy_is_not_tried_on_runs_without_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb, "_player", lambda *_: (None, None))
+    monkeypatch.setattr(verb, "_load_player", lambda *_: (None, None))
     folder = without_logs(say_outcomes(write_reality(tmp_path, {}, num_logs=1, duration_s=0.1)))
     with_it, alone = diagnose(folder, policy="policy.npz"), diagnose(folder)
     assert with_it.causes == alone.causes

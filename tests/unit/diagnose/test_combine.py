@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from gapless.core.dimensions import Dimension
+from gapless.diagnose.combine import combine_evidence
 from gapless.diagnose.outcomes.records import OutcomeEvidence
-from gapless.diagnose.verdict import judge
 
 
 def outcomes(log_odds: dict[Dimension, float]) -> OutcomeEvidence:
@@ -11,7 +11,7 @@ def outcomes(log_odds: dict[Dimension, float]) -> OutcomeEvidence:
 
 
 def test_outcomes_alone_shift_a_rare_prior() -> None:
-    verdict = judge(None, outcomes({"visual": 5.0, "contact": 0.0, "human": -1.0}), None)
+    verdict = combine_evidence(None, outcomes({"visual": 5.0, "contact": 0.0, "human": -1.0}), {})
     assert [cause.dimension for cause in verdict.causes] == ["visual", "contact", "human"]
     assert verdict.likely == ("visual",)
     assert verdict.causes[1].probability == pytest.approx(0.06)
@@ -19,7 +19,7 @@ def test_outcomes_alone_shift_a_rare_prior() -> None:
 
 
 def test_two_kinds_of_evidence_add_up() -> None:
-    one = judge(None, outcomes({"visual": 2.0}), None).causes[0].probability
-    two = judge(None, outcomes({"visual": 2.0}), {"visual": 2.0}).causes[0].probability
+    one = combine_evidence(None, outcomes({"visual": 2.0}), {}).causes[0].probability
+    two = combine_evidence(None, outcomes({"visual": 2.0}), {"visual": 2.0}).causes[0].probability
     odds = np.log(two / (1 - two)) - np.log(one / (1 - one))
     assert odds == pytest.approx(2.0)

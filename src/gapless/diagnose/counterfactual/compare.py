@@ -1,0 +1,230 @@
+"""Which dimension, wrong in simulation, makes the simulated robot fail as the real one does."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.episode import Episode
+from gapless.core.interval import Interval, wilson
+from gapless.core.parameters import ParameterSpace
+from gapless.core.run import Runs
+from gapless.core.signal import Array
+from gapless.diagnose.counterfactual.calibration import calibrate_likelihoods
+from gapless.diagnose.counterfactual.likelihood import (
+    RunFeatures,
+    group_runs,
+    log_likelihoods,
+    log_mean,
+    pool_statistics,
+)
+from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy
+from gapless.diagnose.counterfactual.signature import SignatureScale
+from gapless.fit.data import Progress
+
+DrawRows = Callable[[Dimension, np.random.Generator, int], Array]
+MIN_REAL_RUNS = 5
+PER_SEVERITY = 4  # runs
+NOISE_SCALE = 1.5  # readings may be noisier than the project states by this factor, at one standard deviation [1]
+RATIO_BOUNDS = (-3.0, 6.0)  # of the evidence for a dimension [nats]
+MIN_EVIDENCE = 1.0  # nats from which runs are called like or unlike the real ones
+MAX_NAMED = 2  # parameters of a dimension
+MIN_NARROWED = 0.3  # a parameter is named if reality leaves its variance smaller by this share [1]
+SIMULATING = "simulating the policy's failures"
+
+
+@dataclass(frozen=True)
+class Counterfactual:
+    """What one dimension that is wrong in simulation did, beside what the real robot did.
+
+    Attributes:
+        dimension: Which.
+        log_ratio: log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within
+            `RATIO_BOUNDS`: see `bound_ratios`.
+        phases: Phase -> share of simulated failures, at the severities most like reality.
+        ranges: Target -> (low, high) of these severities, for what they narrow most.
+        sentence: The same in words.
+    """
+
+    dimension: Dimension
+    log_ratio: float
+    phases: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Counterfactuals:
+    """What each dimension does to a policy in simulation.
+
+    Attributes:
+        nominal: Share of simulated runs that fail in the model as written.
+        dimensions: One entry per dimension, the most like reality first.
+        sentences: What a person can check.
+    """
+
+    nominal: Interval
+    dimensions: tuple[Counterfactual, ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def log_ratios(self) -> dict[Dimension, float]:
+        """Dimension -> log likelihood ratio against nothing wrong [nat]."""
+        return {one.dimension: one.log_ratio for one in self.dimensions}
+
+
+def compare_failures(
+    simulate: SimulatePolicy,
+    real: Sequence[Episode],
+    dimensions: Sequence[Dimension],
+    draw: DrawRows,
+    rng: np.random.Generator,
+    *,
+    space: ParameterSpace,
+    runs_per_dimension: int = 96,
+    progress: Progress | None = None,
+) -> Counterfactuals | None:
+    """Returns how likely real runs of a policy are with each dimension wrong, or None with too few real runs.
+
+    Every dimension is run at `runs_per_dimension / PER_SEVERITY` severities. All hypotheses see the same starts
+    and noise. That stated noise may be wrong is allowed for: what noisier readings do to the policy speaks for no
+    dimension. Cost: `runs_per_dimension` runs for each dimension, and twice more for the model as written.
+
+    Args:
+        simulate: From `make_policy_simulator`.
+        real: Runs of that policy; those without an outcome are left out.
+        dimensions: What to make wrong.
+        draw: Draws rows, (count, num_parameters), in which only this dimension is wrong, at plausible severities.
+        rng: Source of severities, starts and noise.
+        space: What the rows hold.
+        runs_per_dimension: Simulated runs of each dimension.
+        progress: Called with what is being done and how far it is, in [0, 1].
+    """
+    judged = [episode for episode in real if episode.outcome is not None]
+    if len(judged) < MIN_REAL_RUNS:
+        return None
+    num_severities = max(2, runs_per_dimension // PER_SEVERITY)
+    seed = int(rng.integers(2**32))
+    rows = [draw(dimension, rng, num_severities) for dimension in dimensions]
+    report = progress or (lambda label, done: None)
+
+    def run(rows: Array, num_done: int, noise_scale: float = 1.0) -> Runs:
+        report(SIMULATING, num_done / (len(dimensions) + 2))
+        return simulate(np.repeat(rows, PER_SEVERITY, axis=0), np.random.default_rng(seed), noise_scale=noise_scale)
+
+    written = np.tile(space.nominal, (num_severities, 1))
+    plain = run(written, 0)
+    scale = SignatureScale.from_nominal_runs(plain.episodes, plain.success)
+    nominal = _find_features(plain.episodes, scale)
+    noisier = _find_features(run(written, 1, NOISE_SCALE).episodes, scale)
+    runs = [_find_features(run(some, k + 2).episodes, scale) for k, some in enumerate(rows)]
+    report(SIMULATING, 1.0)
+
+    nuisance = noisier.signatures.mean(axis=0) - nominal.signatures.mean(axis=0)
+    hypotheses = [group_runs(nominal, nominal, space.nominal[None], len(nominal.failed))]
+    hypotheses += [group_runs(own, nominal, some, PER_SEVERITY) for some, own in zip(rows, runs, strict=True)]
+    shared = pool_statistics(hypotheses, nuisance)
+    calibration = calibrate_likelihoods(nominal, runs, rows, hypotheses, shared, PER_SEVERITY)
+    observed = _find_features(judged, scale)
+    logs = log_likelihoods(observed, hypotheses, shared)
+    raw = calibration.apply(np.array([log_mean(log) for log in logs[1:]]) - log_mean(logs[0]))
+    ratios = bound_ratios(raw)
+    found = [
+        _describe_dimension(dimensions[k], rows[k], runs[k], logs[1 + k], float(ratios[k]), observed, space)
+        for k in np.argsort(-raw, kind="stable")
+    ]
+    fails = wilson(int(nominal.failed.sum()), len(nominal.failed))
+    first = f"as modelled, the simulated robot fails in {fails.percent()} of runs"
+    first += f"; the real one in {_count_failures(observed)}"
+    return Counterfactuals(fails, tuple(found), (first, *(one.sentence for one in found)))
+
+
+def bound_ratios(log_ratios: Array) -> Array:
+    """Returns log ratios that lie in `RATIO_BOUNDS`.
+
+    A few runs that all fail can exclude "nothing wrong" by any number of nats, and with every dimension at the upper
+    bound it would be lost which one they speak for. So all are lowered until the largest is in bounds: odds between
+    dimensions are kept, odds against "nothing wrong" are capped. Then the lower bound holds for each.
+    """
+    above = max(0.0, float(log_ratios.max(initial=-np.inf)) - RATIO_BOUNDS[1])
+    return np.clip(log_ratios - above, *RATIO_BOUNDS)
+
+
+def _find_features(episodes: Sequence[Episode], scale: SignatureScale) -> RunFeatures:
+    failed = np.array([episode.outcome == "failure" for episode in episodes])
+    phases = tuple((episode.failed_in or "") if episode.outcome == "failure" else "" for episode in episodes)
+    return RunFeatures(failed, phases, scale.signatures(episodes))
+
+
+def _describe_dimension(
+    dimension: Dimension,
+    rows: Array,
+    runs: RunFeatures,
+    log_likelihood: Array,
+    log_ratio: float,
+    real: RunFeatures,
+    space: ParameterSpace,
+) -> Counterfactual:
+    """Returns the entry of one dimension, at the severities that are most like reality."""
+    share = np.exp(log_likelihood - np.logaddexp.reduce(log_likelihood))
+    weight = np.repeat(share, PER_SEVERITY) / PER_SEVERITY  # of each run
+    rate = float(weight @ runs.failed)
+    phases = {name: float(weight @ runs.failed_in(name)) / rate for name in runs.phase_names if rate}
+    ranges = find_narrowed_ranges(rows, share, space)
+    values = " and ".join(_range_text(target, *ends, space) for target, ends in ranges.items())
+    fails = "never fails" if rate < 0.005 else f"fails in {100 * rate:.0f} % of runs"
+    if phases and rate >= 0.005:
+        worst = max(phases, key=lambda name: phases[name])
+        fails += f", {100 * phases[worst]:.0f} % of them in {worst}"
+    counted = _count_failures(real)
+    if log_ratio > MIN_EVIDENCE:
+        rate_differs = abs(rate - real.failed.mean()) > 0.25
+        beside = f"{'and moves ' if rate_differs else ''}as the real one does ({counted})"
+    elif log_ratio < -MIN_EVIDENCE:
+        beside = f"unlike the real one ({counted})"
+    else:
+        beside = f"the real one in {counted}"
+    start = f"with {values}" if values else "at plausible severities"
+    sentence = f"{dimension}: {start} the simulated robot {fails}, {beside}"
+    return Counterfactual(dimension, log_ratio, phases, ranges, sentence)
+
+
+def find_narrowed_ranges(rows: Array, share: Array, space: ParameterSpace) -> dict[str, tuple[float, float]]:
+    """Returns target -> (low, high) that hold 80 % of the weight, for the parameters that reality narrows most.
+
+    A dimension's only parameter is always among them; of several, those whose range leaves out the model's value.
+
+    Args:
+        rows: (num_severities, num_parameters).
+        share: (num_severities,) weights that sum to 1.
+        space: What the rows hold.
+    """
+    variance = rows.var(axis=0)
+    left = share @ (rows - share @ rows) ** 2
+    used = np.flatnonzero(variance > 1e-24)
+    narrowed = 1 - left[used] / variance[used]
+    order = [int(used[k]) for k in np.argsort(-narrowed, kind="stable") if narrowed[k] > MIN_NARROWED or len(used) == 1]
+    found = {k: _weighted_range(rows[:, k], share) for k in order}
+    wrong = [k for k, (low, high) in found.items() if len(used) == 1 or not low <= space.nominal[k] <= high]
+    return {space.targets[k]: found[k] for k in wrong[:MAX_NAMED]}
+
+
+def _weighted_range(values: Array, share: Array) -> tuple[float, float]:
+    order = np.argsort(values)
+    low, high = np.searchsorted(np.cumsum(share[order]), [0.1, 0.9 - 1e-9])
+    return float(values[order[low]]), float(values[order[min(high, len(values) - 1)]])
+
+
+def _range_text(target: str, low: float, high: float, space: ParameterSpace) -> str:
+    unit = space.parameters[space.index(target)].unit
+    factor, unit = (1000.0, "ms") if target.endswith("/delay") and unit == "s" else (1.0, unit)
+    low_text, high_text = f"{factor * low:.3g}", f"{factor * high:.3g}"
+    between = low_text if low_text == high_text else f"{low_text} to {high_text}"
+    return f"{target} {between}" + ("" if unit == "1" else f" {unit}")
+
+
+def _count_failures(real: RunFeatures) -> str:
+    known = Counter(name for name in real.phases if name).most_common(1)
+    return f"{int(real.failed.sum())} of {len(real.failed)}" + "".join(f", {count} in {name}" for name, count in known)

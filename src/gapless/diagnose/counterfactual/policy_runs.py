@@ -1,0 +1,102 @@
+"""Runs of a policy in many simulated worlds, each with its own parameters; which repair would recover most success."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.interval import Interval, wilson
+from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Policy, Task
+from gapless.core.run import Runs, run_policy
+from gapless.core.signal import Array
+from gapless.project.records import Project
+from gapless.sim.blueprint import compile_project
+from gapless.sim.simulation import Simulation
+
+
+class SimulatePolicy(Protocol):
+    """Runs a policy once in each world of given rows."""
+
+    def __call__(self, rows: Array, rng: np.random.Generator, *, noise_scale: float = 1.0) -> Runs:
+        """Returns one run per row, in order.
+
+        Args:
+            rows: (num_rows, num_parameters).
+            rng: Source of starts and noise; the same seed and number of rows give the same ones, world by world.
+            noise_scale: Factor on the noise that the project states [1].
+        """
+        ...
+
+
+def make_policy_simulator(
+    project: Project, policy: Policy, task: Task, space: ParameterSpace, *, num_threads: int = 0
+) -> SimulatePolicy:
+    """Returns what runs a policy once in each simulated world of given rows. Worlds are kept between calls.
+
+    Args:
+        project: The project; readings carry the noise that it states.
+        policy: What chooses actions.
+        task: What to do.
+        space: What the rows hold.
+        num_threads: Threads to step on; 0 for one per processor.
+    """
+    units = (project.command_units, project.measurement_units)
+    worlds: dict[tuple[int, float], Simulation] = {}
+
+    def simulate(rows: Array, rng: np.random.Generator, *, noise_scale: float = 1.0) -> Runs:
+        key = len(rows), noise_scale
+        if key not in worlds:
+            noisy = [replace(item, noise=noise_scale * (item.noise or 0.0)) for item in project.measurements]
+            blueprint = compile_project(replace(project, measurements=tuple(noisy)))
+            worlds[key] = Simulation(blueprint, len(rows), space, num_threads, noisy=True)
+        worlds[key].set_parameters(rows)
+        return run_policy(worlds[key], task, policy, rng, len(rows), units=units, name="counterfactual")
+
+    return simulate
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What simulation says of correcting one dimension and leaving the others as fitted.
+
+    Attributes:
+        dimension: Which.
+        success: Success with this dimension as the model has it, all others as fitted.
+        before: Success with all as fitted, from runs with the same starts and noise.
+    """
+
+    dimension: Dimension
+    success: Interval
+    before: Interval
+
+
+def rank_repairs(
+    simulate: SimulatePolicy, fitted_row: Array, space: ParameterSpace, rng: np.random.Generator, num_runs: int = 96
+) -> tuple[Repair, ...]:
+    """Returns every repair, the one that recovers most success first: that is not always the largest cause.
+
+    Only dimensions that the fit moved are tried. Cost: `num_runs` runs for each of them, and once more.
+
+    Args:
+        simulate: From `make_policy_simulator`.
+        fitted_row: (num_parameters,) all fitted values.
+        space: What the row holds.
+        rng: Source of starts and noise.
+        num_runs: Runs of each kind.
+    """
+    seed = int(rng.integers(2**32))
+
+    def measure_success(row: Array) -> Interval:
+        runs = simulate(np.tile(row, (num_runs, 1)), np.random.default_rng(seed))
+        return wilson(int(runs.success.sum()), num_runs)
+
+    before = measure_success(fitted_row)
+    found: list[Repair] = []
+    for dimension in space.dimensions:
+        here = np.array([p.dimension == dimension for p in space.parameters])
+        repaired = np.where(here, space.nominal, fitted_row)
+        if not np.array_equal(repaired, fitted_row):
+            found.append(Repair(dimension, measure_success(repaired), before))
+    return tuple(sorted(found, key=lambda repair: -repair.success.value))

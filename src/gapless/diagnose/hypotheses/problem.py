@@ -1,0 +1,206 @@
+"""The fit problem of a diagnosis: windows of the logs, and residuals under errors of any dimension.
+
+A point has one entry per candidate parameter, its distance from the model as written in the [0, 1] of `core.scaling`,
+and last one for `numerics`: 1 means predictions with a much finer time step.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.signal import Array, Flags, Indices
+from gapless.diagnose.hypotheses.candidates import CandidateParameters
+from gapless.fit.data import ProjectData
+from gapless.fit.prediction.idle_contacts import without_idle_contacts
+from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.fit.problem import MAX_RESIDUAL, FitProblem
+from gapless.fit.search.structure import draw_windows
+from gapless.fit.start_errors import estimate_start_errors
+from gapless.fit.time_step import finer_in_time
+from gapless.signals.track import subtract_readings
+
+WINDOW_S = 0.3
+MAX_WINDOWS = 40
+START_LOOSENESS = 3.0  # starts may be off by this many times what the smoother says
+SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
+MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
+
+
+@dataclass(frozen=True)
+class DiagnosisProblem:
+    """Windows of some logs, and what points make of them.
+
+    Attributes:
+        fit: The windows, their predictor, and how errors of their start states are discounted.
+        candidates: The parameters.
+        written: (num_windows, num_steps + 1, num_measurements) predictions of the model as written.
+        step_effect: (num_windows, num_steps, num_measurements) by how much a finer time step moves these.
+        half: (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other.
+    """
+
+    fit: FitProblem
+    candidates: CandidateParameters
+    written: Array
+    step_effect: Array
+    half: Indices
+
+    @property
+    def windows(self) -> Windows:
+        """What is to be predicted."""
+        return self.fit.windows
+
+    @cached_property
+    def owners(self) -> tuple[str, ...]:
+        """The target that each entry of a point is a value of."""
+        return (*self.candidates.space.targets, "numerics")
+
+    @cached_property
+    def entries(self) -> dict[Dimension, Indices]:
+        """Dimension -> entries of a point that belong to it; `numerics` is last."""
+        owners = [*(parameter.dimension for parameter in self.candidates.space.parameters), "numerics"]
+        listed: list[Dimension] = [*(d for d in self.candidates.space.dimensions if d != "numerics"), "numerics"]
+        return {d: np.flatnonzero([owner == d for owner in owners]) for d in listed}
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The dimensions that these logs are asked about."""
+        return tuple(self.entries)
+
+    def entries_of(self, subset: Sequence[Dimension]) -> Indices:
+        """Returns the entries of a point that belong to some dimensions, in their order."""
+        return np.concatenate([np.zeros(0, np.intp), *(self.entries[d] for d in subset)])
+
+    @cached_property
+    def typical(self) -> Array:
+        """How far each entry of a point is typically off, (num_entries,)."""
+        return np.append(self.candidates.typical, 1.0)
+
+    @cached_property
+    def bounds(self) -> tuple[Array, Array]:
+        """Smallest and largest value of each entry of a point."""
+        nominal = self.candidates.nominal
+        return np.append(-nominal, 0.0), np.append(1.0 - nominal, MAX_STEP_ENTRY)
+
+    @cached_property
+    def limited(self) -> Array:
+        """Points in which one actuator is limited below its peak effort in the logs, (num_points, num_entries)."""
+        return np.array([self.point_of(row) for row in self.candidates.limited_rows()]).reshape(-1, len(self.typical))
+
+    @cached_property
+    def num_known(self) -> Array:
+        """Readings of each window and column, at least 1, (num_windows, num_measurements)."""
+        return np.maximum(np.isfinite(self.windows.measured[:, 1:]).sum(axis=1), 1).astype(float)
+
+    def rows(self, points: Array) -> Array:
+        """Returns the parameters of (num_points, num_entries) points."""
+        candidates, shift = self.candidates, points[:, :-1]
+        moved = candidates.scaling.values(np.clip(shift + candidates.nominal, 0.0, 1.0))
+        return np.where(shift == 0.0, candidates.space.nominal, moved)
+
+    def point_of(self, row: Array, numerics: float = 0.0) -> Array:
+        """Returns the point of a whole row."""
+        return np.append(self.candidates.scaling.unit(row) - self.candidates.nominal, numerics)
+
+    def point_near(self, values: Mapping[str, float]) -> Array:
+        """Returns the point of some parameters' values, within bounds; all others are as written."""
+        row = [values.get(p.target, p.nominal) for p in self.candidates.space.parameters]
+        return np.clip(self.point_of(np.array(row)), *self.bounds)
+
+    def residuals(self, points: Array) -> Array:
+        """Returns predicted - measured in units of noise, errors of the start states discounted.
+
+        (num_points, num_windows, num_steps, num_measurements); what is unknown is 0.
+        """
+        error = self.fit.errors(self.rows(points)) + points[:, -1, None, None, None] * self.step_effect
+        weighted = np.nan_to_num(np.clip(error / self.windows.noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        assert self.fit.starts is not None
+        return self.fit.starts.discount(weighted.reshape(*error.shape[:2], -1)).reshape(error.shape)
+
+    def mean_squares(self, residual: Array) -> Array:
+        """Returns 1 + the mean square of (..., num_windows, num_steps, num_measurements) residuals over steps."""
+        return np.einsum("...tm,...tm->...m", residual, residual) / self.num_known + 1.0
+
+    def slopes(self, point: Array, residual: Array, moved: Array, entries: Indices) -> Array:
+        """Returns how residuals change with some entries of a point, (num_entries, *residual.shape).
+
+        Args:
+            point: (num_entries,) where.
+            residual: The residuals there.
+            moved: Those at `moved_points(point, entries)`.
+            entries: Which entries were moved.
+        """
+        width = (self.moved_points(point, entries) - point)[np.arange(len(entries)), entries]
+        return (moved - residual) / width[:, None, None, None]
+
+    def moved_points(self, point: Array, entries: Indices) -> Array:
+        """Returns one point for each of some entries, in which that entry is moved within bounds."""
+        is_limit = np.append(self.candidates.is_limit, False)
+        share = np.where(is_limit & (point == 0.0), 1.0, SLOPE_STEP)
+        steps = np.append(self.candidates.side, 1.0) * share * self.typical
+        low, high = self.bounds
+        moved = np.clip(point + np.diag(steps), low, high)
+        back = np.clip(point - np.diag(steps), low, high)
+        return np.where(np.abs(moved - point) < 0.1 * np.abs(steps), back, moved)[entries]
+
+    def slopes_as_written(self) -> Array:
+        """Returns how residuals change with all entries at the model as written, by steps to both sides with room."""
+        entries = np.arange(len(self.typical))
+        ahead = self.moved_points(np.zeros(len(entries)), entries)
+        behind = np.clip(-ahead, *self.bounds)
+        residual = self.with_measured(self.written).residuals(np.concatenate([ahead, behind]))
+        change = residual[: len(entries)] - residual[len(entries) :]
+        return change / np.diag(ahead - behind)[:, None, None, None]
+
+    def with_measured(self, measured: Array) -> "DiagnosisProblem":
+        """Returns the problem with other readings, (num_windows, num_steps + 1, num_measurements).
+
+        What is unknown stays unknown.
+        """
+        measured = np.where(np.isfinite(self.windows.measured), measured, np.nan)
+        return replace(self, fit=replace(self.fit, windows=replace(self.windows, measured=measured)))
+
+    def part(self, chosen: Flags) -> "DiagnosisProblem":
+        """Returns the problem on some of its windows."""
+        return replace(
+            self,
+            fit=self.fit.part(chosen),
+            written=self.written[chosen],
+            step_effect=self.step_effect[chosen],
+            half=self.half[chosen],
+        )
+
+
+def draw_fit_problem(data: ProjectData, candidates: CandidateParameters, rng: np.random.Generator) -> FitProblem:
+    """Returns the problem of fitting all candidates to at most `MAX_WINDOWS` windows of the logs."""
+    windows = draw_windows(cut_windows(data.project, data.tracks, WINDOW_S), rng, MAX_WINDOWS)
+    predictor = Predictor(without_idle_contacts(data.blueprint, data.tracks), candidates.space)
+    return FitProblem(predictor, windows, tuple(range(len(candidates.space))), candidates.space.nominal, windows.noise)
+
+
+def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> DiagnosisProblem:
+    """Returns a fit problem with what all fits of a diagnosis share."""
+    windows, row = fit.windows, fit.base
+    starts = estimate_start_errors(fit.predictor, windows, row, fit.sigma, START_LOOSENESS)
+    written, fine = (one.predict(windows, row[None])[0] for one in (fit.predictor, finer_in_time(fit.predictor)))
+    effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
+    return DiagnosisProblem(
+        replace(fit, starts=starts), candidates, written, effect, _split_windows(windows, candidates)
+    )
+
+
+def _split_windows(windows: Windows, candidates: CandidateParameters) -> Indices:
+    """Returns the half of each window: by episodes, or by time within a single one.
+
+    With per-run parameters it is every other window of each run: their values do not hold in other runs.
+    """
+    episodes = np.unique(windows.track)
+    if any(p.run is not None for p in candidates.space.parameters):
+        firsts = np.searchsorted(windows.track, windows.track)
+        return (np.arange(len(windows)) - firsts) % 2
+    if len(episodes) > 1:
+        return np.searchsorted(episodes, windows.track) % 2
+    return (np.arange(len(windows)) >= len(windows) / 2).astype(np.intp)

@@ -1,0 +1,116 @@
+"""What the signals of some logs say, from windows to probabilities."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.errors import Interrupted
+from gapless.core.results import TellingMoment
+from gapless.core.signal import Array
+from gapless.diagnose.hypotheses.probability import (
+    CauseProbabilities,
+    GapShare,
+    SignalCalibration,
+    estimate_probabilities,
+    estimate_shares,
+)
+from gapless.diagnose.hypotheses.problem import DiagnosisProblem
+from gapless.diagnose.hypotheses.rehearsal import load_or_rehearse
+from gapless.diagnose.hypotheses.search import SubsetFit, SubsetSearch, find_best_without
+from gapless.fit.data import Progress, ProjectData
+
+REHEARSING, FITTING = "rehearsing on this model, once", "fitting causes"
+MAX_MOMENTS = 3  # of each cause
+
+
+@dataclass(frozen=True)
+class SignalEvidence:
+    """What signals say.
+
+    Attributes:
+        problem: The windows that were looked at.
+        fits: The sets of dimensions that were fitted, the best first.
+        best: The likeliest one.
+        probabilities: What they say of each dimension.
+        shares: Dimension -> its share of the gap, for the most probable ones.
+        moments: The stretches of the logs that show each likely cause best.
+        calibration: What turned scores into probabilities.
+    """
+
+    problem: DiagnosisProblem
+    fits: tuple[SubsetFit, ...]
+    best: SubsetFit
+    probabilities: CauseProbabilities
+    shares: dict[Dimension, GapShare]
+    moments: tuple[TellingMoment, ...]
+    calibration: SignalCalibration
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Target -> its value in the best set, (1,), or for per-run parameters that of each run, (num_runs,)."""
+        row, targets = self.problem.rows(self.best.point[None])[0], np.array(self.problem.candidates.space.targets)
+        return {str(target): row[targets == target] for target in dict.fromkeys(targets)}
+
+    @property
+    def row(self) -> Array:
+        """The parameters of the best set, (num_parameters,), each target once: of per-run parameters the mean."""
+        return np.array([np.mean(values) for values in self.values.values()], dtype=np.float64)
+
+
+def weigh_signals(
+    data: ProjectData,
+    problem: DiagnosisProblem,
+    rng: np.random.Generator,
+    progress: Progress | None,
+    fitted: Mapping[str, float] | None = None,
+) -> SignalEvidence:
+    """Returns what the signals of some logs say; the first time for a model, it rehearses gaps of that model.
+
+    Args:
+        data: The logs.
+        problem: Windows of them.
+        rng: Draws windows for intervals.
+        progress: Called with what is being done and how far it is, in [0, 1].
+        fitted: Target -> value of an earlier fit, at which fits of sets begin as well.
+    """
+    calibration = load_or_rehearse(problem, progress and partial(progress, REHEARSING))
+    near = problem.point_near(fitted) if fitted else None
+    try:
+        fits = SubsetSearch(problem, near=near).run(progress and partial(progress, FITTING))
+    except KeyboardInterrupt:
+        raise Interrupted("the rehearsal on this model is kept; the same command fits the causes anew") from None
+    found = estimate_probabilities(fits, problem.dimensions, calibration)
+    ranked = sorted(found.causes, key=lambda d: -found.causes[d])
+    best = fits[int(np.argmax(found.weights))]
+    likely: list[Dimension] = [d for d in ranked if found.causes[d] > 0.5 and d in best.subset]
+    moments = tuple(moment for cause in likely for moment in _find_moments(data, problem, fits, best, cause))
+    return SignalEvidence(problem, fits, best, found, estimate_shares(fits, ranked, rng), moments, calibration)
+
+
+def _find_moments(
+    data: ProjectData, problem: DiagnosisProblem, fits: Sequence[SubsetFit], best: SubsetFit, cause: Dimension
+) -> list[TellingMoment]:
+    """Returns the windows whose prediction a cause improves most."""
+    without = find_best_without(fits, best, cause)
+    gain = np.log(without.mean_squares) - np.log(best.mean_squares)
+    project, windows = data.project, problem.windows
+    found: list[TellingMoment] = []
+    for window in np.argsort(-gain.max(axis=1), kind="stable")[:MAX_MOMENTS]:
+        column = int(np.argmax(gain[window]))
+        if gain[window, column] < np.log(2.0):
+            break
+        found.append(
+            TellingMoment(
+                data.episodes[int(windows.track[window])].name,
+                float(windows.first_row[window] / project.rate_hz),
+                float(windows.num_steps / project.rate_hz),
+                project.measurement_names[column],
+                cause,
+                float(np.sqrt(without.mean_squares[window, column] - 1.0)),
+                float(np.sqrt(best.mean_squares[window, column] - 1.0)),
+            )
+        )
+    return found

@@ -1,0 +1,124 @@
+"""What signals say in sentences that a person can check, and advice on what to do next."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gapless.core.dimensions import Dimension
+from gapless.core.parameters import Parameter
+from gapless.core.results import Advice
+from gapless.diagnose.combine import Diagnosis
+from gapless.diagnose.hypotheses.search import SubsetFit, find_best_without
+from gapless.diagnose.hypotheses.signals import SignalEvidence
+
+MIN_MOVED = 0.15  # of its typical error: a parameter that moved less is not named
+MAX_NAMED = 4  # columns, or parameters of a cause, that are named
+SEPARATING_RECORDINGS: dict[frozenset[Dimension], str] = {
+    frozenset(("sensor", "environment")): "stand still at many postures, then once with the base turned by hand: an "
+    "offset of a reading stays with its joint, a tilt or a load does not",
+    frozenset(("sensor", "actuator")): "move each joint against a mechanical stop or a gauge: a reading that is off "
+    "is off there too",
+    frozenset(("contact", "object")): "lift the object or hang it on a scale, then push it at two speeds: friction "
+    "does not change with speed, inertia does",
+    frozenset(("actuator", "object")): "repeat one motion with a known weight fixed to the tip: mass adds to it, "
+    "weak motors do not",
+    frozenset(("actuator", "latency")): "record steps and slow sweeps of the command: a delay is the same in both, "
+    "a slow motor is not",
+    frozenset(("actuator", "environment")): "let each joint move slowly both ways: friction changes its sign with the "
+    "direction, a load does not",
+    frozenset(("latency", "numerics")): "run `gapless check` and halve the time step: what changes is no delay",
+    frozenset(("actuator", "numerics")): "run `gapless check` and halve the time step: what changes is no motor",
+    frozenset(("object", "environment")): "stand still at many postures: a payload pulls more the further it is out",
+}
+
+
+def describe_signals(signals: SignalEvidence) -> tuple[str, ...]:
+    """Returns what signals say."""
+    problem, best = signals.problem, signals.best
+    project = problem.fit.predictor.blueprint.project
+    written = next(fit for fit in signals.fits if not fit.subset)
+    before, worst = _list_errors(project.measurement_names, written)
+    found = [
+        f"{len(problem.windows)} windows of {problem.windows.num_steps / project.rate_hz:g} s: the errors of the model "
+        f"as written are {before} times the noise (root mean square; 1 is noise alone, {worst} is the worst)"
+    ]
+    if best.subset:
+        halved = "windows" if any(p.run is not None for p in problem.candidates.space.parameters) else "logs"
+        after, _ = _list_errors(project.measurement_names, best)
+        fitted = f"with {' and '.join(best.subset)} fitted on the other half of the {halved}"
+        found.append(f"{fitted} {after} times the noise remain")
+    return (*found, *(_describe_cause(signals, dimension) for dimension in best.subset))
+
+
+def _list_errors(names: Sequence[str], fit: SubsetFit) -> tuple[str, str]:
+    """Returns the median error over windows of the worst columns, in units of noise; and the worst column's name."""
+    errors = np.sqrt(np.median(fit.mean_squares, axis=0) - 1.0)
+    shown = sorted(zip(errors, names, strict=True), reverse=True)[:MAX_NAMED]
+    return ", ".join(f"{value:.1f} ({name})" for value, name in shown), shown[0][1]
+
+
+def _describe_cause(signals: SignalEvidence, dimension: Dimension) -> str:
+    best = signals.best
+    gain = best.total - find_best_without(signals.fits, best, dimension).total
+    text = f"{dimension}: without it the best of the others predicts unseen windows worse by {gain:.0f} nats"
+    rivals = [fit for fit in signals.fits if len(fit.subset) == 1 and dimension not in fit.subset]
+    if rivals and len(best.subset) == 1:
+        rival = max(rivals, key=lambda fit: fit.total)
+        text += f", {rival.subset[0]} in its place by {best.total - rival.total:.0f}"
+    values = _list_values(signals, dimension)
+    return text + (f"; its fitted values: {values}" if values else "")
+
+
+def _list_values(signals: SignalEvidence, dimension: Dimension) -> str:
+    """Returns the parameters of a cause that moved, with their values and what the model has."""
+    if dimension == "numerics":
+        return "a finer time step of the engine"
+    values, parts = signals.values, list[str]()
+    for p in _most_moved(signals, [dimension]):
+        low, high = float(values[p.target].min()), float(values[p.target].max())
+        unit = "" if p.unit == "1" else " " + p.unit
+        shown = f"{low:.3g}{unit}" if p.run is None else f"{low:.3g} to {high:.3g}{unit} from run to run"
+        parts.append(f"{p.target} {shown} (model {p.nominal:.3g})")
+    return ", ".join(parts)
+
+
+def _most_moved(signals: SignalEvidence, dimensions: Sequence[Dimension]) -> list[Parameter]:
+    """Returns the parameters of some dimensions that moved: at most `MAX_NAMED`, the furthest first, a target once."""
+    size = np.abs(signals.best.point / signals.problem.typical)[:-1]
+    parameters = signals.problem.candidates.space.parameters
+    order = [parameters[k] for k in np.argsort(-size, kind="stable") if size[k] > MIN_MOVED]
+    return list({p.target: p for p in order if p.dimension in dimensions}.values())[:MAX_NAMED]
+
+
+def advise(diagnosis: Diagnosis, signals: SignalEvidence | None) -> tuple[Advice, ...]:
+    """Returns what to do next, each naming a verb."""
+    if diagnosis.no_gap > 0.5:
+        return (Advice("evaluate", "no detectable gap: measure success before changing anything"),)
+    found = [Advice("measure", _advise_recording(group)) for group in diagnosis.ambiguous]
+    likely = diagnosis.likely
+    if "numerics" in likely:
+        found.append(Advice("check", "the model's time step is too coarse: halve it until `check` calls it converged"))
+    if signals is not None:
+        fitted: list[Dimension] = [
+            d for d in likely if d in signals.problem.dimensions and d not in ("numerics", "visual")
+        ]
+        targets = [parameter.target for parameter in _most_moved(signals, fitted)]
+        if fitted:
+            which = f" ({', '.join(targets)})" if targets else ""
+            names = " and ".join(fitted)
+            found.append(Advice("identify", f"fit {names}{which}, on more logs than these"))
+            found.append(Advice("randomize", f"train on ranges around that fit for {names}, not on wide ones"))
+    if "visual" in likely:
+        found.append(Advice("measure", "record each light and camera with the same object: 10 runs per condition"))
+    if "human" in likely:
+        found.append(Advice("measure", "record more people: at least 5, with 5 runs each, and name them in conditions"))
+    if diagnosis.unmodelled > 0.5:
+        text = "errors remain that no parameter of this model can explain: look at the moments that are named"
+        found.append(Advice("check", text))
+    return tuple(found) or (Advice("excite", "no cause stands out: record faster and more varied motions"),)
+
+
+def _advise_recording(group: Sequence[Dimension]) -> str:
+    default = "record faster and more varied motions: `gapless excite` proposes one"
+    how = SEPARATING_RECORDINGS.get(frozenset(group), default)
+    return f"{' and '.join(group)} look alike in these logs; to separate them, {how}"
