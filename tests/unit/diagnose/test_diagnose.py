@@ -13,6 +13,7 @@ from gapless.diagnose.counterfactual.compare import Counterfactual, Counterfactu
 from gapless.diagnose.hypotheses import rehearsal
 from gapless.diagnose.hypotheses.probability import SignalCalibration
 from gapless.diagnose.verb import diagnose
+from unit.fit_file import fitted, write_fit
 from unit.identify.realities import ANGLE, NOISE, PENDULUM, WHATEVER, write_reality
 
 SERVO = '<position name="motor" joint="hinge" kp="40" kv="2" ctrlrange="-2 2"/>'
@@ -99,13 +100,11 @@ def test_a_fit_shows_causes_that_are_too_far_off_to_be_reached(tmp_path: Path) -
     servo = PENDULUM.replace('<motor name="motor" joint="hinge" ctrlrange="-2 2"/>', SERVO)
     truth = {"actuator/motor/kp": 2.0, "actuator/motor/kd": 0.1, "measurement/q/bias": 0.04}
     folder = write_reality(tmp_path, truth, xml=servo, parameters=None, size=0.4)
-    fit = tmp_path / "fit.json"
-    entries = [{"target": target, "value": value} for target, value in truth.items()]
-    fit.write_text(json.dumps({"format": 1, "verb": "identify", "parameters": entries}))
-    blind, told = diagnose(folder), diagnose(folder, fit=fit)
-    check_form(told)
-    assert {cause.dimension for cause in told.causes if cause.probability > 0.5} == {"actuator", "sensor"}
-    assert told.unexplained < 0.5 * blind.unexplained
+    fit = write_fit(tmp_path / "fit.json", *(fitted(target, value) for target, value in truth.items()))
+    without, with_fit = diagnose(folder), diagnose(folder, fit=fit)
+    check_form(with_fit)
+    assert {cause.dimension for cause in with_fit.causes if cause.probability > 0.5} == {"actuator", "sensor"}
+    assert with_fit.unexplained < 0.5 * without.unexplained
 
 
 def test_a_fit_that_is_none_gets_one_line(tmp_path: Path) -> None:
@@ -167,7 +166,7 @@ def test_an_edited_file_that_the_model_includes_is_rehearsed_anew(
     diagnose(folder)
     diagnose(folder)
     assert len(calls) == 1
-    (folder / "body.xml").write_text(inside.replace('damping="', 'damping="1'))
+    (folder / "body.xml").write_text(inside.replace('damping="0.05"', 'damping="0.06"'))
     diagnose(folder)
     assert len(calls) == 2
 

@@ -134,7 +134,7 @@ class DiagnosisProblem:
             entries: Which entries were moved.
         """
         width = (self.moved_points(point, entries) - point)[np.arange(len(entries)), entries]
-        return (moved - residual) / width[:, None, None, None]
+        return _divide_by_width(moved - residual, width)
 
     def moved_points(self, point: Array, entries: Indices) -> Array:
         """Returns one point for each of some entries, in which that entry is moved within bounds."""
@@ -152,8 +152,7 @@ class DiagnosisProblem:
         ahead = self.moved_points(np.zeros(len(entries)), entries)
         behind = np.clip(-ahead, *self.bounds)
         residual = self.with_measured(self.written).residuals(np.concatenate([ahead, behind]))
-        change = residual[: len(entries)] - residual[len(entries) :]
-        return change / np.diag(ahead - behind)[:, None, None, None]
+        return _divide_by_width(residual[: len(entries)] - residual[len(entries) :], np.diag(ahead - behind))
 
     def with_measured(self, measured: Array) -> "DiagnosisProblem":
         """Returns the problem with other readings, (num_windows, num_steps + 1, num_measurements).
@@ -172,6 +171,11 @@ class DiagnosisProblem:
             step_effect=self.step_effect[chosen],
             half=self.half[chosen],
         )
+
+
+def _divide_by_width(change: Array, width: Array) -> Array:
+    """Returns slopes; 0 of an entry that its bounds hold where it is."""
+    return change / np.where(width == 0.0, np.inf, width)[:, None, None, None]
 
 
 def draw_fit_problem(data: ProjectData, candidates: CandidateParameters, rng: np.random.Generator) -> FitProblem:
