@@ -9,7 +9,7 @@ from typer import Argument, Option
 import gapless
 from gapless import verbs
 from gapless.core.errors import InputError
-from gapless.core.places import writable
+from gapless.core.places import require_writable
 
 app = typer.Typer(
     name="gapless",
@@ -29,7 +29,7 @@ def check_json_target(target: str | None) -> str | None:
         InputError: If nothing can be written there.
     """
     if target is not None and target != "-":
-        writable(Path(target), "--json")
+        require_writable(Path(target), "--json")
     return target
 
 
@@ -169,7 +169,7 @@ def noise(
 ) -> None:
     """How noisy are the sensors: white noise, bias instability, random walk and drift, from a log at rest."""
     if svg is not None:
-        writable(svg, "--svg")
+        require_writable(svg, "--svg")
     result = _run(verbs.noise, log, directory, columns=column or ())
     _publish(result, json, svg)
 

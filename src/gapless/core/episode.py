@@ -12,27 +12,17 @@ Outcome = Literal["success", "failure"]
 
 @dataclass(frozen=True)
 class Episode:
-    """One run, real or simulated, of commands and measurements over time.
+    """One run, real or simulated, of commands and measurements over time."""
 
-    Attributes:
-        name: The log's file name without ending, or what the run was called.
-        source: `real` (a robot), `twin` (a stand-in for a robot) or `sim` (the model).
-        commands: What was asked of the actuators, in model units; may have no columns.
-        measurements: What was read, in model units.
-        outcome: Whether the task succeeded; None where nobody said.
-        failed_in: The phase in which it failed; None where unknown or not failed.
-        conditions: Circumstances such as `{"object": "mug", "light": "dim"}`.
-        recorded_at: ISO 8601 time; None where unknown.
-    """
-
-    name: str
-    source: Source
-    commands: TimeSeries
-    measurements: TimeSeries
-    outcome: Outcome | None = None
-    failed_in: str | None = None
+    name: str  # the log's file name without ending, or what the run was called
+    source: Source  # `real` (a robot), `twin` (a stand-in for a robot) or `sim` (the model)
+    commands: TimeSeries  # what was asked of the actuators, in model units; may have no columns
+    measurements: TimeSeries  # what was read, in model units
+    outcome: Outcome | None = None  # whether the task succeeded; None where nobody said
+    failed_in: str | None = None  # the phase in which it failed; None where unknown or not failed
+    # circumstances such as `{"object": "mug", "light": "dim"}`
     conditions: Mapping[str, str] = field(default_factory=dict[str, str])
-    recorded_at: str | None = None
+    recorded_at: str | None = None  # ISO 8601 time; None where unknown
 
     @property
     def duration_s(self) -> float:

@@ -1,28 +1,20 @@
 """Intervals: the form in which every measured number is reported."""
 
 from dataclasses import dataclass
-from math import erf, sqrt
+from math import sqrt
+from statistics import NormalDist
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A number with the range that covers it.
+    """A number with the range that covers it."""
 
-    Attributes:
-        value: The estimate.
-        low: Lower end of the interval.
-        high: Upper end of the interval.
-        level: Share of such intervals that cover the truth, in (0, 1).
-        n: How many independent observations stand behind it.
-        method: Name of the estimator, such as `wilson`.
-    """
-
-    value: float
-    low: float
-    high: float
-    level: float
-    n: int
-    method: str
+    value: float  # the estimate
+    low: float  # lower end of the interval
+    high: float  # upper end of the interval
+    level: float  # share of such intervals that cover the truth, in (0, 1)
+    n: int  # how many independent observations stand behind it
+    method: str  # name of the estimator, such as `wilson`
 
     def percent(self) -> str:
         """Returns the interval as people read it: `41 % [28, 56]`."""
@@ -30,21 +22,14 @@ class Interval:
 
 
 def normal_quantile(probability: float) -> float:
-    """Returns z with P(Z <= z) = probability for a standard normal Z, by bisection to 1e-12.
+    """Returns z with P(Z <= z) = probability for a standard normal Z.
 
     Raises:
         ValueError: If the probability is not strictly between 0 and 1.
     """
     if not 0.0 < probability < 1.0:
         raise ValueError(f"give a probability strictly between 0 and 1, got {probability}")
-    low, high = -40.0, 40.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        if 0.5 * (1 + erf(middle / sqrt(2))) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+    return NormalDist().inv_cdf(probability)
 
 
 def wilson(successes: int, trials: int, level: float = 0.95) -> Interval:

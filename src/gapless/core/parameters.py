@@ -16,27 +16,17 @@ SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 
 @dataclass(frozen=True)
 class Parameter:
-    """A number that the model may have wrong.
+    """A number that the model may have wrong."""
 
-    Attributes:
-        target: Path of what it sets, such as `joint/elbow/damping`.
-        dimension: The dimension of the gap it belongs to.
-        unit: SI unit of its values, `1` for a factor.
-        nominal: Value that leaves the model as it was written.
-        low: Smallest value considered.
-        high: Largest value considered.
-        per: Whether all runs of a `robot` share one value, or each `episode` has its own, as people have.
-        run: The one run whose own value this is; None for a value that runs share.
-    """
-
-    target: str
-    dimension: Dimension
-    unit: str
-    nominal: float
-    low: float
-    high: float
+    target: str  # path of what it sets, such as `joint/elbow/damping`
+    dimension: Dimension  # the dimension of the gap it belongs to
+    unit: str  # SI unit of its values, `1` for a factor
+    nominal: float  # value that leaves the model as it was written
+    low: float  # smallest value considered
+    high: float  # largest value considered
+    # whether all runs of a `robot` share one value, or each `episode` has its own, as people have
     per: Sharing = "robot"
-    run: int | None = None
+    run: int | None = None  # the one run whose own value this is; None for a value that runs share
 
     def __post_init__(self) -> None:
         """Refuses bounds that leave no room."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gapless.core.errors import InputError
 
-LEAST_FREE_BYTES = 50_000_000  # results and their samples take a few MB each; a disk with less is about to be full
+MIN_FREE_BYTES = 50_000_000  # results and their samples take a few MB each; a disk with less is about to be full
 
 
 def require_space(folder: Path) -> None:
@@ -19,12 +19,12 @@ def require_space(folder: Path) -> None:
         free = shutil.disk_usage(folder).free
     except OSError:
         return  # no such folder, or a file system that does not say
-    if free < LEAST_FREE_BYTES:
-        needed = f"results need {LEAST_FREE_BYTES / 1e6:.0f} MB"
+    if free < MIN_FREE_BYTES:
+        needed = f"results need {MIN_FREE_BYTES / 1e6:.0f} MB"
         raise InputError(f"only {free / 1e6:.1f} MB free on this disk, {needed}: free some space first: {folder}")
 
 
-def writable(path: Path, option: str) -> Path:
+def require_writable(path: Path, option: str) -> Path:
     """Returns a file's path after a look at its folder: hours of work must not end at a typing error.
 
     Raises:

@@ -13,28 +13,19 @@ from gapless.core.signal import Array, Flags, Indices
 
 @dataclass(frozen=True)
 class Start:
-    """How a run begins.
+    """How a run begins."""
 
-    Attributes:
-        positions: Joint name -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz].
-        goal: (num_worlds, goal_size) what the task asks for in this run; the task alone knows its meaning.
-    """
-
+    # joint name -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz]
     positions: Mapping[str, Array]
-    goal: Array
+    goal: Array  # (num_worlds, goal_size) what the task asks for in this run; the task alone knows its meaning
 
 
 @dataclass(frozen=True)
 class Step:
-    """What a world shows after one control interval.
+    """What a world shows after one control interval."""
 
-    Attributes:
-        measured: (num_worlds, num_measurements), in model units.
-        applied_command: (num_worlds, num_commands), what was really sent after limits, in model units.
-    """
-
-    measured: Array
-    applied_command: Array
+    measured: Array  # (num_worlds, num_measurements), in model units
+    applied_command: Array  # (num_worlds, num_commands), what was really sent after limits, in model units
 
 
 class World(Protocol):
@@ -63,36 +54,22 @@ class World(Protocol):
 
 @dataclass(frozen=True)
 class Moment:
-    """What a task is shown: nothing that a robot would not show.
+    """What a task is shown: nothing that a robot would not show."""
 
-    Attributes:
-        measured: Column name -> (num_worlds,), in model units.
-        command: (num_worlds, num_commands), the last command that was sent.
-        goal: (num_worlds, goal_size).
-        time_s: (num_worlds,) time since the run began [s].
-    """
-
-    measured: Mapping[str, Array]
-    command: Array
-    goal: Array
-    time_s: Array
+    measured: Mapping[str, Array]  # column name -> (num_worlds,), in model units
+    command: Array  # (num_worlds, num_commands), the last command that was sent
+    goal: Array  # (num_worlds, goal_size)
+    time_s: Array  # (num_worlds,) time since the run began [s]
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a task says of one moment.
+    """What a task says of one moment."""
 
-    Attributes:
-        reward: (num_worlds,).
-        success: (num_worlds,) bool: the run has succeeded if it ends here.
-        failed: (num_worlds,) bool: the run is lost and ends here.
-        phase: (num_worlds,) index into the task's phases.
-    """
-
-    reward: Array
-    success: Flags
-    failed: Flags
-    phase: Indices
+    reward: Array  # (num_worlds,)
+    success: Flags  # (num_worlds,) bool: the run has succeeded if it ends here
+    failed: Flags  # (num_worlds,) bool: the run is lost and ends here
+    phase: Indices  # (num_worlds,) index into the task's phases
 
 
 class Task(Protocol):

@@ -11,21 +11,13 @@ from gapless.core.episode import Episode
 
 @dataclass(frozen=True)
 class Provenance:
-    """What an artefact was made from.
+    """What an artefact was made from."""
 
-    Attributes:
-        made_by: The verb, or the file, that made it.
-        code_version: Version of gapless that made it.
-        parents: Ids of the artefacts it was made from.
-        config: The options in force, as plain JSON values.
-        seed: Seed of the random numbers used; None where none were.
-    """
-
-    made_by: str
-    code_version: str
-    parents: tuple[str, ...] = ()
-    config: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    seed: int | None = None
+    made_by: str  # the verb, or the file, that made it
+    code_version: str  # version of gapless that made it
+    parents: tuple[str, ...] = ()  # ids of the artefacts it was made from
+    config: Mapping[str, Any] = field(default_factory=dict[str, Any])  # the options in force, as plain JSON values
+    seed: int | None = None  # seed of the random numbers used; None where none were
 
     def canonical(self) -> str:
         """Returns one text per meaning: JSON with sorted keys."""

@@ -11,21 +11,16 @@ import numpy as np
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
 
-BY_FACTORS = 8.0  # bounds further apart than this factor are stepped in by factors
+MIN_RATIO_FOR_FACTORS = 8.0  # bounds further apart than this factor are stepped in by factors
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """Maps parameters to [0, 1] and back: u = log(1 + (v - low) / soft) / log(1 + (high - low) / soft).
+    """Maps parameters to [0, 1] and back: u = log(1 + (v - low) / soft) / log(1 + (high - low) / soft)."""
 
-    Attributes:
-        low: (num_parameters,) value at 0.
-        high: (num_parameters,) value at 1.
-        soft: (num_parameters,) below this above `low` steps are amounts, above it factors; infinite for amounts only.
-    """
-
-    low: Array
-    high: Array
+    low: Array  # (num_parameters,) value at 0
+    high: Array  # (num_parameters,) value at 1
+    # (num_parameters,) below this above `low` steps are amounts, above it factors; infinite for amounts only
     soft: Array
 
     @classmethod
@@ -55,7 +50,7 @@ class Scaling:
 
 
 def _soft(parameter: Parameter) -> float:
-    if parameter.low > 0 and parameter.high / parameter.low > BY_FACTORS:
+    if parameter.low > 0 and parameter.high / parameter.low > MIN_RATIO_FOR_FACTORS:
         return parameter.low
     if parameter.low == 0 and parameter.target.endswith(("/lag", "/stiffness", "/backlash")):
         return parameter.high / 4  # one that is there is far from none: by factors it would take many steps

@@ -13,19 +13,12 @@ Indices = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """Named signals over common times.
+    """Named signals over common times."""
 
-    Attributes:
-        times_s: (num_samples,) [s], strictly increasing.
-        values: (num_samples, num_columns), each column in its unit; NaN where nothing was recorded.
-        names: One name per column.
-        units: One unit per column, `1` where dimensionless.
-    """
-
-    times_s: Array
-    values: Array
-    names: tuple[str, ...]
-    units: tuple[str, ...]
+    times_s: Array  # (num_samples,) [s], strictly increasing
+    values: Array  # (num_samples, num_columns), each column in its unit; NaN where nothing was recorded
+    names: tuple[str, ...]  # one name per column
+    units: tuple[str, ...]  # one unit per column, `1` where dimensionless
 
     def __post_init__(self) -> None:
         """Refuses shapes that do not belong together and time that does not move forward."""

@@ -20,17 +20,11 @@ FIELDS = {
 
 @dataclass(frozen=True)
 class TargetPath:
-    """A path in its parts.
+    """A path in its parts."""
 
-    Attributes:
-        kind: What is set: joint, actuator, body, geom, site, world or measurement.
-        name: Name of the element as the model or the log has it; `*` for all, empty for the world.
-        field: What is set of it: `damping`, `com/x`, or a knob of a layer, `cogging/amplitude`.
-    """
-
-    kind: str
-    name: str
-    field: str
+    kind: str  # what is set: joint, actuator, body, geom, site, world or measurement
+    name: str  # name of the element as the model or the log has it; `*` for all, empty for the world
+    field: str  # what is set of it: `damping`, `com/x`, or a knob of a layer, `cogging/amplitude`
 
 
 def split_path(

@@ -10,7 +10,7 @@ import numpy as np
 import gapless
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
-from gapless.core.places import writable
+from gapless.core.places import require_writable
 from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
@@ -71,7 +71,7 @@ def excite(
     if not seconds >= least:
         raise InputError(f"{seconds:g} seconds are too short to tell anything: ask for at least {least:g}")
     prospect = look_ahead(directory, fit, parameters)
-    path = writable(Path(out) if out is not None else prospect.project.directory / FILE_NAME, "--out")
+    path = require_writable(Path(out) if out is not None else prospect.project.directory / FILE_NAME, "--out")
     setting = make_setting(prospect, seconds, max_speed, max_effort, lowest_m)
     search = Search(setting, np.random.default_rng(seed))
     found = search.run(progress)

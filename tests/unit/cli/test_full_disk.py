@@ -18,7 +18,7 @@ def fill(monkeypatch: pytest.MonkeyPatch) -> None:
     def write(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(catalogue, "write_content", write)
+    monkeypatch.setattr(catalogue, "write_files", write)
 
 
 def test_a_fit_that_cannot_be_kept_is_printed_and_written(

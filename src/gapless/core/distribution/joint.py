@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.core.distribution.range import MOST_DRAWS, Level, Range
+from gapless.core.distribution.range import MAX_REDRAWS, Level, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
@@ -40,17 +40,17 @@ class Distribution:
 
     def sample(self, rng: np.random.Generator, num_worlds: int) -> Array:
         """Draws rows, (num_worlds, num_parameters), each column in its parameter's unit."""
-        return self._drawn(np.tile(self.space.nominal, (num_worlds, 1)), rng, self.ranges)
+        return self._draw_into(np.tile(self.space.nominal, (num_worlds, 1)), rng, self.ranges)
 
     def redrawn(self, rows: Array, rng: np.random.Generator, *levels: Level) -> Array:
         """Returns rows of which what is drawn per robot, episode or step (`levels`) is drawn anew."""
-        return self._drawn(rows.copy(), rng, tuple(item for item in self.ranges if item.per in levels))
+        return self._draw_into(rows.copy(), rng, tuple(item for item in self.ranges if item.per in levels))
 
     def has(self, level: Level) -> bool:
-        """Tells whether anything is drawn this often."""
+        """Returns whether anything is drawn this often."""
         return any(item.per == level for item in self.ranges)
 
-    def _drawn(self, rows: Array, rng: np.random.Generator, ranges: tuple[Range, ...]) -> Array:
+    def _draw_into(self, rows: Array, rng: np.random.Generator, ranges: tuple[Range, ...]) -> Array:
         """Writes fresh values of some ranges into rows."""
         correlated = {target for pair in self.correlations for target in (pair.first, pair.second)}
         group = [item for item in ranges if item.target in correlated]
@@ -59,24 +59,24 @@ class Distribution:
                 rows[:, self.space.index(item.target)] = item.draw(rng, len(rows))
         if group:
             columns = [self.space.index(item.target) for item in group]
-            rows[:, columns] = self._together(group, rng, len(rows))
+            rows[:, columns] = self._draw_correlated(group, rng, len(rows))
         return rows
 
-    def _together(self, group: list[Range], rng: np.random.Generator, count: int) -> Array:
+    def _draw_correlated(self, group: list[Range], rng: np.random.Generator, count: int) -> Array:
         """Returns values of correlated ranges, (count, num_ranges); a row that is not inside is drawn again whole."""
         root = np.linalg.cholesky(matrix_of(group, self.correlations))
         low, high = np.array([item.low for item in group]), np.array([item.high for item in group])
 
-        def once(number: int) -> Array:
+        def draw_once(number: int) -> Array:
             bells = rng.standard_normal((number, len(group))) @ root.T
-            return np.stack([item.bent(bells[:, k]) for k, item in enumerate(group)], axis=1)
+            return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
 
-        values = once(count)
-        for _ in range(MOST_DRAWS):
+        values = draw_once(count)
+        for _ in range(MAX_REDRAWS):
             outside = ((values < low) | (values > high)).any(axis=1)
             if not outside.any():
                 break
-            values[outside] = once(int(outside.sum()))
+            values[outside] = draw_once(int(outside.sum()))
         return np.clip(values, low, high)
 
 

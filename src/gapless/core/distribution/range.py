@@ -12,7 +12,7 @@ Kind = Literal["fixed", "uniform", "log-uniform", "normal", "log-normal", "beta"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Level = Literal["robot", "episode", "step"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-MOST_DRAWS = 100  # tries to draw inside the bounds before what is left is put on them
+MAX_REDRAWS = 100  # tries to draw inside the bounds before what is left is put on them
 
 
 @dataclass(frozen=True)
@@ -26,33 +26,22 @@ class Part:
 
 @dataclass(frozen=True)
 class Range:
-    """How one parameter varies. Everything is cut at [low, high], by drawing again.
+    """How one parameter varies. Everything is cut at [low, high], by drawing again."""
 
-    Attributes:
-        target: The parameter's target.
-        kind: `fixed` at `mean`; `uniform` on [low, high]; `log-uniform`: its logarithm is uniform; `normal`;
-            `log-normal`: its logarithm is normal; `beta` on [low, high] with that mean and deviation; `mixture` of
-            the bells in `parts`.
-        low: Smallest value drawn.
-        high: Largest value drawn.
-        mean: Centre of `normal`, median of `log-normal`, the value of `fixed`, mean of `beta`; otherwise the middle.
-        std: Standard deviation of `normal` before it is cut and of `beta`; of the logarithm for `log-normal` [1];
-            0 otherwise.
-        reason: Why this range, for the reader.
-        per: How often it is drawn: once per `robot` (a world keeps it while training), per `episode`, or per control
-            `step`.
-        parts: The bells of `mixture`; empty otherwise.
-    """
-
-    target: str
+    target: str  # the parameter's target
+    # `fixed` at `mean`; `uniform` on [low, high]; `log-uniform`: its logarithm is uniform; `normal`; `log-normal`: its
+    # logarithm is normal; `beta` on [low, high] with that mean and deviation; `mixture` of the bells in `parts`
     kind: Kind
-    low: float
-    high: float
+    low: float  # smallest value drawn
+    high: float  # largest value drawn
+    # centre of `normal`, median of `log-normal`, the value of `fixed`, mean of `beta`; otherwise the middle
     mean: float
+    # standard deviation of `normal` before it is cut and of `beta`; of the logarithm for `log-normal` [1]; 0 otherwise
     std: float = 0.0
-    reason: str = ""
+    reason: str = ""  # why this range, for the reader
+    # how often it is drawn: once per `robot` (a world keeps it while training), per `episode`, or per control `step`
     per: Level = "episode"
-    parts: tuple[Part, ...] = ()
+    parts: tuple[Part, ...] = ()  # the bells of `mixture`; empty otherwise
 
     def __post_init__(self) -> None:
         """Refuses what cannot be drawn from."""
@@ -122,21 +111,21 @@ class Range:
             return np.clip(np.exp(rng.uniform(np.log(self.low), np.log(self.high), count)), self.low, self.high)
         if self.kind == "beta":
             return self.low + (self.high - self.low) * rng.beta(*self.shape(), count)
-        values = self._once(rng, count)
-        for _ in range(MOST_DRAWS):
+        values = self._draw_once(rng, count)
+        for _ in range(MAX_REDRAWS):
             outside = (values < self.low) | (values > self.high)
             if not outside.any():
                 break
-            values[outside] = self._once(rng, int(outside.sum()))
+            values[outside] = self._draw_once(rng, int(outside.sum()))
         return np.clip(values, self.low, self.high)
 
-    def bent(self, values: Array) -> Array:
+    def from_standard_normal(self, values: Array) -> Array:
         """Returns standard normal values as values of a `normal` or `log-normal` range, not cut."""
         return self.mean * np.exp(self.std * values) if self.kind == "log-normal" else self.mean + self.std * values
 
-    def _once(self, rng: np.random.Generator, count: int) -> Array:
+    def _draw_once(self, rng: np.random.Generator, count: int) -> Array:
         if self.kind != "mixture":
-            return self.bent(rng.standard_normal(count))
+            return self.from_standard_normal(rng.standard_normal(count))
         weights = np.array([part.weight for part in self.parts])
         which = rng.choice(len(self.parts), count, p=weights / weights.sum())
         mean, std = (np.array([getattr(part, name) for part in self.parts]) for name in ("mean", "std"))

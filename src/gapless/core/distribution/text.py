@@ -50,7 +50,7 @@ def ranges_to_text(ranges: Sequence[Range], correlations: Sequence[Correlation] 
     for item in ranges:
         per = "" if item.per == "episode" else f" per {item.per}"
         reason = f"    # {item.reason}" if item.reason else ""
-        lines.append(f"{item.target:{widest}}  {item.kind} {_body(item)}{per}{reason}")
+        lines.append(f"{item.target:{widest}}  {item.kind} {_write_values(item)}{per}{reason}")
     lines += [f"correlation {pair.first} {pair.second} {_number(pair.value)}" for pair in correlations]
     return "".join(f"{line}\n" for line in lines)
 
@@ -70,9 +70,9 @@ def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, .
             continue
         try:
             if words[0] == "correlation":
-                correlations.append(_correlation(said.split()))
+                correlations.append(_read_correlation(said.split()))
             else:
-                ranges.append(_range(words, reason.strip()))
+                ranges.append(_read_range(words, reason.strip()))
         except InputError as error:
             raise InputError(f"line {number}: {error}") from None
     twice = [item.target for k, item in enumerate(ranges) if item.target in {r.target for r in ranges[:k]}]
@@ -82,7 +82,7 @@ def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, .
     return tuple(ranges), tuple(correlations)
 
 
-def _body(item: Range) -> str:
+def _write_values(item: Range) -> str:
     within = f"{_number(item.low)} .. {_number(item.high)}"
     if item.kind == "fixed":
         return _number(item.mean)
@@ -101,18 +101,18 @@ def _number(value: float) -> str:
     return f"{float(value):.6g}"
 
 
-def _range(words: list[str], reason: str) -> Range:
+def _read_range(words: list[str], reason: str) -> Range:
     target, kind, rest = (*words, "", "")[:3]
     if kind not in KINDS:
         raise InputError(f"{target}: no kind {kind!r}; choose from: {', '.join(KINDS)}")
-    rest, per = _level(rest.strip(), target)
+    rest, per = _split_level(rest.strip(), target)
     found = re.fullmatch(_FORMS[kind], rest)
     if found is None:
         raise InputError(f"{target}: cannot read {rest!r}; write it like `{_EXAMPLE[kind]}`")
-    return _made(target, kind, found.groupdict(), reason, per)
+    return _build_range(target, kind, found.groupdict(), reason, per)
 
 
-def _made(target: str, kind: Kind, said: dict[str, str | None], reason: str, per: Level) -> Range:
+def _build_range(target: str, kind: Kind, said: dict[str, str | None], reason: str, per: Level) -> Range:
     """Returns the range of the numbers that a line holds."""
     numbers = {name: float(said[name] or 0.0) for name in ("mean", "std", "low", "high") if said.get(name)}
     low, high = (numbers.get(name, numbers.get("mean", 0.0)) for name in ("low", "high"))
@@ -122,10 +122,10 @@ def _made(target: str, kind: Kind, said: dict[str, str | None], reason: str, per
         raise InputError(f"{target}: % is for log-normal; give the standard deviation in the parameter's unit")
     mean = numbers.get("mean", (low + high) / 2)
     std = numbers.get("std", 0.0) / (100 if said.get("percent") else 1)
-    return Range(target, kind, low, high, mean, std, reason, per, _parts(target, said.get("parts") or ""))
+    return Range(target, kind, low, high, mean, std, reason, per, _read_parts(target, said.get("parts") or ""))
 
 
-def _level(rest: str, target: str) -> tuple[str, Level]:
+def _split_level(rest: str, target: str) -> tuple[str, Level]:
     found = re.search(r"\s+per\s+(\S+)$", rest)
     if found is None:
         return rest, "episode"
@@ -135,7 +135,7 @@ def _level(rest: str, target: str) -> tuple[str, Level]:
     raise InputError(f"{target}: no level {found[1]!r}; write per one of: {', '.join(LEVELS)}")
 
 
-def _parts(target: str, text: str) -> tuple[Part, ...]:
+def _read_parts(target: str, text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     for piece in text.split(",") if text else ():
         found = _PART.fullmatch(piece.strip())
@@ -145,7 +145,7 @@ def _parts(target: str, text: str) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _correlation(words: list[str]) -> Correlation:
+def _read_correlation(words: list[str]) -> Correlation:
     try:
         _, first, second, value = words
         return Correlation(first, second, float(value))

@@ -1,12 +1,20 @@
 """The result records of the verbs. `to_json` writes any of them in the form of the design; `from_json` reads it."""
 
+from gapless.core.results.as_json import FORMAT, Result, from_json, plain, to_json
 from gapless.core.results.audit import AuditedColumn, AuditedParameter, AuditResult, AuditVerdict
 from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
-from gapless.core.results.decode import from_json
-from gapless.core.results.drift import Drift, Since
-from gapless.core.results.encode import FORMAT, Result, plain, to_json
 from gapless.core.results.excite import Curve, ExciteResult, KeptLimit, LimitSource, Outlook, PredictedParameter
-from gapless.core.results.fit import FitErrors, FittedParameter, IdentifyResult, TriedTerm, Verdict
+from gapless.core.results.fit import (
+    Drift,
+    FitErrors,
+    FittedParameter,
+    IdentifyResult,
+    NeuralPosterior,
+    SampledParameter,
+    Since,
+    TriedTerm,
+    Verdict,
+)
 from gapless.core.results.gap import (
     Advice,
     Cause,
@@ -18,7 +26,6 @@ from gapless.core.results.gap import (
     TellingMoment,
     Trace,
 )
-from gapless.core.results.posterior import NeuralPosterior, SampledParameter
 from gapless.core.results.sensor import AllanCurve, ColumnNoise, NoiseTerm, SensorResult
 from gapless.core.results.soundness import CheckResult, NewResult, Note
 

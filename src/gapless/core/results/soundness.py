@@ -9,17 +9,12 @@ from gapless.core.results.stored import StoredResult
 
 @dataclass(frozen=True)
 class Note:
-    """One thing that `check` or `new` has to say.
+    """One thing that `check` or `new` has to say."""
 
-    Attributes:
-        level: `fault` (the project cannot be used so), `warning` (look at it) or `info`.
-        where: File, column or element it is about.
-        text: What was found and what to do.
-    """
-
+    # `fault` (the project cannot be used so), `warning` (look at it) or `info`
     level: Literal["fault", "warning", "info"]
-    where: str
-    text: str
+    where: str  # file, column or element it is about
+    text: str  # what was found and what to do
 
 
 @dataclass(frozen=True)
@@ -34,18 +29,12 @@ class NewResult(StoredResult):
 
 @dataclass(frozen=True)
 class CheckResult(StoredResult):
-    """What `check` found.
-
-    Attributes:
-        inputs: Ids of the episodes that were read.
-        sound: No fault was found.
-        notes: What was found, faults first.
-        numerics: Per column, how far the prediction moves when the time step is halved, as a share of
-            its travel [1]; empty where nothing could be simulated.
-    """
+    """What `check` found."""
 
     verb: ClassVar[str] = "check"
-    inputs: tuple[str, ...]
-    sound: bool
-    notes: tuple[Note, ...]
+    inputs: tuple[str, ...]  # ids of the episodes that were read
+    sound: bool  # no fault was found
+    notes: tuple[Note, ...]  # what was found, faults first
+    # per column, how far the prediction moves when the time step is halved, as a share of its travel [1]; empty where
+    # nothing could be simulated
     numerics: Mapping[str, float]

@@ -5,10 +5,6 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class StoredResult:
-    """The result of a verb.
+    """The result of a verb."""
 
-    Attributes:
-        id: Its id in the catalogue; None where it is not stored there.
-    """
-
-    id: str | None = field(default=None, kw_only=True)
+    id: str | None = field(default=None, kw_only=True)  # its id in the catalogue; None where it is not stored there

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gapless.core.errors import InputError, nearest
-from gapless.core.places import writable
+from gapless.core.places import require_writable
 from gapless.core.results import Export, RandomizeResult
 from gapless.project.load import load_project
 from gapless.randomize.export import document, gymnasium, isaaclab, mjcf, mjlab, playground
@@ -72,7 +72,7 @@ def check_exports(files: Mapping[str, str | Path]) -> None:
     """
     for form, file in files.items():
         _check_format(form)
-        writable(Path(file), f"--export {form}")
+        require_writable(Path(file), f"--export {form}")
     places = [Path(file) for file in files.values()]
     twice = [place for place in places if places.count(place) > 1]
     if twice:
