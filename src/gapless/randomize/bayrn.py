@@ -95,16 +95,12 @@ def _predict_success(tried: Array, success: Array, num_trials: int, points: Arra
     rate = (success * num_trials + 1) / (num_trials + 2)  # Laplace: 0 of 20 is not certain
     noise = rate * (1 - rate) / num_trials
     centre, scale = float(success.mean()), max(float(success.var()), 0.04)
-    fits: list[tuple[float, float, Array, Array]] = []
-    for length in LENGTH_SCALES:
-        root = np.linalg.cholesky(scale * _matern(tried, tried, length) + np.diag(noise))
-        whitened = np.linalg.solve(root, success - centre)
-        likelihood = float(-0.5 * whitened @ whitened - np.log(np.diag(root)).sum())
-        fits.append((likelihood, length, root, whitened))
-    _, length, root, whitened = max(fits, key=lambda fit: fit[0])
-    cross = np.linalg.solve(root, scale * _matern(tried, points, length))
+    roots = {k: np.linalg.cholesky(scale * _matern(tried, tried, k) + np.diag(noise)) for k in LENGTH_SCALES}
+    whitened = {k: np.linalg.solve(root, success - centre) for k, root in roots.items()}
+    length = max(LENGTH_SCALES, key=lambda k: -0.5 * whitened[k] @ whitened[k] - np.log(np.diag(roots[k])).sum())
+    cross = np.linalg.solve(roots[length], scale * _matern(tried, points, length))
     variance = np.maximum(scale - np.sum(cross**2, axis=0), 1e-9)
-    return centre + cross.T @ whitened, np.sqrt(variance)
+    return centre + cross.T @ whitened[length], np.sqrt(variance)
 
 
 def _matern(one: Array, other: Array, length: float) -> Array:

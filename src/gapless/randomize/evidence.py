@@ -112,8 +112,8 @@ def evidence_ranges(
     widening = min(unexplained, CONFIG.max_widening)
     estimates = [_Estimate.of(p) for p in parameters]
     matrix = _correlation_matrix(estimates, samples)
-    jointly = (np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation).any(axis=1)
-    normal = [k for k, p in enumerate(parameters) if p.identifiable or jointly[k]]
+    joint = np.flatnonzero(np.any(np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation, axis=1))
+    normal = [k for k, p in enumerate(parameters) if p.identifiable or k in joint]
     std = np.array([_fit_std(estimates[k]) for k in normal])
     run_std = np.array([estimates[k].run_std for k in normal])
     std *= np.where(run_std > 0, 1.0, widening)  # the spread of runs already says how certain their mean is

@@ -13,7 +13,8 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.randomize.foreign.read import SUFFIXES, read_foreign
+from gapless.randomize.event_files.files import SUFFIXES
+from gapless.randomize.event_files.read import read_event_ranges
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of, read_ranges
@@ -34,7 +35,7 @@ def ranges_of(path: str | Path, blueprint: CompiledProject) -> tuple[Distributio
     """
     notes: tuple[Note, ...] = ()
     if _is_foreign(Path(path)):
-        foreign = read_foreign(path, blueprint.project, blueprint.model)
+        foreign = read_event_ranges(path, blueprint.project, blueprint.model)
         found = distribution_of(foreign.ranges, foreign.correlations, blueprint, path)
         notes = tuple(Note("info", Path(path).name, text) for text in foreign.notes)
         if not found.ranges:

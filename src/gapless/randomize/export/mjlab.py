@@ -1,28 +1,33 @@
-"""Ranges as event terms of mjlab (1.6.0), to paste into an environment's configuration."""
+"""Ranges as event terms of mjlab (1.6.0)."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import mujoco
 import numpy as np
 
 from gapless.core.distribution import Range
-from gapless.randomize.export.entries import Entry, Job, is_position_servo, owner_of
-from gapless.randomize.export.notes import as_comment, changed, left_out, uncorrelated
-from gapless.randomize.export.terms import Term, drawn_alike, mode_of, names_text, only_uniform, pair, term_name
+from gapless.randomize.export.event_terms import EventFormat, TermWriter, pair_text, write_event_terms
+from gapless.randomize.export.job import ExportedRange, ExportJob
+from gapless.sim.targets import is_position_servo
 
-JOINT_TERMS = {
-    "damping": "joint_damping",
-    "frictionloss": "joint_friction",
-    "armature": "joint_armature",
-    "stiffness": "joint_stiffness",
+FIELD_TERMS = {
+    ("joint", "damping"): "joint_damping",
+    ("joint", "frictionloss"): "joint_friction",
+    ("joint", "armature"): "joint_armature",
+    ("joint", "stiffness"): "joint_stiffness",
+    ("geom", "friction"): "geom_friction",
+    ("geom", "size/x"): "geom_size",
+    ("geom", "size/y"): "geom_size",
+    ("geom", "size/z"): "geom_size",
+    ("body", "com/x"): "body_com_offset",
+    ("body", "com/y"): "body_com_offset",
+    ("body", "com/z"): "body_com_offset",
 }
 PRIORITY = "of two geoms MuJoCo takes the larger friction: give this one a `priority` in the model, or it shows less"
-NAMED = "each of them has a range of its own"
-WHOLE = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
-APART = "each draws a factor of its own: this term has no shared_random"
-HEAD = '''
+OWN_RANGES = "each of them has a range of its own"
+ONE_CONFIGURATION = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
+OWN_FACTORS = "each draws a factor of its own: this term has no shared_random"
+FILE = '''
 import math
 
 import torch
@@ -78,75 +83,34 @@ def of_mass(distribution, mass):
     return dr.Distribution(f"{distribution.name} mass", sample)
 
 
-def apart(*choices):
+def by_range(*choices):
     """A distribution for each range, for terms that draw two things: (range, distribution) each."""
 
     def sample(low, high, shape, device):
         off = [abs(float(low) - ends[0]) + abs(float(high) - ends[1]) for ends, _ in choices]
         return choices[off.index(min(off))][1].sample(low, high, shape, device)
 
-    return dr.Distribution("apart", sample)
+    return dr.Distribution("by_range", sample)
 
 
 ROBOT = "robot"  # name of the entity in your scene
+{entities}
+EVENTS = {
+{terms}}
 '''
+TERM = """    "{name}": EventTermCfg(  # {comment}
+        func=dr.{func},
+{arguments}    ),
+"""
 
 
-def write(job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
+def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     """Returns a Python file with the dictionary `EVENTS`."""
-    del folder
-    terms: list[Term] = []
-    notes: list[str] = []
-    ordered = sorted(job.entries, key=lambda e: e.field not in ("mass", "payload"))  # masses put centres back
-    for entry in ordered:
-        made, said = _terms(entry, job)
-        terms += made
-        notes += said
-    notes += uncorrelated(job)
-    named = {owner_of(job.model, k) for k in range(1, job.model.nbody)} - {"robot"}
-    head = as_comment(job, notes) + HEAD + "".join(f"{n.upper()} = {n!r}\n" for n in sorted(map(term_name, named)))
-    body = "".join(_text(term) for term in terms)
-    return f"{head}\nEVENTS = {{\n{body}}}\n", tuple(notes)
+    ordered = sorted(job.entries, key=lambda e: e.field not in ("mass", "payload"))  # terms of masses reset centres
+    return write_event_terms(replace(job, entries=tuple(ordered)), FORMAT)
 
 
-def _text(term: Term) -> str:
-    lines = [f'    "{term.name}": EventTermCfg(  # {term.comment}', f"        func=dr.{term.func},"]
-    lines += [f'        mode="{term.mode}",', "        params={"]
-    lines += [f'            "{name}": {value},' for name, value in term.params.items()]
-    return "\n".join([*lines, "        },", "    ),", ""])
-
-
-def _terms(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    """Returns the terms of one range, and what to say about them."""
-    if entry.kind == "joint" and entry.field in JOINT_TERMS:
-        return _joint(entry, job)
-    if entry.kind == "joint" and entry.field == "offset":
-        return _offset(entry, job)
-    if entry.kind == "actuator" and entry.field in ("kp", "kd"):
-        return _gains(entry, job)
-    if entry.kind == "actuator" and entry.field == "limit":
-        return _limit(entry, job)
-    if entry.kind == "body" and entry.field in ("mass", "payload"):
-        return _mass(entry, job)
-    if entry.kind == "body" and entry.field.startswith("com/"):
-        return _centre(entry, job)
-    if entry.kind == "geom" and (entry.field == "friction" or entry.field.startswith("size/")):
-        return _geom(entry, job)
-    return [], [left_out(entry.target, _why(entry, job))]
-
-
-def _why(entry: Entry, job: Job) -> str:
-    if entry.kind == "actuator" and entry.field == "delay":
-        step_s = float(job.model.opt.timestep)
-        lags = [round(max(end, 0.0) / step_s) for end in (entry.range.low, entry.range.high)]
-        said = f"delay_min_lag={lags[0]}, delay_max_lag={lags[1]} of the ActuatorCfg at steps of {step_s:g} s"
-        return f"mjlab has no term for a delay; {said} come near"
-    if entry.kind == "measurement":
-        return "mjlab has no term for readings; its observation terms have noise and delay"
-    return f"mjlab has no term for {entry.kind} {entry.field}"
-
-
-def drawn_as(item: Range, factor: float = 1.0) -> str:
+def distribution_text(item: Range, factor: float = 1.0) -> str:
     """Returns the distribution of a range as Python, with its values times `factor`."""
     if item.kind in ("uniform", "fixed") or item.low == item.high:
         return '"uniform"'
@@ -162,158 +126,130 @@ def drawn_as(item: Range, factor: float = 1.0) -> str:
     return f"mixture({parts})"
 
 
-def _made(said: str) -> str:
-    """Returns a distribution as an object: mjlab's own where `drawn_as` gives its name."""
-    return {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}.get(said, said)
+def _as_object(text: str) -> str:
+    """Returns a distribution as an object: mjlab's own where `distribution_text` gives its name."""
+    return {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}.get(text, text)
 
 
-def _entities(job: Job, bodies: Sequence[int], names: Sequence[str]) -> dict[str, list[str]]:
-    """Returns entity -> the names that belong to it; elements without a name are passed over."""
-    found: dict[str, list[str]] = {}
-    for body, name in zip(bodies, names, strict=True):
-        if name:
-            found.setdefault(owner_of(job.model, body), []).append(name)
-    return found
+def _write_field(writer: TermWriter, entry: ExportedRange) -> None:
+    """Writes terms that set one number of named elements, or multiply that of all by one factor."""
+    item, shared, job = entry.range, entry.name == "*", writer.job
+    elements = job.elements(entry)
+    if entry.kind == "geom":  # gapless names geoms that have no name in the file
+        elements = [e._replace(name=job.model_as_filed.geom(e.id).name) for e in elements]
+    named = [e for e in elements if e.name]
+    if not named:
+        return writer.leave_out(f"the model's {entry.kind}s have no names" if elements else OWN_RANGES, entry)
+    ends = pair_text(item.low, item.high)
+    if "/" in entry.field:
+        ends = f"{{{'xyz'.index(entry.field[-1])}: {ends}}}"
+    params = {"operation": '"scale"' if shared else '"abs"', "distribution": distribution_text(item), "ranges": ends}
+    params |= {"shared_random": "True"} if shared else {}
+    writer.add(entry, FIELD_TERMS[entry.kind, entry.field], named, params)
+    if len({e.owner for e in named}) > 1:
+        writer.note_change("each entity draws a factor of its own", entry)
+    if len(named) < len(elements):
+        nameless = f"{len(elements) - len(named)} {entry.kind}s that have no name in the model"
+        writer.note_change(f"not for {nameless}", entry)
+    if entry.field == "friction" and not shared:
+        priority = job.model.geom_priority
+        if any(priority[g] >= priority[named[0].id] for g in range(job.model.ngeom) if g != named[0].id):
+            writer.note_change(PRIORITY, entry)
+    return None
 
 
-def _asset(entity: str, kind: str, names: list[str]) -> str:
-    constant = "ROBOT" if entity == "robot" else term_name(entity).upper()
-    return f"SceneEntityCfg({constant}, {kind}_names={names_text(names)})"
-
-
-def _field(
-    entry: Entry, job: Job, func: str, kind: str, bodies: Sequence[int], names: Sequence[str], axis: int | None = None
-) -> tuple[list[Term], list[str]]:
-    """Returns terms that set one number of named elements, or multiply that of all by one factor."""
-    item, shared = entry.range, entry.name == "*"
-    ends = pair(item.low, item.high)
-    terms: list[Term] = []
-    if not names:
-        return [], [left_out(entry.target, NAMED)]
-    found = _entities(job, bodies, names)
-    for entity, those in found.items():
-        params = {"asset_cfg": _asset(entity, kind, those), "operation": '"scale"' if shared else '"abs"'}
-        params |= {"distribution": drawn_as(item), "ranges": ends if axis is None else f"{{{axis}: {ends}}}"}
-        params |= {"shared_random": "True"} if shared else {}
-        name = term_name(entry.target) + ("" if len(found) == 1 else f"_{term_name(entity)}")
-        terms.append(Term(name, func, mode_of(item.per, "step"), params, f"{entry.target} [{entry.unit}]"))
-    notes = [changed(entry.target, "each entity draws a factor of its own")] if len(found) > 1 else []
-    nameless = sum(not name for name in names)
-    if nameless:
-        notes.append(changed(entry.target, f"not for {nameless} {kind}s that have no name in the model"))
-    return terms, notes if terms else [left_out(entry.target, f"the model's {kind}s have no names")]
-
-
-def _joint(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    model = job.model
-    single = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
-    joints = [j for j in range(model.njnt) if mujoco.mjtJoint(int(model.jnt_type[j])) in single]
-    joints = [j for j in joints if job.covers(entry, model.joint(j).name)]
-    bodies, names = [int(model.jnt_bodyid[j]) for j in joints], [model.joint(j).name for j in joints]
-    return _field(entry, job, JOINT_TERMS[entry.field], "joint", bodies, names)
-
-
-def _offset(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    if entry.name == "*":
-        return [], [left_out(entry.target, "encoder_bias draws for each joint on its own")]
-    item, notes = only_uniform(entry, "mjlab")
-    entity = owner_of(job.model, int(job.model.jnt_bodyid[job.model.joint(entry.name).id]))
-    params = {"asset_cfg": _asset(entity, "joint", [entry.name]), "bias_range": pair(item.low, item.high)}
-    said = f"{entry.target} [{entry.unit}]"
-    return [Term(term_name(entry.target), "encoder_bias", mode_of(item.per, "step"), params, said)], notes
-
-
-def _gains(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    """Returns the one term of both gains of an actuator: the term writes both, so that two would undo each other."""
-    model = job.model
-    both = {e.field: e for e in job.of("actuator", "kp", "kd") if e.name == entry.name}
-    if len(both) == 2 and entry.field == "kd":
-        return [], []
-    if entry.name == "*" and len(both) < len(job.of("actuator", "kp", "kd")):
-        return [], [left_out(e.target, "the terms of single actuators would undo it") for e in both.values()]
-    actuators = [a for a in range(model.nu) if entry.name in ("*", model.actuator(a).name)]
-    kp, kd = (-model.actuator_biasprm[actuators[0], 1:3]).tolist()
-    nominal: dict[str, float] = {"kp": kp, "kd": kd}
-    if not all(is_position_servo(model, a) for a in actuators) or any(nominal[name] <= 0 for name in both):
-        return [], [left_out(e.target, "pd_gains scales what position actuators have") for e in both.values()]
-    notes = [changed(e.target, APART if entry.name == "*" else WHOLE) for e in both.values()]
-    notes += drawn_alike(entry, list(both.values()))
-    factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
-    ends = {name: pair(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
-    drawn = {name: drawn_as(e.range, factor[name]) for name, e in both.items()}
-    each = ", ".join(f"({ends[name]}, {_made(said)})" for name, said in drawn.items())
-    first = entry.range
-    params = {"asset_cfg": _asset("robot", "actuator", [model.actuator(a).name for a in actuators])}
-    params |= {"operation": '"scale"'}
-    params |= {"distribution": f"apart({each})" if len(set(drawn.values())) > 1 else drawn[entry.field]}
-    params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
-    said = ", ".join(e.target for e in both.values()) + ": factors"
-    return [Term(term_name(entry.target), "pd_gains", mode_of(first.per, "step"), params, said)], notes
-
-
-def _limit(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    model = job.model
-    actuators = [a for a in range(model.nu) if job.covers(entry, model.actuator(a).name)]
-    if not actuators:
-        return [], [left_out(entry.target, NAMED)]
-    if not model.actuator_forcelimited[actuators].all() or not all(is_position_servo(model, a) for a in actuators):
-        return [], [left_out(entry.target, "effort_limits is for position actuators with a forcerange")]
-    factor = 1.0 if entry.name == "*" else 1 / entry.nominal
-    params = {"asset_cfg": _asset("robot", "actuator", [model.actuator(a).name for a in actuators])}
-    params |= {"operation": '"scale"', "distribution": drawn_as(entry.range, factor)}
-    params |= {"effort_limit_range": pair(entry.range.low, entry.range.high, factor)}
-    mode, said = mode_of(entry.range.per, "step"), f"{entry.target}: factor"
-    term = Term(term_name(entry.target), "effort_limits", mode, params, said)
-    return [term], [changed(entry.target, APART if entry.name == "*" else WHOLE)]
-
-
-def _mass(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    model, item = job.model, entry.range
-    bodies = [b for b in range(1, model.nbody) if entry.name in ("*", model.body(b).name) and model.body_mass[b] > 0]
-    names = [model.body(b).name for b in bodies]
-    others = [e for e in job.of("body", "mass", "payload") if e.target != entry.target]
-    if entry.field == "payload" and any(e.name in ("*", entry.name) for e in others):
-        return [], [left_out(entry.target, "mjlab's terms of a mass undo each other")]
-    if entry.name == "*" and others:
-        return [], [left_out(entry.target, "the terms of single bodies would undo it")]
-    mass = 1.0 if entry.name == "*" else entry.nominal
-    terms: list[Term] = []
-    for entity, those in _entities(job, bodies, names).items():
-        params = {"asset_cfg": _asset(entity, "body", those)}
-        if entry.field == "payload":
-            params |= {"operation": '"add"', "distribution": drawn_as(item), "ranges": pair(item.low, item.high)}
-        elif item.low <= 0:
-            return [], [left_out(entry.target, "a mass must be above 0")]
-        else:
-            ends = [0.5 * float(np.log(end / mass)) for end in (item.low, item.high)]
-            params |= {
-                "distribution": f"of_mass({_made(drawn_as(item))}, {mass!r})",
-                "alpha_range": f"({ends[0]!r}, {ends[1]!r})",
-            }
-        name = term_name(entry.target) + ("" if entry.name != "*" else f"_{term_name(entity)}")
-        func = "body_mass" if entry.field == "payload" else "pseudo_inertia"
-        terms.append(Term(name, func, mode_of(item.per, "step"), params, f"{entry.target} [{entry.unit}]"))
-    return terms, [changed(entry.target, "each body draws a factor of its own")] if entry.name == "*" else []
-
-
-def _centre(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    """Returns the term of a centre; drawn as often as the mass of its body, whose term puts centres back."""
-    body = job.model.body(entry.name).id
-    masses = [e for e in job.of("body", "mass") if e.name in ("*", entry.name)]
+def _write_centre(writer: TermWriter, entry: ExportedRange) -> None:
+    """Writes the term of a centre; drawn as often as the mass of its body, whose term resets centres."""
+    masses = [e for e in writer.job.select("body", "mass") if e.name in ("*", entry.name)]
     per = masses[0].range.per if masses and entry.range.per == "robot" else entry.range.per
-    notes = [changed(entry.target, f"drawn per {per}, as the mass is")] if per != entry.range.per else []
-    moved = replace(entry, range=replace(entry.range, per=per))
-    made, said = _field(moved, job, "body_com_offset", "body", [body], [entry.name], "xyz".index(entry.field[-1]))
-    return made, notes + said
+    if per != entry.range.per:
+        writer.note_change(f"drawn per {per}, as the mass is", entry)
+    _write_field(writer, replace(entry, range=replace(entry.range, per=per)))
 
 
-def _geom(entry: Entry, job: Job) -> tuple[list[Term], list[str]]:
-    model = job.model
-    geoms = [g for g in range(model.ngeom) if job.covers(entry, model.geom(g).name)]
-    bodies, names = [int(model.geom_bodyid[g]) for g in geoms], [job.as_filed.geom(g).name for g in geoms]
-    if entry.field == "friction":
-        made, notes = _field(entry, job, "geom_friction", "geom", bodies, names)
-        others = [g for g in range(model.ngeom) if g not in geoms]
-        alone = entry.name == "*" or all(model.geom_priority[g] < model.geom_priority[geoms[0]] for g in others)
-        return made, notes + ([] if alone else [changed(entry.target, PRIORITY)])
-    return _field(entry, job, "geom_size", "geom", bodies, names, "xyz".index(entry.field[-1]))
+def _write_offset(writer: TermWriter, entry: ExportedRange) -> None:
+    if entry.name == "*":
+        return writer.leave_out("encoder_bias draws for each joint on its own", entry)
+    item = writer.as_uniform(entry)
+    params = {"bias_range": pair_text(item.low, item.high)}
+    return writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
+
+
+def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
+    """Writes the one term of both gains of an actuator: the term sets both, so that two would undo each other."""
+    job, model = writer.job, writer.job.model
+    both = {e.field: e for e in job.select("actuator", "kp", "kd") if e.name == entry.name}
+    if len(both) == 2 and entry.field == "kd":
+        return None
+    if entry.name == "*" and len(both) < len(job.select("actuator", "kp", "kd")):
+        return writer.leave_out("the terms of single actuators would undo it", *both.values())
+    actuators = job.elements(entry)
+    kp, kd = (-model.actuator_biasprm[actuators[0].id, 1:3]).tolist()
+    nominal: dict[str, float] = {"kp": kp, "kd": kd}
+    if not all(is_position_servo(model, a.id) for a in actuators) or any(nominal[name] <= 0 for name in both):
+        return writer.leave_out("pd_gains scales what position actuators have", *both.values())
+    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, *both.values())
+    writer.note_shared_term(entry, *both.values())
+    factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
+    ends = {name: pair_text(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
+    texts = {name: distribution_text(e.range, factor[name]) for name, e in both.items()}
+    each = ", ".join(f"({ends[name]}, {_as_object(text)})" for name, text in texts.items())
+    distribution = f"by_range({each})" if len(set(texts.values())) > 1 else texts[entry.field]
+    params = {"operation": '"scale"', "distribution": distribution}
+    params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
+    comment = ", ".join(e.target for e in both.values()) + ": factors"
+    return writer.add(entry, "pd_gains", actuators, params, comment=comment)
+
+
+def _write_limit(writer: TermWriter, entry: ExportedRange) -> None:
+    model, actuators = writer.job.model, writer.job.elements(entry)
+    if not actuators:
+        return writer.leave_out(OWN_RANGES, entry)
+    if not all(model.actuator_forcelimited[a.id] and is_position_servo(model, a.id) for a in actuators):
+        return writer.leave_out("effort_limits is for position actuators with a forcerange", entry)
+    factor = 1.0 if entry.name == "*" else 1 / entry.nominal
+    params = {"operation": '"scale"', "distribution": distribution_text(entry.range, factor)}
+    params |= {"effort_limit_range": pair_text(entry.range.low, entry.range.high, factor)}
+    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, entry)
+    return writer.add(entry, "effort_limits", actuators, params, comment=f"{entry.target}: factor")
+
+
+def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
+    item, bodies = entry.range, writer.job.elements(entry)
+    others = [e for e in writer.job.select("body", "mass", "payload") if e.target != entry.target]
+    if entry.field == "payload" and any(e.name in ("*", entry.name) for e in others):
+        return writer.leave_out("mjlab's terms of a mass undo each other", entry)
+    if entry.name == "*" and others:
+        return writer.leave_out("the terms of single bodies would undo it", entry)
+    if entry.field == "payload":
+        params = {"operation": '"add"', "distribution": distribution_text(item)}
+        return writer.add(entry, "body_mass", bodies, params | {"ranges": pair_text(item.low, item.high)})
+    if item.low <= 0:
+        return writer.leave_out("a mass must be above 0", entry)
+    mass = 1.0 if entry.name == "*" else entry.nominal
+    low, high = (0.5 * float(np.log(end / mass)) for end in (item.low, item.high))
+    params = {"distribution": f"of_mass({_as_object(distribution_text(item))}, {mass!r})"}
+    writer.add(entry, "pseudo_inertia", bodies, params | {"alpha_range": f"({low!r}, {high!r})"})
+    if entry.name == "*":
+        writer.note_change("each body draws a factor of its own", entry)
+    return None
+
+
+def _explain_delay(writer: TermWriter, entry: ExportedRange) -> None:
+    step_s = float(writer.job.model.opt.timestep)
+    low, high = (round(max(end, 0.0) / step_s) for end in (entry.range.low, entry.range.high))
+    lags = f"delay_min_lag={low}, delay_max_lag={high} of the ActuatorCfg at steps of {step_s:g} s"
+    writer.leave_out(f"mjlab has no term for a delay; {lags} come near", entry)
+
+
+WRITERS = {key: _write_centre if key[0] == "body" else _write_field for key in FIELD_TERMS} | {
+    ("joint", "offset"): _write_offset,
+    ("actuator", "kp"): _write_gains,
+    ("actuator", "kd"): _write_gains,
+    ("actuator", "limit"): _write_limit,
+    ("actuator", "delay"): _explain_delay,
+    ("body", "mass"): _write_mass,
+    ("body", "payload"): _write_mass,
+}
+REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
+FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gapless.core.distribution import ranges_from_text
 from gapless.project.load import load_project
-from gapless.randomize.export.entries import Job, job_of
+from gapless.randomize.export.job import ExportJob, make_job
 from gapless.sim.blueprint import CompiledProject, compile_project
 
 MODEL = """
@@ -102,7 +102,7 @@ def arm(folder: Path) -> CompiledProject:
     return compile_project(load_project(arm_folder(folder)))
 
 
-def job(folder: Path, text: str, model: str = MODEL) -> Job:
+def job(folder: Path, text: str, model: str = MODEL) -> ExportJob:
     """Returns ranges, given as text, for the arm."""
     ranges, correlations = ranges_from_text(text)
-    return job_of(compile_project(load_project(arm_folder(folder, model))), ranges, correlations, "test")
+    return make_job(compile_project(load_project(arm_folder(folder, model))), ranges, correlations, "test")

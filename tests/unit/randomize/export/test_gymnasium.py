@@ -12,7 +12,7 @@ import pytest
 from gapless.core.distribution import Distribution, ranges_from_text
 from gapless.core.protocols import Start
 from gapless.randomize.export import gymnasium as exporter
-from gapless.randomize.export.entries import Job
+from gapless.randomize.export.job import ExportJob
 from gapless.sim.simulation import Simulation
 from unit.randomize.export.robots import EVERYTHING, job
 
@@ -54,13 +54,13 @@ def loaded(text: str, folder: Path) -> ModuleType:
     return module
 
 
-def wrapped(folder: Path, text: str, **options: Any) -> tuple[Any, Job, tuple[str, ...]]:
+def wrapped(folder: Path, text: str, **options: Any) -> tuple[Any, ExportJob, tuple[str, ...]]:
     worked = job(folder, text)
     source, notes = exporter.write(worked, folder)
     return loaded(source, folder).RandomizedModel(ArmEnv(folder / "robot.xml"), **options), worked, notes
 
 
-def fields_of(worked: Job, row: np.ndarray) -> dict[str, np.ndarray]:
+def fields_of(worked: ExportJob, row: np.ndarray) -> dict[str, np.ndarray]:
     """Returns the model fields that gapless itself gives a row."""
     world = Simulation(worked.blueprint, 1, worked.distribution.space, num_threads=1)
     world.set_parameters(row[None])

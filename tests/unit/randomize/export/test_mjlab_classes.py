@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import kstest
 
 from gapless.randomize.export import mjlab as exporter
-from gapless.randomize.export.entries import Job
+from gapless.randomize.export.job import ExportJob
 from unit.randomize.export.robots import MODEL, job
 
 pytest.importorskip("mjlab", reason="mjlab is not installed: its classes are not run, only its schema is checked")
@@ -50,7 +50,7 @@ def box_spec() -> mujoco.MjSpec:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, Job]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any, ExportJob]:
     """Returns the environment after its terms have run, the manager, and what was exported."""
     import torch
     from mjlab.actuator import XmlActuatorCfg
@@ -109,7 +109,7 @@ def column(env: Any, target: str) -> np.ndarray:
     return {"kd": -found, "payload": found - 0.2, "armature": found / 0.02}.get(field, found)
 
 
-def test_all_terms_are_taken(played: tuple[Any, Any, Job]) -> None:
+def test_all_terms_are_taken(played: tuple[Any, Any, ExportJob]) -> None:
     env, manager, worked = played
     assert sum(len(names) for names in manager.active_terms.values()) == len(worked.entries) - 1  # two gains, one term
     assert manager.active_terms["startup"] == ["joint_shoulder_damping"]
@@ -117,7 +117,7 @@ def test_all_terms_are_taken(played: tuple[Any, Any, Job]) -> None:
     assert env.num_envs == NUM_WORLDS
 
 
-def test_worlds_of_mjlab_are_distributed_as_the_ranges_say(played: tuple[Any, Any, Job]) -> None:
+def test_worlds_of_mjlab_are_distributed_as_the_ranges_say(played: tuple[Any, Any, ExportJob]) -> None:
     env, _, worked = played
     for entry in worked.entries:
         found = column(env, entry.target)
@@ -127,7 +127,7 @@ def test_worlds_of_mjlab_are_distributed_as_the_ranges_say(played: tuple[Any, An
         assert kstest(found, reference).pvalue > 1e-4, entry.target
 
 
-def test_inertia_goes_along_with_a_mass_and_one_factor_is_shared(played: tuple[Any, Any, Job]) -> None:
+def test_inertia_goes_along_with_a_mass_and_one_factor_is_shared(played: tuple[Any, Any, ExportJob]) -> None:
     env, _, worked = played
     model = env.sim.mj_model
     body = model.body("robot/fore").id

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
 from gapless.randomize.export import playground
-from gapless.randomize.export.entries import Job
+from gapless.randomize.export.job import ExportJob
 from gapless.sim.simulation import Simulation
 from unit.randomize.export.robots import EVERYTHING, job
 
@@ -119,7 +119,7 @@ def ran(source: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    def run(text: str, count: int) -> tuple[Any, dict[str, int], Job, tuple[str, ...]]:
+    def run(text: str, count: int) -> tuple[Any, dict[str, int], ExportJob, tuple[str, ...]]:
         worked = job(tmp_path, text)
         source, notes = playground.write(worked, tmp_path)
         space = ran(source, monkeypatch)

@@ -1,4 +1,4 @@
-"""Event configurations of other stacks, read as training ranges."""
+"""Event configurations of Isaac Lab and mjlab, read as training ranges."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,17 +8,15 @@ import mujoco
 from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError
 from gapless.project.records import Project
-from gapless.randomize.foreign import isaaclab, mjlab
-from gapless.randomize.foreign.dump import terms_of_dump
-from gapless.randomize.foreign.reading import Reading
-from gapless.randomize.foreign.source import terms_of_source
+from gapless.randomize.event_files import isaaclab, mjlab
+from gapless.randomize.event_files.files import SUFFIXES, read_terms
+from gapless.randomize.event_files.term_reader import TermReader
 
-SUFFIXES = (".py", ".yaml", ".yml", ".json")
-STATE = ("reset_", "push_", "apply_")
+STATE_FUNCTIONS = ("reset_", "push_", "apply_")  # how functions begin that set the state
 
 
-class Foreign(NamedTuple):
-    """Ranges of another stack.
+class EventRanges(NamedTuple):
+    """Ranges of an event configuration.
 
     Attributes:
         ranges: One per parameter of the project's model.
@@ -31,7 +29,7 @@ class Foreign(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_foreign(path: str | Path, project: Project, model: mujoco.MjModel) -> Foreign:
+def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel) -> EventRanges:
     """Returns the ranges that an event configuration of Isaac Lab or mjlab states for a project's model.
 
     A Python file is read from its syntax and never run. Factors and additions become values by the model's own.
@@ -50,25 +48,22 @@ def read_foreign(path: str | Path, project: Project, model: mujoco.MjModel) -> F
     if not place.is_file():
         raise InputError(f"no such file: name a file of event terms: {place}")
     try:
-        text = place.read_text(encoding="utf-8")
-        is_source = place.suffix.lower() == ".py"
-        terms, notes = terms_of_source(text) if is_source else terms_of_dump(text, place.suffix.lower() == ".json")
+        terms, notes = read_terms(place.read_text(encoding="utf-8"), place.suffix.lower())
     except UnicodeDecodeError:
         raise InputError(f"this is no text: name a file of event terms: {place}") from None
     except InputError as error:
         raise InputError(f"{error}: {place}") from None
     if not terms:
         raise InputError(f"no event terms in it; they look like `push = EventTerm(func=..., mode=...)`: {place}")
-    reading = Reading(project, model, place.name, notes=list(notes))
-    known = isaaclab.TERMS | mjlab.TERMS
+    reader, functions = TermReader(project, model, place.name, notes=notes), isaaclab.TERMS | mjlab.TERMS
     for term in terms:
-        if term.func in known:
+        if term.func in functions:
             try:
-                known[term.func](reading, term)
+                functions[term.func](reader, term)
             except InputError as error:
-                reading.note(term, f"left out: {error}")
-        elif term.func.startswith(STATE):
-            reading.note(term, "left out: it sets the state or pushes; no parameter of the model")
+                reader.note(term, f"left out: {error}")
+        elif term.func.startswith(STATE_FUNCTIONS):
+            reader.note(term, "left out: it sets the state or pushes; no parameter of the model")
         else:
-            reading.note(term, "left out: no parameter here is like it")
-    return Foreign(tuple(reading.ranges.values()), (), tuple(reading.notes))
+            reader.note(term, "left out: no parameter here is like it")
+    return EventRanges(tuple(reader.ranges.values()), (), tuple(reader.notes))

@@ -1,38 +1,24 @@
 """The formats that ranges can be written in, and the one function that writes them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from gapless.core.errors import InputError, nearest
 from gapless.core.places import require_writable
 from gapless.core.results import Export, RandomizeResult
 from gapless.project.load import load_project
-from gapless.randomize.export import document, gymnasium, isaaclab, mjcf, mjlab, playground
-from gapless.randomize.export.entries import Job, job_of
-from gapless.randomize.export.notes import not_carried, order_notes, summarize_reasons
+from gapless.randomize.export import documents, gymnasium, isaaclab, mjlab, playground
+from gapless.randomize.export.job import ExportJob, find_reasons, make_job, order_notes, summarize_reasons
 from gapless.sim.blueprint import compile_project
 from gapless.sim.ranges import read_ranges
 
-
-class Exporter(Protocol):
-    """Turns ranges into the text of a file."""
-
-    def __call__(self, job: Job, folder: Path) -> tuple[str, tuple[str, ...]]:
-        """Returns the text, and what it could not carry, a line per parameter.
-
-        Args:
-            job: What is to be written.
-            folder: Where the file will be, for formats that name other files.
-        """
-        ...
-
-
+# A job and the folder of the file -> the text of the file, and notes on what it does not carry, a line per parameter.
+Exporter = Callable[[ExportJob, Path], tuple[str, tuple[str, ...]]]
 FORMATS: Mapping[str, Exporter] = {
-    "text": document.write_text,
-    "json": document.write_json,
-    "yaml": document.write_yaml,
-    "mjcf": mjcf.write,
+    "text": documents.write_text,
+    "json": documents.write_json,
+    "yaml": documents.write_yaml,
+    "mjcf": documents.write_mjcf,
     "gymnasium": gymnasium.write,
     "mjlab": mjlab.write,
     "isaaclab": isaaclab.write,
@@ -58,12 +44,6 @@ def parse_exports(options: Sequence[str]) -> dict[str, Path]:
     return found
 
 
-def _check_format(form: str) -> None:
-    if form not in FORMATS:
-        known = nearest(form, FORMATS, len(FORMATS))
-        raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
-
-
 def check_exports(files: Mapping[str, str | Path]) -> None:
     """Checks format -> file before the work begins.
 
@@ -77,6 +57,12 @@ def check_exports(files: Mapping[str, str | Path]) -> None:
     twice = [place for place in places if places.count(place) > 1]
     if twice:
         raise InputError(f"--export: two formats in one file; name a file for each: {twice[0]}")
+
+
+def _check_format(form: str) -> None:
+    if form not in FORMATS:
+        known = nearest(form, FORMATS, len(FORMATS))
+        raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
 
 
 def export_ranges(
@@ -99,12 +85,12 @@ def export_ranges(
     check_exports(files)
     blueprint = compile_project(load_project(directory))
     if isinstance(ranges, RandomizeResult):
-        job = job_of(blueprint, ranges.ranges, ranges.correlations, ", ".join(ranges.inputs))
+        job = make_job(blueprint, ranges.ranges, ranges.correlations, ", ".join(ranges.inputs))
     else:
         found = read_ranges(ranges, blueprint)
-        job = job_of(blueprint, found.ranges, found.correlations, Path(ranges).name)
+        job = make_job(blueprint, found.ranges, found.correlations, Path(ranges).name)
     if not job.entries:
-        raise InputError("there are no ranges to write")
+        raise InputError("there are no ranges to write: give a file that has some, or run `gapless randomize DIR`")
     texts: dict[str, str] = {}
     made: list[Export] = []
     for form, file in files.items():
@@ -119,15 +105,13 @@ def export_ranges(
     return tuple(made)
 
 
-def _refuse_empty(job: Job, form: str, notes: Sequence[str], file: Path) -> None:
+def _refuse_empty(job: ExportJob, form: str, notes: Sequence[str], file: Path) -> None:
     """Raises an error if a format carries none of the ranges: training would go on without any, unnoticed."""
-    reasons = not_carried(job, notes)
-    if len(reasons) < len(job.entries):
+    reasons, num = find_reasons(job, notes), len(job.entries)
+    if len(reasons) < num:
         return
-    others = [
-        other for other in FORMATS if len(not_carried(job, FORMATS[other](job, file.parent)[1])) < len(job.entries)
-    ]
+    others = [other for other, write in FORMATS.items() if len(find_reasons(job, write(job, file.parent)[1])) < num]
     raise InputError(
-        f"--export {form}: none of the {len(job.entries)} ranges has a counterpart there, so nothing was written: "
+        f"--export {form}: none of the {num} ranges has a counterpart there, so nothing was written: "
         f"{summarize_reasons(reasons)}: choose another format, {', '.join(others)} carry some: {file}"
     )

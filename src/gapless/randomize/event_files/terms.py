@@ -1,0 +1,216 @@
+"""What an event term says, whatever file it is in, and the range that its numbers mean."""
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from gapless.core.distribution import Level, Part, Range
+from gapless.core.errors import InputError
+from gapless.project.schema import smallest_value
+
+ELEMENT_KINDS = ("joint", "body", "geom", "actuator", "site")
+MAX_STDS = 4.0  # at which a normal distribution without ends is cut
+MIN_MASS_KG = 1e-6  # of a normal distribution without ends: a body without mass does not move
+MAX_STEP_INTERVALS = 1.5  # a term that is called at least this often, in control steps, is drawn per step
+Operation = Literal["abs", "scale", "add"]
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Something in a configuration that is no plain value, as it stands there."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class SourceCall:
+    """A call in a configuration: the last part of its name, its arguments, and as it stands there."""
+
+    name: str
+    arguments: tuple[Any, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class SceneEntity:
+    """Which elements of a scene's entity a term is about.
+
+    Attributes:
+        name: The entity.
+        patterns: Kind of element -> regular expressions of names; kinds that are not there mean all.
+    """
+
+    name: str
+    patterns: Mapping[str, tuple[str, ...] | SourceText] = field(default_factory=dict)
+
+
+@dataclass
+class EventTerm:
+    """An event term as it stands in a file; later lines of the file may change it.
+
+    Attributes:
+        name: Its name.
+        func: Last part of the function's name.
+        mode: When it is called.
+        params: Arguments of the function.
+        interval_s: Seconds between two calls, of mode `interval`; None where it is not given.
+    """
+
+    name: str
+    func: str
+    mode: str
+    params: dict[str, Any]
+    interval_s: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class TermDraw:
+    """What a term draws.
+
+    Attributes:
+        ends: Two numbers: ends of a range, or mean and standard deviation of `gaussian`.
+        operation: `abs` sets them, `scale` multiplies the model's value, `add` adds to it.
+        distribution: Its name, or a call that makes one.
+    """
+
+    ends: tuple[float, float]
+    operation: Operation = "abs"
+    distribution: Any = "uniform"
+
+
+def source_text(value: Any) -> str:
+    """Returns a value for a message: what is no plain value as it stands in the file."""
+    return value.text if isinstance(value, (SourceText, SourceCall)) else str(value)
+
+
+def short_name(value: Any) -> Any:
+    """Returns the last part of a dotted name in the source; other values as they are."""
+    return value.text.split(".")[-1] if isinstance(value, SourceText) else value
+
+
+def make_entity(arguments: Mapping[str, Any]) -> SceneEntity:
+    """Returns the selection that the arguments of a SceneEntityCfg state."""
+    patterns: dict[str, tuple[str, ...] | SourceText] = {}
+    for kind in ELEMENT_KINDS:
+        names = arguments.get(f"{kind}_names")
+        names = [names] if isinstance(names, str) else names
+        if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+            patterns[kind] = tuple(names)
+        elif names is not None:
+            patterns[kind] = SourceText(source_text(names))
+    return SceneEntity(str(arguments.get("name", "robot")), patterns)
+
+
+def make_term(name: str, arguments: Mapping[str, Any]) -> EventTerm:
+    """Returns the term that the arguments of an EventTermCfg state."""
+    func = source_text(arguments.get("func"))
+    printed = re.match(r"<(?:function|class) '?([\w.]+)", func)  # as Python prints it
+    func = (printed[1] if printed else func.replace(":", ".")).split(".")[-1]
+    interval, params = arguments.get("interval_range_s"), arguments.get("params")
+    interval_s = tuple(interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
+    params = dict(params) if isinstance(params, Mapping) else {}
+    return EventTerm(name, func, str(arguments.get("mode", "")), params, interval_s)
+
+
+def read_draw(term: EventTerm, key: str, operation: str, default: Any = None) -> TermDraw | None:
+    """Returns what a term draws for one of its params; None where it leaves that alone.
+
+    Raises:
+        InputError: If the numbers or the operation cannot be read.
+    """
+    ends = read_pair(term.params.get(key, default), key)
+    return None if ends is None else TermDraw(ends, read_operation(term, operation), read_distribution(term))
+
+
+def read_pair(value: Any, name: str) -> tuple[float, float] | None:
+    """Returns two numbers, or None for None.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if value is None:
+        return None
+    numbers = [x for x in value if isinstance(x, (int, float))] if isinstance(value, (list, tuple)) else []
+    if len(numbers) != 2 or len(value) != 2 or not all(map(math.isfinite, numbers)):
+        raise InputError(f"{name} is no pair of numbers but {source_text(value)}: write (low, high)")
+    return float(numbers[0]), float(numbers[1])
+
+
+def read_operation(term: EventTerm, default: str) -> Operation:
+    """Returns a term's operation.
+
+    Raises:
+        InputError: If it is none that is known.
+    """
+    name = short_name(term.params.get("operation", default))
+    if name not in ("abs", "scale", "add"):
+        raise InputError(f"no operation {name!r}; write abs, scale or add")
+    return name
+
+
+def read_distribution(term: EventTerm) -> Any:
+    """Returns the name of a term's distribution, or the call that makes it."""
+    return short_name(term.params.get("distribution", "uniform"))
+
+
+def read_level(term: EventTerm, interval_s: float) -> tuple[Level, str | None]:
+    """Returns how often a term draws, and a note where there is no such level; `interval_s` is a control step."""
+    if term.mode in ("startup", "prestartup", "usd"):
+        return "robot", None
+    if term.mode == "step":
+        return "step", None
+    if term.mode == "interval":
+        if term.interval_s is not None and term.interval_s[1] <= MAX_STEP_INTERVALS * interval_s:
+            return "step", None
+        return "episode", "drawn anew every so often there, per episode here"
+    return "episode", None if term.mode == "reset" else f"mode {term.mode!r} is read as per episode"
+
+
+def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: str) -> Range:
+    """Returns the range of a parameter that a term draws.
+
+    Raises:
+        InputError: If there is no such range; the message says why.
+    """
+    slope = nominal if draw.operation == "scale" else 1.0
+    shift = nominal if draw.operation == "add" else 0.0
+    if draw.operation == "scale" and nominal == 0:
+        raise InputError(f"{path}: scales what the model does not have: give the model a value")
+    call = draw.distribution if isinstance(draw.distribution, SourceCall) else None
+    name, arguments = (call.name, call.arguments) if call else (source_text(draw.distribution), ())
+    first, second = draw.ends
+    if name == "gaussian":
+        return _make_uncut_normal(path, slope * first + shift, abs(slope) * second, per, reason)
+    if first > second:
+        raise InputError(f"{path}: {first:g} .. {second:g} goes backwards: write the smaller number first")
+    low, high = sorted((slope * first + shift, slope * second + shift))
+    kind, mean, std, parts = None, (low + high) / 2, 0.0, ()
+    if name == "uniform":
+        kind = "fixed" if low == high else "uniform"
+    elif name == "log_uniform" and not shift:
+        kind = "log-uniform"
+    elif name == "normal" and len(arguments) == 2:
+        kind, mean, std = "normal", slope * arguments[0] + shift, abs(slope) * arguments[1]
+    elif name == "log_normal" and len(arguments) == 2 and not shift:
+        kind, mean, std = "log-normal", slope * arguments[0], arguments[1]
+    elif name == "beta" and len(arguments) == 2:
+        a, b = arguments
+        kind, mean = "beta", low + (high - low) * a / (a + b)
+        std = (high - low) * math.sqrt(a * b / (a + b + 1)) / (a + b)
+    elif name == "mixture" and arguments:
+        kind = "mixture"
+        parts = tuple(Part(weight, slope * mean + shift, abs(slope) * std) for weight, mean, std in arguments)
+    if kind is None:
+        raise InputError(f"{path}: a {name} that is {draw.operation} is not known here: write the range by hand")
+    return Range(path, kind, low, high, mean, std, reason, per, parts)
+
+
+def _make_uncut_normal(path: str, mean: float, std: float, per: Level, reason: str) -> Range:
+    """Returns a normal range, cut far out and where the parameter has no meaning."""
+    smallest = MIN_MASS_KG if path.endswith("/mass") else smallest_value(path)
+    low, high = max(mean - MAX_STDS * std, smallest), mean + MAX_STDS * std
+    if not low <= mean <= high:
+        raise InputError(f"{path}: its centre {mean:g} is outside what it can be: correct it")
+    return Range(path, "normal", low, high, mean, std, reason, per)

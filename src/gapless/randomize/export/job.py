@@ -1,0 +1,197 @@
+"""What every exporter works from: training ranges with what they set, and notes on what a format does not carry.
+
+A note is one line per parameter, on the screen and in the file: `TARGET: left out: WHY` or `TARGET: changed: HOW`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import mujoco
+import numpy as np
+
+import gapless
+from gapless.core.dimensions import Dimension
+from gapless.core.distribution import Correlation, Distribution, Range
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.project.model import load_model
+from gapless.sim.blueprint import CompiledProject
+from gapless.sim.targets import driven_joint, is_object, resolve
+from gapless.sim.targets.path import split_target
+
+ROBOT = "robot"
+LEFT_OUT = ": left out: "
+CORRELATION = "correlation "  # how the name of a correlation begins in a note
+MAX_TARGETS_PER_REASON = 2  # that a refusal names
+
+
+class ModelElement(NamedTuple):
+    """A joint, body, geom or actuator of a model (`kind`), and the entity of a scene that it belongs to."""
+
+    kind: str
+    id: int
+    name: str
+    owner: str
+
+
+@dataclass(frozen=True)
+class ExportedRange:
+    """A range and what it sets.
+
+    Attributes:
+        range: How the parameter varies.
+        unit: Unit of its values.
+        dimension: The dimension of the gap it belongs to.
+        nominal: Value that leaves the model as it was written.
+        kind: What it belongs to: `joint`, `actuator`, `body`, `geom`, `site`, `world` or `measurement`.
+        name: Name of that; `*` for one factor on all; empty for the world.
+        field: Last part of the target, such as `damping` or `com/x`.
+    """
+
+    range: Range
+    unit: str
+    dimension: Dimension
+    nominal: float
+    kind: str
+    name: str
+    field: str
+
+    @property
+    def target(self) -> str:
+        """The parameter's target."""
+        return self.range.target
+
+
+@dataclass(frozen=True)
+class ExportJob:
+    """Ranges of a project to write, and where they come from, for the reader."""
+
+    blueprint: CompiledProject
+    entries: tuple[ExportedRange, ...]
+    correlations: tuple[Correlation, ...]
+    source: str
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The compiled model."""
+        return self.blueprint.model
+
+    @cached_property
+    def model_as_filed(self) -> mujoco.MjModel:
+        """The model as its file has it: geoms without a name have none, simple bodies are simple."""
+        return load_model(self.blueprint.project.model_path)
+
+    def select(self, kind: str, *fields: str) -> list[ExportedRange]:
+        """Returns the ranges of some fields of a kind of element."""
+        return [entry for entry in self.entries if entry.kind == kind and entry.field in fields]
+
+    def elements(self, entry: ExportedRange) -> list[ModelElement]:
+        """Returns what a range sets: what it names, or all that no range of the same field names."""
+        own = {other.name for other in self.select(entry.kind, entry.field)}
+        found = list_elements(self.model, entry.kind)
+        return [e for e in found if e.name == entry.name or (entry.name == "*" and e.name not in own)]
+
+    def without(self, targets: Collection[str]) -> "ExportJob":
+        """Returns the job without some ranges and their correlations."""
+        entries = tuple(entry for entry in self.entries if entry.target not in targets)
+        pairs = tuple(p for p in self.correlations if p.first not in targets and p.second not in targets)
+        return replace(self, entries=entries, correlations=pairs)
+
+    @property
+    def distribution(self) -> Distribution:
+        """The ranges over the space of their parameters, whose bounds hold them and the nominal values."""
+        found: list[Parameter] = []
+        for entry in self.entries:
+            low, high = min(entry.range.low, entry.nominal), max(entry.range.high, entry.nominal)
+            room = 1e-6 + 1e-6 * abs(high)
+            found.append(Parameter(entry.target, entry.dimension, entry.unit, entry.nominal, low - room, high + room))
+        return Distribution(ParameterSpace(tuple(found)), tuple(e.range for e in self.entries), self.correlations)
+
+
+def make_job(
+    blueprint: CompiledProject, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str
+) -> ExportJob:
+    """Returns ranges with what they set in a project.
+
+    Raises:
+        InputError: If a range names nothing in this model, or holds a number that is not finite.
+    """
+    entries: list[ExportedRange] = []
+    for item in ranges:
+        target = resolve(item.target, blueprint.project, blueprint.model)
+        if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
+            raise InputError(f"{item.target}: a range holds a number that is not finite: correct it")
+        place = split_target(target.path)
+        about = target.unit, target.dimension, target.nominal
+        entries.append(ExportedRange(item, *about, place.kind, place.name, place.field))
+    return ExportJob(blueprint, tuple(entries), correlations, source)
+
+
+def list_elements(model: mujoco.MjModel, kind: str) -> list[ModelElement]:
+    """Returns every element that can have parameters: joints with one axis, bodies with mass, geoms, actuators."""
+    single = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)
+    ids = {
+        "joint": [j for j in range(model.njnt) if mujoco.mjtJoint(int(model.jnt_type[j])) in single],
+        "body": [b for b in range(1, model.nbody) if model.body_mass[b] > 0],
+        "geom": range(model.ngeom),
+        "actuator": range(model.nu),
+    }
+    return [get_element(model, kind, number) for number in ids[kind]]
+
+
+def get_element(model: mujoco.MjModel, kind: str, number: int) -> ModelElement:
+    """Returns one element of a model.
+
+    Its owner is an object with a free joint that nothing drives, by its name, or else `robot`.
+    """
+    bodies = {"joint": model.jnt_bodyid, "geom": model.geom_bodyid, "body": range(model.nbody)}
+    root = int(model.body_rootid[bodies[kind][number]]) if kind in bodies else 0
+    joints = [driven_joint(model, actuator) for actuator in range(model.nu)]
+    driven = {int(model.body_rootid[model.jnt_bodyid[joint]]) for joint in joints if joint is not None}
+    is_own = root and is_object(model, root) and root not in driven
+    owner = model.body(root).name or "object" if is_own else ROBOT
+    return ModelElement(kind, number, getattr(model, kind)(number).name, owner)
+
+
+def left_out(target: str, why: str) -> str:
+    """Returns the note on a parameter that a format does not carry."""
+    return f"{target}{LEFT_OUT}{why}"
+
+
+def changed(target: str, how: str) -> str:
+    """Returns the note on a parameter that a format carries, but not as it is."""
+    return f"{target}: changed: {how}"
+
+
+def find_reasons(job: ExportJob, notes: Sequence[str]) -> dict[str, str]:
+    """Returns target -> why, of the ranges that a format does not carry."""
+    why = {target: reason for target, mark, reason in (note.partition(LEFT_OUT) for note in notes) if mark}
+    return {entry.target: why[entry.target] for entry in job.entries if entry.target in why}
+
+
+def order_notes(notes: Sequence[str]) -> tuple[str, ...]:
+    """Returns notes in the order in which people need them: ranges left out, ranges changed, correlations."""
+    return tuple(sorted(notes, key=lambda note: (note.startswith(CORRELATION), LEFT_OUT not in note)))
+
+
+def summarize_reasons(reasons: Mapping[str, str]) -> str:
+    """Returns target -> why as one line: each reason once, with the first targets it holds for."""
+    targets: dict[str, list[str]] = {}
+    for target, why in reasons.items():
+        targets.setdefault(why, []).append(target)
+    parts: list[str] = []
+    for number, (why, names) in enumerate(sorted(targets.items(), key=lambda item: -len(item[1])), 1):
+        extra = len(names) - MAX_TARGETS_PER_REASON
+        more = f" and {extra} more" if extra > 0 else ""
+        parts.append(f"({number}) {', '.join(names[:MAX_TARGETS_PER_REASON])}{more}: {why}")
+    return "; ".join(parts)
+
+
+def header_comment(job: ExportJob, notes: Sequence[str]) -> str:
+    """Returns the head of a Python file: where the ranges come from, and what is not carried."""
+    name = job.blueprint.project.name
+    lines = [f"# Training ranges of {name}, by gapless {gapless.__version__}.", f"# From: {job.source or 'ranges'}"]
+    lines += ["# Not carried, or not as it is:" if notes else "# Everything is carried as it is."]
+    return "".join(f"{line}\n" for line in [*lines, *(f"#   {note}" for note in order_notes(notes))])

@@ -1,0 +1,207 @@
+"""What ranges do to the numbers of a MuJoCo model, found by writing them: no second copy of what targets mean."""
+
+from dataclasses import dataclass, replace
+
+import mujoco
+import numpy as np
+
+from gapless.core.signal import Array
+from gapless.randomize.export.job import ExportJob, changed, left_out
+from gapless.sim.simulation import Simulation
+
+NUM_KNOTS = 65  # values of a parameter, between which its effect is taken as straight
+NUM_CHECKS = 64  # rows drawn together, to see how parameters that meet in one number combine
+NUM_WORLDS = 256  # written at once
+MAX_ROUNDING = 1e-12  # share of the largest number of a field up to which numbers count as equal
+MAX_BEND = 1e-9  # share of the change up to which an effect counts as straight
+MAX_DIFFERENCE = 0.01  # share of a number's change by which rows drawn together may differ from it without a note
+NO_EFFECT = "it moves no number of the model: fixed at the model's value, set by another range too, or acting elsewhere"
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FieldEdit:
+    """What one parameter does to one field.
+
+    Attributes:
+        target: The parameter's target.
+        field: Field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it.
+        places: (num_places) indices in the field.
+        knots: (num_knots,) values of the parameter; two where the effect is straight.
+        values: (num_knots, num_places) what the field holds there.
+    """
+
+    target: str
+    field: str
+    places: tuple[Place, ...]
+    knots: Array
+    values: Array
+
+    @property
+    def in_model(self) -> bool:
+        """Whether the field is of the model, not of the signal path around it."""
+        return not self.field.startswith("signal.")
+
+
+@dataclass(frozen=True)
+class ModelEdits:
+    """What ranges do to a model.
+
+    Attributes:
+        constants: Field -> index -> value, of what is set once whatever is drawn.
+        edits: What each parameter does.
+        touched: Target -> fields that it moves.
+        product: Field -> whether parameters that meet in it multiply; otherwise their changes add up.
+        derived: Whether constants that the engine derives from the model must be computed anew.
+        notes: Where rows drawn together differ from that.
+    """
+
+    constants: dict[str, dict[Place, float]]
+    edits: tuple[FieldEdit, ...]
+    touched: dict[str, frozenset[str]]
+    product: dict[str, bool]
+    derived: bool
+    notes: tuple[str, ...]
+
+
+def find_model_edits(job: ExportJob) -> ModelEdits:
+    """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
+    if not job.entries:
+        return ModelEdits({}, (), {}, {}, False, ())
+    distribution, targets = job.distribution, [entry.target for entry in job.entries]
+    low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
+    knots = np.linspace(low, high, NUM_KNOTS, axis=1)
+    alone = np.tile(distribution.space.nominal, (len(targets), NUM_KNOTS, 1))
+    for k in range(len(targets)):
+        alone[k, :, k] = knots[k]
+    alone = alone.reshape(-1, len(targets))
+    drawn = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
+    written, derived = _write_rows(job, np.concatenate([alone, drawn, distribution.space.nominal[None]]))
+    tables = {
+        field: values[: len(alone)].reshape(len(targets), NUM_KNOTS, *nominal.shape)
+        for field, (nominal, values) in written.items()
+    }
+    jumping = [target for k, target in enumerate(targets) if any(_jumps(table[k], table) for table in tables.values())]
+    if jumping:
+        found = find_model_edits(job.without(jumping))
+        return replace(found, notes=(*(left_out(t, "its effect on the model jumps") for t in jumping), *found.notes))
+    found = ModelEdits({}, (), {}, {}, derived, ())
+    edits: list[FieldEdit] = []
+    notes: list[str] = []
+    for field, (nominal, values) in written.items():
+        base = nominal.astype(np.float64)
+        constants = _find_constants(nominal, tables[field])
+        for place, value in constants.items():
+            base[place] = value
+        if constants:
+            found.constants[field] = constants
+        made = [_find_edit(target, field, tables[field][k], knots[k]) for k, target in enumerate(targets)]
+        made = [edit for edit in made if edit is not None]
+        if made:
+            checks = drawn, values[len(alone) : -1]
+            found.product[field], note = _find_combination(field, base, made, checks, targets)
+            notes += note
+            edits += made
+    edits.sort(key=lambda edit: targets.index(edit.target))
+    for k, target in enumerate(targets):
+        found.touched[target] = frozenset(
+            field
+            for field, (_, values) in written.items()
+            if np.abs(tables[field][k] - values[-1]).max(initial=0.0) > _rounding(values)
+        )
+    notes += [left_out(target, NO_EFFECT) for target, fields in found.touched.items() if not fields]
+    return replace(found, edits=tuple(edits), notes=tuple(notes))
+
+
+def find_element(model: mujoco.MjModel, field: str, place: Place) -> tuple[str, int]:
+    """Returns the kind and the number of the element that a place in a field of a model belongs to."""
+    group, number = field.partition("_")[0], place[0]
+    if group == "dof":
+        return "joint", int(model.dof_jntid[number])
+    if group == "qpos":
+        return "joint", [int(k) for k in model.jnt_qposadr].index(number)
+    return {"jnt": "joint"}.get(group, group), number
+
+
+def round_numbers(values: Array) -> list[float]:
+    """Returns numbers with ten digits, for files that people look at; two of them as they are."""
+    return [float(value) if len(values) == 2 else float(f"{value:.10g}") for value in values]
+
+
+def _write_rows(job: ExportJob, rows: Array) -> tuple[dict[str, tuple[Array, Array]], bool]:
+    """Returns field -> its value as written and with rows in it, and whether constants are derived."""
+    found: dict[str, tuple[Array, Array]] = {}
+    world = Simulation(job.blueprint, min(len(rows), NUM_WORLDS), job.distribution.space, num_threads=1)
+    fields = world.fields
+    per_world = {name: value for name, value in vars(fields).items() if isinstance(value, np.ndarray)}
+    ideal = {name: value[0].copy() for name, value in per_world.items() if value.dtype == np.float64}
+    for begin in range(0, len(rows), NUM_WORLDS):
+        part = rows[begin : begin + NUM_WORLDS]
+        world.set_parameters(part, np.arange(len(part)))
+        live = {name: (fields.nominal(name), fields.of(name)) for name in fields.expanded}
+        live |= {f"signal.{name}": (nominal, getattr(fields, name)) for name, nominal in ideal.items()}
+        for name, (nominal, values) in live.items():
+            if name not in found:
+                found[name] = (nominal.copy(), np.repeat(nominal[None].astype(np.float64), len(rows), axis=0))
+            found[name][1][begin : begin + len(part)] = values[: len(part)]
+    return found, fields.needs_constants
+
+
+def _jumps(table: Array, tables: Array) -> bool:
+    """Says whether an effect is not straight between every second knot; `tables` has those of all parameters."""
+    change = np.abs(table - table[:1]).max(axis=0)
+    off = np.abs(table[1::2] - (table[:-1:2] + table[2::2]) / 2).max(axis=0)
+    return bool((off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(tables))).any())
+
+
+def _find_constants(nominal: Array, tables: Array) -> dict[Place, float]:
+    """Returns what some parameter sets to one value, other than the model's, wherever it is itself."""
+    ends, rounding = tables[:, 0], _rounding(tables)
+    still = (np.abs(tables - ends[:, None]) <= rounding).all(axis=1) & (np.abs(ends - nominal) > rounding)
+    return {tuple(int(k) for k in place[1:]): float(ends[tuple(place)]) for place in np.argwhere(still)}
+
+
+def _rounding(values: Array) -> float:
+    """Returns the difference up to which numbers of a field count as equal."""
+    return MAX_ROUNDING * float(np.abs(values).max(initial=0.0)) + 1e-300
+
+
+def _find_edit(target: str, field: str, table: Array, knots: Array) -> FieldEdit | None:
+    """Returns what a parameter does to a field; None where it does nothing."""
+    moves = (np.abs(table - table[0]) > _rounding(table)).any(axis=0)
+    places = tuple(tuple(int(k) for k in place) for place in np.argwhere(moves))
+    if not places:
+        return None
+    values = table[:, moves].astype(np.float64)
+    share = ((knots - knots[0]) / (knots[-1] - knots[0]))[:, None]
+    line = values[0] + share * (values[-1] - values[0])
+    change = np.abs(values - values[0]).max(axis=0)
+    if (np.abs(values - line) <= MAX_BEND * np.maximum(change, np.abs(values).max(axis=0))).all():
+        knots, values = knots[[0, -1]], values[[0, -1]]
+    return FieldEdit(target, field, places, knots, values)
+
+
+def _find_combination(
+    field: str, base: Array, edits: list[FieldEdit], checks: tuple[Array, Array], targets: list[str]
+) -> tuple[bool, list[str]]:
+    """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
+    worst: dict[bool, float] = {}
+    rows, true = checks
+    span = np.maximum(np.abs(true - base).max(axis=0), 1e3 * _rounding(true))
+    for product in (True, False):
+        made = np.repeat(base[None], len(rows), axis=0)
+        for edit in edits:
+            drawn = rows[:, targets.index(edit.target)]
+            for k, place in enumerate(edit.places):
+                here, value = (slice(None), *place), np.interp(drawn, edit.knots, edit.values[:, k])
+                if product and base[place] != 0:
+                    made[here] *= value / base[place]
+                else:
+                    made[here] += value - base[place]
+        worst[product] = float((np.abs(made - true) / span).max())
+    product = worst[True] <= max(worst[False], MAX_BEND)
+    if worst[product] <= MAX_DIFFERENCE:
+        return product, []
+    names = ", ".join(edit.target for edit in edits)
+    text = f"drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
+    return product, [changed(names, text)]
