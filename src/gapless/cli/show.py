@@ -20,7 +20,7 @@ from gapless.core.results import (
     SensorResult,
     TrainResult,
 )
-from gapless.report.noise import TERM_NAMES, has_value, term_remark
+from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
 MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
 MAX_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
@@ -113,7 +113,7 @@ def show_noise(result: SensorResult, console: Printer) -> None:
         rows = [
             (
                 f"  {TERM_NAMES[key]}",
-                number(t.value if has_value(t) else None),
+                number(shown_value(t)),
                 span(t.low, t.high),
                 t.unit,
                 term_remark(column, key),

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
@@ -15,7 +14,7 @@ from gapless.report.headline import Badge
 
 WIDTH, HEIGHT, COLUMNS = 420.0, 300.0, 2
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 10.0, 30.0, 250.0
-MOST_CURVES = 6  # that the page draws
+MAX_CURVES = 6  # that the page draws
 TERM_NAMES = {
     "bias": "bias",
     "white": "white noise, per reading",
@@ -29,7 +28,7 @@ TERM_NAMES = {
     "quantisation": "quantisation noise",
     "quantum": "step of the readings",
 }
-_SHORT = ("white", "bias_instability", "quantum")  # all in the unit of the readings
+SHORT_TERMS = ("white", "bias_instability", "quantum")  # all in the unit of the readings
 _SENTENCES = {
     "good": ("good", "White noise and bias instability of every column are identified, and nothing is odd"),
     "poor": ("open", "This log does not identify everything, or something in it is odd"),
@@ -46,48 +45,10 @@ text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-wei
 """
 
 
-@dataclass(frozen=True)
-class TermRow:
-    """One number of a column's noise in words."""
-
-    name: str
-    value: str
-    interval: str
-    unit: str
-    remark: str
-
-
-@dataclass(frozen=True)
-class NoiseRow:
-    """The noise of one column in words: the cells of the short table, and all its terms."""
-
-    column: str
-    unit: str
-    cells: tuple[TermRow, ...]
-    noise: str
-    verdict: str
-    terms: tuple[TermRow, ...]
-
-
 def badge(result: SensorResult) -> Badge:
     """Returns the verdict in a sentence."""
     kind, sentence = _SENTENCES[result.verdict]
     return Badge(kind, f"Verdict: {result.verdict}. {sentence}")
-
-
-def rows(result: SensorResult) -> tuple[NoiseRow, ...]:
-    """Returns the columns in the order of the record."""
-    return tuple(
-        NoiseRow(
-            name,
-            n.unit_cell(column.unit),
-            tuple(_term_row(column, key) for key in _SHORT),
-            n.number(column.noise),
-            column.verdict,
-            tuple(_term_row(column, key) for key in column.terms),
-        )
-        for name, column in result.columns.items()
-    )
 
 
 def term_remark(column: ColumnNoise, key: str) -> str:
@@ -99,35 +60,25 @@ def term_remark(column: ColumnNoise, key: str) -> str:
     return "not seen" if key in ("quantisation", "drift") else "not identifiable"
 
 
-def has_value(term: NoiseTerm) -> bool:
-    """Returns whether a term's value means something; else only its interval does."""
-    return term.told or bool(term.value)
-
-
-def _term_row(column: ColumnNoise, key: str) -> TermRow:
-    term = column.terms.get(key)
-    if term is None:
-        return TermRow(TERM_NAMES.get(key, key), n.DASH, "", "", "")
-    value = n.number(term.value) if has_value(term) else n.DASH
-    return TermRow(
-        TERM_NAMES.get(key, key), value, n.span(term.low, term.high), n.unit_text(term.unit), term_remark(column, key)
-    )
+def shown_value(term: NoiseTerm) -> float | None:
+    """Returns a term's value where it means something; else None: only its interval does."""
+    return term.value if term.told or term.value else None
 
 
 def allan_plots(result: SensorResult) -> tuple[Markup, ...]:
-    """Returns a drawing for the page of each column that has an Allan deviation, `MOST_CURVES` at most."""
+    """Returns a drawing for the page of each column that has an Allan deviation, `MAX_CURVES` at most."""
     return tuple(
         svg.drawing(
             WIDTH, HEIGHT, f"Allan deviation of {name}", *_panel(name, column.unit, column.allan), class_="plot allan"
         )
-        for name, column in list(_with_curves(result).items())[:MOST_CURVES]
+        for name, column in list(_with_curves(result).items())[:MAX_CURVES]
         if column.allan is not None
     )
 
 
 def num_more_plots(result: SensorResult) -> int:
     """Returns how many columns have an Allan deviation that the page does not draw."""
-    return max(0, len(_with_curves(result)) - MOST_CURVES)
+    return max(0, len(_with_curves(result)) - MAX_CURVES)
 
 
 def _with_curves(result: SensorResult) -> dict[str, ColumnNoise]:

@@ -59,6 +59,12 @@ def _place_in(folder: Path | None) -> Callable[[str], str]:
 
 
 def _context(parts: Parts) -> dict[str, Any]:
+    traces = sections.collect_traces(parts)
+    chosen = sections.choose_one_per_column(traces)
+    labels = dict.fromkeys(label for trace in chosen for label in trace.predicted)
+    policies = sections.policies(parts)
+    curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
+    identify = parts.identify
     return {
         "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
         "parts": parts,
@@ -66,104 +72,31 @@ def _context(parts: Parts) -> dict[str, Any]:
         "steps": next_steps(parts),
         "missing": missing(parts),
         "sources": _sources(parts),
-        **_causes(parts),
-        **_fit(parts),
-        **_predictions(parts),
-        **_noise(parts),
-        **_training(parts),
-        **_audit(parts),
+        "fitted": {p.target: p for p in identify.parameters} if identify else {},
+        "terms": sorted(identify.tried, key=lambda t: (not t.kept, -t.saving)) if identify else (),
+        "level": sections.levels(identify) if identify else "",
+        "verdict": identify and Badge(_VERDICTS.get(identify.verdict, "open"), f"Verdict: {identify.verdict}"),
+        "traces": chosen,
+        "num_more_traces": len(traces) - len(chosen),
+        "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
+        "error_groups": sections.error_groups(parts),
+        "errors": sections.error_rows(parts),
+        "policies": policies,
+        "curve": plots.curve_plot(curves) if curves else None,
     }
 
 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_HERE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals |= {"swatch": plots.swatch, "marker": plots.marker, "band_sample": plots.band_sample}
+    environment.globals |= {"plots": plots, "causes": causes, "noise": noise, "audit": audit}
+    environment.globals |= {"span": n.span, "percent_span": n.percent_span, "stretch": n.stretch}
     environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.listed, "short": n.short_id}
-    environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text}
-    environment.filters |= {"check_words": check_words}
+    environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text, "unit_cell": n.unit_cell}
+    environment.filters |= {"probability": n.probability, "readable": n.readable_target, "check_words": check_words}
     return environment
-
-
-def _causes(parts: Parts) -> dict[str, Any]:
-    found = parts.diagnose
-    if found is None:
-        return {}
-    return {
-        "causes": causes.cause_rows(found),
-        "other_causes": causes.other_rows(found),
-        "waterfall": causes.waterfall(found),
-        "left_over": causes.left_over(found),
-        "ambiguities": causes.ambiguities(found),
-        "moments": causes.moment_rows(found),
-        "num_more_moments": max(0, len(found.moments) - causes.MOST_MOMENTS),
-        "conditions": causes.condition_groups(found),
-    }
-
-
-def _fit(parts: Parts) -> dict[str, Any]:
-    if parts.identify is None:
-        return {"parameters": (), "drift": (), "terms": (), "level": "", "verdict": None}
-    verdict = parts.identify.verdict
-    return {
-        "parameters": sections.parameter_rows(parts.identify),
-        "drift": sections.drift_rows(parts.identify),
-        "terms": sections.term_rows(parts.identify),
-        "level": sections.levels(parts.identify),
-        "verdict": Badge(_VERDICTS.get(verdict, "open"), f"Verdict: {verdict}"),
-    }
-
-
-def _predictions(parts: Parts) -> dict[str, Any]:
-    found = sections.traces(parts)
-    chosen = sections.one_per_column(found)
-    labels = dict.fromkeys(label for trace in chosen for label in trace.predicted)
-    return {
-        "traces": [(trace, plots.trace_plot(trace)) for trace in chosen],
-        "num_more_traces": len(found) - len(chosen),
-        "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
-        "error_groups": sections.error_groups(parts),
-        "errors": sections.error_rows(parts),
-    }
-
-
-def _noise(parts: Parts) -> dict[str, Any]:
-    found = parts.noise
-    if found is None:
-        return {}
-    return {
-        "noise_verdict": noise.badge(found),
-        "noise_rows": noise.rows(found),
-        "allan_plots": noise.allan_plots(found),
-        "num_more_allan_plots": noise.num_more_plots(found),
-    }
-
-
-def _training(parts: Parts) -> dict[str, Any]:
-    policies = sections.policies(parts)
-    curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
-    return {
-        "ranges": sections.range_rows(parts),
-        "policies": policies,
-        "curve": plots.curve_plot(curves) if curves else None,
-    }
-
-
-def _audit(parts: Parts) -> dict[str, Any]:
-    found = parts.audit
-    if found is None:
-        return {}
-    return {
-        "audit_verdict": audit.badge(found),
-        "audit_rows": audit.rows(found),
-        "audit_columns": audit.column_rows(found),
-    }
 
 
 def _sources(parts: Parts) -> tuple[Source, ...]:

@@ -2,31 +2,21 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
 from gapless.core.distribution import Range
 from gapless.core.interval import Interval
-from gapless.core.results import AuditedParameter, FittedParameter, Trace
+from gapless.core.results import AuditedParameter, Cause, FittedParameter, Trace
 from gapless.report import numbers as n
 from gapless.report import svg
 
 GLYPH_WIDTH, GLYPH_HEIGHT = 150.0, 22.0
-MOST_POINTS = 600
+MAX_POINTS = 600
 LABELS = {"model": "model as written", "fitted": "fitted model"}
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _ANCHORS = {0.0: "start", 1.0: "end"}  # of labels at the ends of an axis, so that they stay inside
-
-
-class Step(NamedTuple):
-    """One step of a waterfall: a share of the whole with its interval [1]."""
-
-    label: str
-    share: float
-    low: float
-    high: float
 
 
 def success_bar(label: str, interval: Interval, kind: str, target: float | None = None) -> Markup:
@@ -81,23 +71,23 @@ def share_glyph(label: str, share: float, low: float, high: float) -> Markup:
     return svg.fluid(GLYPH_HEIGHT, f"{label}: share {n.percent_span(share, low, high)}", *parts)
 
 
-def waterfall(steps: Sequence[Step]) -> Markup:
+def waterfall(causes: Sequence[Cause]) -> Markup:
     """Returns the explained gap, what each cause takes from it, and what other causes are left with.
 
     The whisker at the end of a step is where it may end: the interval of its share, from where the step begins.
     """
-    row, bottom = 42.0, 42.0 * (len(steps) + 2)
+    row, bottom = 42.0, 42.0 * (len(causes) + 2)
     parts = [svg.line(svg.share_x(share), 0, svg.share_x(share), bottom, "grid") for share in _SHARES]
     parts += [_bar(1.0, 20, 16, "bar measured"), svg.text("the explained gap 100 %", 0, 14, class_="strong")]
-    left, words = 1.0, []
-    for index, step in enumerate(steps, start=1):
-        words.append(f"{step.label} {n.percent_span(step.share, step.low, step.high)}")
-        after = max(0.0, left - step.share) if n.known(step.share) else left
-        parts += _step_down(step, left, after, row * index, words[-1])
+    left, words = 1.0, list[str]()
+    for index, cause in enumerate(causes, start=1):
+        words.append(f"{cause.dimension} {n.percent_span(cause.share, cause.low, cause.high)}")
+        after = max(0.0, left - cause.share) if n.known(cause.share) else left
+        parts += _draw_step(cause, left, after, row * index, words[-1])
         left = after
-    rest = left if all(n.known(step.share) for step in steps) else math.nan
+    rest = left if all(n.known(cause.share) for cause in causes) else math.nan
     words.append(f"left to other causes {n.percent(rest)}")
-    parts += _rest(rest, left, bottom - row, words[-1])
+    parts += _draw_rest(rest, left, bottom - row, words[-1])
     for share in _SHARES:
         parts.append(svg.text(n.percent(share), svg.share_x(share), bottom + 13, _ANCHORS.get(share, "middle")))
     label = f"The explained gap by cause, 100 % in all: {n.listed(words)}"
@@ -232,19 +222,19 @@ def _whisker(low: float, high: float, middle: float, half: float) -> Markup:
     return Markup("").join([svg.line(ends[0], middle, ends[1], middle, "whisker"), *caps])
 
 
-def _step_down(step: Step, before: float, after: float, top: float, words: str) -> list[Markup]:
+def _draw_step(cause: Cause, before: float, after: float, top: float, words: str) -> list[Markup]:
     """Draws one step of a waterfall from `before` down to `after`, under its words."""
     parts = [svg.line(svg.share_x(before), top - 6, svg.share_x(before), top + 36, "link")]
     anchor, place = ("end", before) if after > 0.5 else ("start", after)
     parts.append(svg.text(words, svg.share_x(place), top + 14, anchor, "strong"))
-    if n.known(step.share):
+    if n.known(cause.share):
         parts.append(_bar(before - after, top + 20, 16, "bar cause", after))
-    if n.known(step.low) and n.known(step.high):
-        parts += _thin_whisker(before - step.high, before - step.low, top + 28)
+    if n.known(cause.low) and n.known(cause.high):
+        parts += _thin_whisker(before - cause.high, before - cause.low, top + 28)
     return parts
 
 
-def _rest(rest: float, left: float, top: float, words: str) -> list[Markup]:
+def _draw_rest(rest: float, left: float, top: float, words: str) -> list[Markup]:
     """Draws what is left at the end of a waterfall; nothing but words where it is unknown."""
     parts = [svg.line(svg.share_x(left), top - 6, svg.share_x(left), top + 36, "link")]
     if n.known(rest) and rest > 0:
@@ -298,9 +288,9 @@ def _curve(x: svg.Scale, y: svg.Scale, times_s: Sequence[float], values: Sequenc
     times = np.asarray(times_s, dtype=np.float64)
     data = np.where(np.isfinite(times), np.asarray(values, dtype=np.float64), np.nan)
     keep = np.arange(len(data))
-    if len(data) > MOST_POINTS:
+    if len(data) > MAX_POINTS:
         chosen: set[int] = {0, len(data) - 1}
-        for part in np.array_split(keep, MOST_POINTS // 3):
+        for part in np.array_split(keep, MAX_POINTS // 3):
             gaps = part[~np.isfinite(data[part])]
             least = np.where(np.isfinite(data[part]), data[part], np.inf).argmin()
             greatest = np.where(np.isfinite(data[part]), data[part], -np.inf).argmax()

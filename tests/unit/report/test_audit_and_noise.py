@@ -125,11 +125,11 @@ def test_columns_with_an_allan_deviation_are_drawn(sensor: SensorResult) -> None
     assert len(plots_of_page) == 2  # the third is refused, and has none
     lines = {part.attrib["class"] for part in ElementTree.fromstring(plots_of_page[0]).iter("path")}
     assert lines == {"line measured", "line fitted", "line white", "line flicker"}
-    many = replace(sensor, columns={f"q{k}": sensor.columns["q"] for k in range(noise.MOST_CURVES + 3)})
+    many = replace(sensor, columns={f"q{k}": sensor.columns["q"] for k in range(noise.MAX_CURVES + 3)})
     page = render(noise=many)
-    assert page.count('<svg class="plot allan"') == noise.MOST_CURVES
+    assert page.count('<svg class="plot allan"') == noise.MAX_CURVES
     assert "3 more are in the records." in page
-    assert len(table(page, "Noise of the sensors")) == noise.MOST_CURVES + 3
+    assert len(table(page, "Noise of the sensors")) == noise.MAX_CURVES + 3
 
 
 def test_what_cannot_be_told_is_said(sensor: SensorResult) -> None:

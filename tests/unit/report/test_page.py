@@ -228,7 +228,7 @@ def test_none_in_place_of_nan(make: Make) -> None:
 
 
 def test_ambiguous_causes_in_words(make: Make) -> None:
-    assert "These logs cannot tell contact and object apart." in render({"diagnose": make()["diagnose"]})
+    assert "These logs do not distinguish contact and object." in render({"diagnose": make()["diagnose"]})
 
 
 def test_wrong_record_under_a_name_is_refused(make: Make) -> None:

@@ -52,7 +52,7 @@ def test_long_series_keep_their_spikes() -> None:
     drawn = plots._curve(scale, svg.Scale(0, 1, 0, 1), list(range(5000)), values, "line")
     assert "L2501 7" in drawn
     assert drawn.count("M") == 2
-    assert drawn.count("L") <= plots.MOST_POINTS + 2
+    assert drawn.count("L") <= plots.MAX_POINTS + 2
 
 
 def test_series_break_where_the_time_is_unknown() -> None:
