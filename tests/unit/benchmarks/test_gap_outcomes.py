@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gapless.diagnose.outcomes.words import condition_dimensions
+from gapless.diagnose.outcomes.vocabulary import condition_dimensions
 from gapless.project.load import load_project
 from gapless.project.log.read import read_unlogged
 from unit.benchmarks.parts import part

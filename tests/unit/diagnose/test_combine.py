@@ -7,7 +7,7 @@ from gapless.diagnose.outcomes.records import OutcomeEvidence
 
 
 def outcomes(log_odds: dict[Dimension, float]) -> OutcomeEvidence:
-    return OutcomeEvidence((), (), log_odds, ("9 of 12 failed",), (), (), 12, 9)
+    return OutcomeEvidence((), (), log_odds, ("9 of 12 failed",), ())
 
 
 def test_outcomes_alone_shift_a_rare_prior() -> None:

@@ -10,7 +10,7 @@ from gapless.core.interval import Interval
 
 
 @dataclass(frozen=True)
-class Level:
+class FactorLevel:
     """The runs that share one value of a factor.
 
     Attributes:
@@ -29,32 +29,32 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Factor:
+class FailureFactor:
     """A circumstance that may concentrate failures: a condition, the time of day, a trend.
 
     Attributes:
         name: Such as `light`, `time of day` or `trend over weeks`.
         probability: That it matters, given all runs and all other factors.
-        prior: The same before any run was seen.
         levels: Its values, in order of appearance; numbers and times in their own order.
         speaks_for: Dimension -> chance that a gap in this dimension shows in this factor, by judgement.
-        known_word: Whether the name is in the table of words.
-        confounded_with: Factors that changed together with it, so that these runs cannot tell them apart.
+        known_word: Whether the name is in the vocabulary.
+        confounded_with: Factors that changed together with it, so that these runs do not distinguish them.
+        group_probability: That it or one of these matters.
     """
 
     name: str
     probability: float
-    prior: float
-    levels: tuple[Level, ...]
+    levels: tuple[FactorLevel, ...]
     speaks_for: Mapping[Dimension, float]
     known_word: bool
-    confounded_with: tuple[str, ...] = ()
+    confounded_with: tuple[str, ...]
+    group_probability: float
 
     @property
-    def most_telling(self) -> Level:
+    def strongest_level(self) -> FactorLevel:
         """The level that differs most from the others, in units of the two intervals' widths."""
 
-        def distance(level: Level) -> tuple[float, float]:
+        def distance(level: FactorLevel) -> tuple[float, float]:
             width = np.hypot(level.failure.high - level.failure.low, level.otherwise.high - level.otherwise.low)
             apart = abs(level.failure.value - level.otherwise.value) / max(width, 1e-9)
             return round(float(apart), 6), level.failure.value  # of two levels, the one that fails more
@@ -63,7 +63,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Phase:
+class FailurePhase:
     """A phase of the task in which runs failed.
 
     Attributes:
@@ -72,7 +72,7 @@ class Phase:
         share: Its share of the failures whose phase is known.
         expected: The share that would be expected [1].
         probability: That it concentrates failures beyond the expected.
-        speaks_for: Dimension -> weight of the phase's name in the table of words [1].
+        speaks_for: Dimension -> weight of the phase's name in the vocabulary [1].
     """
 
     name: str
@@ -92,17 +92,11 @@ class OutcomeEvidence:
         phases: Most probable first; empty where no failure names its phase.
         log_odds: Dimension -> what to add to the log odds that it takes part [nat]; 0 where nothing is said.
         sentences: What a person can check.
-        suggestions: Which recordings would tell what these cannot.
-        confounded: Groups of factors that changed together.
-        num_runs: Runs with a known outcome.
-        num_failures: How many of them failed.
+        suggestions: Which recordings would show what these do not.
     """
 
-    factors: tuple[Factor, ...]
-    phases: tuple[Phase, ...]
+    factors: tuple[FailureFactor, ...]
+    phases: tuple[FailurePhase, ...]
     log_odds: dict[Dimension, float]
     sentences: tuple[str, ...]
     suggestions: tuple[str, ...]
-    confounded: tuple[tuple[str, ...], ...]
-    num_runs: int
-    num_failures: int

@@ -1,17 +1,27 @@
-"""What the outcomes of real runs say about the gap."""
+"""What the outcomes of real runs say about the gap: factors, phases, and log odds of dimensions."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from gapless.core.dimensions import DIMENSIONS
+import numpy as np
+from scipy.special import expit, ndtr
+
+from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.episode import Episode
-from gapless.core.interval import wilson
-from gapless.diagnose.outcomes.design import make_design
-from gapless.diagnose.outcomes.judge import condition_log_odds, judge
+from gapless.core.interval import Interval, wilson
+from gapless.core.signal import Array
+from gapless.diagnose.outcomes.factors import FactorColumn, RunFactors, find_factors
 from gapless.diagnose.outcomes.phases import weigh_phases
-from gapless.diagnose.outcomes.records import Factor, OutcomeEvidence
-from gapless.diagnose.outcomes.sentences import condition_sentences, overall, phase_sentences, suggestions
+from gapless.diagnose.outcomes.records import FactorLevel, FailureFactor, OutcomeEvidence
+from gapless.diagnose.outcomes.regression import ModelPosterior, make_regressors, weigh_models
+from gapless.diagnose.outcomes.sentences import describe_factors, describe_phases, suggest_recordings
+from gapless.diagnose.outcomes.vocabulary import OTHER_CHANCE, condition_dimensions
 
 MIN_RUNS = 4  # known outcomes below which nothing is said
+MIN_SAME = 0.95  # shared variance from which two factors divide the runs alike
+MIN_SIMILAR = 0.5  # shared variance from which they may be confounded, if the posterior is undecided between them
+MAX_MIXED = 50  # models whose predictions are mixed, the most probable ones
+LOG_ODDS_BOUNDS = (-1.5, 4.5)  # from conditions [nat]
 
 
 def weigh_outcomes(
@@ -19,9 +29,8 @@ def weigh_outcomes(
 ) -> OutcomeEvidence | None:
     """Returns which conditions and phases concentrate failures and what that says about each dimension.
 
-    Simulated episodes and those without an outcome are left out. Where every run failed, conditions cannot tell
-    anything and phases alone speak. Takes no random numbers: the same episodes give the same answer. Cost: about
-    0.1 s for 200 runs and 6 conditions.
+    Simulated episodes and those without an outcome are left out. Where every run failed, only phases say something.
+    Takes no random numbers: the same episodes give the same answer. Cost: about 0.1 s for 200 runs and 6 conditions.
 
     Args:
         episodes: Runs of the robot, or of a twin.
@@ -36,44 +45,135 @@ def weigh_outcomes(
     if len(runs) < MIN_RUNS or num_failures == 0:
         return None
     phases, log_odds = weigh_phases(runs, reference_phases)
-    sentences = [overall(num_failures, len(runs), wilson(num_failures, len(runs)))]
-    design = make_design(runs)
-    factors: tuple[Factor, ...] = ()
-    groups: tuple[tuple[str, ...], ...] = ()
-    advice: tuple[str, ...] = ()
+    sentences = [f"{num_failures} of {len(runs)} runs failed: {wilson(num_failures, len(runs)).percent()}"]
+    found = find_factors(runs)
+    factors: tuple[FailureFactor, ...] = ()
     if num_failures == len(runs):
-        sentences.append("no run succeeded: conditions cannot tell anything")
-        advice = ("record runs that succeed, on an easier object or in better light: only contrast tells",)
-    elif not design.columns:
-        sentences.append("no condition was varied: only phases can tell anything")
-        advice = suggestions((), (), design)
+        sentences.append("no run succeeded: conditions say nothing")
+        suggestions = ("record runs that succeed, on an easier object or in better light: only contrast shows causes",)
+    elif not found.columns:
+        sentences.append("no condition was varied: only phases say something")
+        suggestions = suggest_recordings((), found)
     else:
-        judged, posterior = judge(design)
-        from_conditions = condition_log_odds(judged, posterior)
+        unsorted, from_conditions = judge_factors(found)
         for dimension in DIMENSIONS:
             log_odds[dimension] += from_conditions[dimension]
-        order = sorted(range(len(judged)), key=lambda k: (-judged[k].probability, judged[k].name))
-        factors = tuple(judged[k] for k in order)
-        groups = _groups(factors)
-        sentences += condition_sentences(factors, posterior.reordered(order))
-        advice = suggestions(factors, groups, design)
-    sentences += phase_sentences(phases, reference_phases is not None)
-    return OutcomeEvidence(factors, phases, log_odds, tuple(sentences), advice, groups, len(runs), num_failures)
+        factors = tuple(sorted(unsorted, key=lambda factor: (-factor.probability, factor.name)))
+        sentences += describe_factors(factors)
+        suggestions = suggest_recordings(factors, found)
+    sentences += describe_phases(phases, reference_phases is not None)
+    return OutcomeEvidence(factors, phases, log_odds, tuple(sentences), suggestions)
 
 
-def _groups(factors: Sequence[Factor]) -> tuple[tuple[str, ...], ...]:
-    """Returns the connected groups of factors that changed together."""
-    partners = {factor.name: factor.confounded_with for factor in factors}
-    found: list[tuple[str, ...]] = []
-    seen: set[str] = set()
-    for name in partners:
-        group, todo = [], [name]
-        while todo:
-            here = todo.pop(0)
-            if here not in seen:
-                seen.add(here)
-                group.append(here)
-                todo += partners[here]
-        if len(group) > 1:
-            found.append(tuple(group))
-    return tuple(found)
+def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], dict[Dimension, float]]:
+    """Returns the factors in the order of their columns, and what they add to the log odds of each dimension [nat]."""
+    groups = []
+    for column in runs.columns:
+        for j in range(len(column.values)):
+            groups += [column.level == j, column.known & (column.level != j)]
+    shared = _shared_variances(runs.columns)
+    posterior = weigh_models(make_regressors(runs), groups, shared >= MIN_SAME)
+    intervals = iter(_predict_failures(posterior, [int(group.sum()) for group in groups]))
+    probabilities = posterior.probabilities
+    factors: list[FailureFactor] = []
+    for k, (column, partners) in enumerate(zip(runs.columns, _find_confounded(shared, posterior), strict=True)):
+        levels: list[FactorLevel] = []
+        for j, value in enumerate(column.values):
+            here = column.level == j
+            counts = int(here.sum()), int(runs.failed[here].sum())
+            levels.append(FactorLevel(value, *counts, next(intervals), next(intervals)))
+        names = tuple(runs.columns[j].name for j in partners)
+        meaning = condition_dimensions(column.name)
+        together = _either_matters(posterior, [k, *partners])
+        factors.append(FailureFactor(column.name, float(probabilities[k]), tuple(levels), *meaning, names, together))
+    return factors, _condition_log_odds(factors, posterior)
+
+
+def _predict_failures(posterior: ModelPosterior, sizes: Sequence[int]) -> list[Interval]:
+    """Returns quantiles of the mixture of models: 2.5, 50 and 97.5 % of each group's failure probability."""
+    kept = np.argsort(-posterior.weights, kind="stable")[:MAX_MIXED]
+    best = replace(
+        posterior,
+        weights=posterior.weights[kept] / posterior.weights[kept].sum(),
+        means=posterior.means[kept],
+        sds=posterior.sds[kept],
+    )
+    ends = [expit(_find_quantile(best, level)) for level in (0.5, 0.025, 0.975)]
+    return [
+        Interval(float(v), float(low), float(high), 0.95, n, "hierarchical logistic")
+        for v, low, high, n in zip(*ends, sizes, strict=True)
+    ]
+
+
+def _find_quantile(mixed: ModelPosterior, level: float) -> Array:
+    """Returns a quantile of mixtures of normals, (num_contrasts,) [logit], by bisection to about 1e-4."""
+    low, high = (mixed.means - 6 * mixed.sds).min(axis=0), (mixed.means + 6 * mixed.sds).max(axis=0)
+    for _ in range(18):
+        middle = (low + high) / 2
+        below = mixed.weights @ ndtr((middle - mixed.means) / mixed.sds) < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def _shared_variances(columns: Sequence[FactorColumn]) -> Array:
+    """Returns how much of each factor's variation another explains, the lesser of both ways, in [0, 1].
+
+    (num_factors, num_factors); 0 of each with itself.
+    """
+    shared = np.zeros((len(columns), len(columns)))
+    for i, one in enumerate(columns):
+        for j, other in enumerate(columns[:i]):
+            both = one.known & other.known
+            if both.sum() >= 3:
+                a, b = (column.basis[both] - column.basis[both].mean(axis=0) for column in (one, other))
+                shared[i, j] = shared[j, i] = min(_explained_share(a, b), _explained_share(b, a))
+    return shared
+
+
+def _explained_share(target: Array, by: Array) -> float:
+    total = np.sum(target**2)
+    if total <= 1e-12:
+        return 0.0
+    fitted = by @ np.linalg.lstsq(by, target, rcond=1e-9)[0]
+    return float(np.sum(fitted**2) / total)
+
+
+def _find_confounded(shared: Array, posterior: ModelPosterior) -> list[list[int]]:
+    """Returns for each factor those that these runs do not distinguish from it.
+
+    Either both divide the runs alike, or nearly so and the posterior says that one matters but not which.
+    """
+    found: list[list[int]] = [[] for _ in shared]
+    alone = posterior.probabilities
+    for i, j in np.argwhere(np.triu(shared >= MIN_SIMILAR)):
+        either = _either_matters(posterior, (i, j))
+        undecided = either > 0.5 and min(alone[i], alone[j]) > 0.1 * either and max(alone[i], alone[j]) < 0.9
+        if shared[i, j] >= MIN_SAME or undecided:
+            found[i].append(int(j))
+            found[j].append(int(i))
+    return [sorted(partners) for partners in found]
+
+
+def _either_matters(posterior: ModelPosterior, which: Sequence[int]) -> float:
+    """Returns the probability that at least one of these factors matters."""
+    return float(posterior.weights @ posterior.includes[:, list(which)].any(axis=1))
+
+
+def _condition_log_odds(factors: Sequence[FailureFactor], posterior: ModelPosterior) -> dict[Dimension, float]:
+    """Returns what conditions add to the log odds that each dimension takes part [nat].
+
+    If dimension d takes part, factor f matters with chance a_fd (the vocabulary), otherwise with OTHER_CHANCE. The
+    result is the log ratio of the two evidences, each a sum over models of posterior / prior times the chance of the
+    model. Factors that changed together share what they say, because the models do; runs that say nothing leave 0.
+    """
+
+    def evidence(chances: Sequence[float]) -> float:
+        models = np.where(posterior.includes, chances, 1 - np.array(chances)).prod(axis=1) * posterior.tau_weights
+        return float(np.sum(models * posterior.weights / posterior.priors) / models.sum())
+
+    base = evidence([OTHER_CHANCE] * len(factors))
+    found: dict[Dimension, float] = {}
+    for dimension in DIMENSIONS:
+        chances = [factor.speaks_for.get(dimension, OTHER_CHANCE) for factor in factors]
+        found[dimension] = float(np.clip(np.log(evidence(chances) / base), *LOG_ODDS_BOUNDS))
+    return found

@@ -7,7 +7,7 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Indices, TimeSeries
-from gapless.diagnose.outcomes.records import Factor, OutcomeEvidence
+from gapless.diagnose.outcomes.records import FailureFactor, OutcomeEvidence
 
 NOTHING = TimeSeries(np.array([0.0, 1.0]), np.zeros((2, 0)), (), ())
 LEVELS = {"light": 2, "object": 5, "camera": 2, "operator": 3, "site": 3, "robot": 2}
@@ -39,6 +39,6 @@ def drawn(levels: Indices, probability: Array, rng: np.random.Generator) -> list
     return [run(f, row) for f, row in zip(failed, rows, strict=True)]
 
 
-def factor(evidence: OutcomeEvidence | None, name: str) -> Factor:
+def factor(evidence: OutcomeEvidence | None, name: str) -> FailureFactor:
     assert evidence is not None
     return next(f for f in evidence.factors if f.name == name)

@@ -6,16 +6,16 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.dimensions import DIMENSIONS
-from gapless.diagnose.outcomes.phases import LIMIT, weigh_phases
+from gapless.diagnose.outcomes.phases import MAX_LOG_ODDS, weigh_phases
 from gapless.diagnose.outcomes.records import OutcomeEvidence
-from gapless.diagnose.outcomes.weigh import weigh_outcomes
-from gapless.diagnose.outcomes.words import (
+from gapless.diagnose.outcomes.vocabulary import (
     CONDITION_WORDS,
     PHASE_WORDS,
     UNKNOWN_CONDITION,
     condition_dimensions,
     phase_dimensions,
 )
+from gapless.diagnose.outcomes.weigh import weigh_outcomes
 from unit.diagnose.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
@@ -37,7 +37,6 @@ def dim_light() -> list:
 
 def test_dim_light_speaks_for_vision() -> None:
     evidence = weighed(dim_light())
-    assert (evidence.num_runs, evidence.num_failures) == (42, 11)
     light = evidence.factors[0]
     assert light.name == "light"
     assert light.probability > 0.98
@@ -81,9 +80,8 @@ def test_factors_that_changed_together_are_named_and_share() -> None:
     assert light.probability == pytest.approx(clock.probability, abs=0.01)
     assert 0.4 < light.probability <= 0.5
     assert light.confounded_with == ("time of day",)
-    assert set(evidence.confounded[0]) == {"light", "time of day"}
     assert "light and time of day changed together: probability that one of them matters" in evidence.sentences[1]
-    assert "record them apart, such as light=dim with time of day=morning" in evidence.suggestions[0]
+    assert "record them separately, such as light=dim with time of day=morning" in evidence.suggestions[0]
 
 
 def test_confounded_causes_of_two_dimensions_both_stay_open() -> None:
@@ -133,7 +131,7 @@ def test_too_little_says_nothing(runs: list) -> None:
 def test_where_all_failed_only_phases_speak() -> None:
     evidence = weighed([run(True, {"light": "ab"[k % 2]}, None, "grasp") for k in range(12)])
     assert evidence.factors == ()
-    assert evidence.sentences[1] == "no run succeeded: conditions cannot tell anything"
+    assert evidence.sentences[1] == "no run succeeded: conditions say nothing"
     assert evidence.log_odds["contact"] > 1.0
     assert evidence.log_odds["visual"] == 0.0
 
@@ -216,7 +214,7 @@ def test_a_reference_changes_what_is_expected() -> None:
 
 def test_phases_alone_never_decide() -> None:
     _, odds = weigh_phases([run(True, failed_in="insert")] * 500, {"insert": 0.1, "approach": 0.9})
-    assert 1.5 < odds["contact"] <= LIMIT
+    assert 1.5 < odds["contact"] <= MAX_LOG_ODDS
 
 
 def test_words_of_either_table() -> None:

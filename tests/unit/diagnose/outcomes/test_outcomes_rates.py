@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
-from gapless.diagnose.outcomes import model
-from gapless.diagnose.outcomes.design import make_design
+from gapless.diagnose.outcomes import regression
+from gapless.diagnose.outcomes.factors import find_factors
 from gapless.diagnose.outcomes.weigh import weigh_outcomes
 from unit.diagnose.outcomes.outcome_runs import LEVELS, balanced, drawn, factor, run
 
@@ -66,9 +66,9 @@ def test_probabilities_and_intervals_are_calibrated() -> None:
     for _ in range(100):
         levels = np.stack([rng.integers(0, n, 60) for n in LEVELS.values()], axis=1)
         logit = np.full(60, rng.normal(0.0, 1.0))
-        matters = rng.random(6) < model.prior_probability(6)
+        matters = rng.random(6) < regression.prior_probability(6)
         for k in np.flatnonzero(matters):
-            logit += rng.normal(0.0, abs(rng.normal(0.0, model.SCALE)), levels[:, k].max() + 1)[levels[:, k]]
+            logit += rng.normal(0.0, abs(rng.normal(0.0, regression.TAU_SCALE)), levels[:, k].max() + 1)[levels[:, k]]
         probability = 1 / (1 + np.exp(-logit))
         evidence = weigh_outcomes(drawn(levels, probability, rng))
         if evidence is None or not evidence.factors:
@@ -96,19 +96,19 @@ def test_laplace_agrees_with_quadrature(counts: tuple[int, int, int, int]) -> No
     failed_a, num_a, failed_b, num_b = counts
     runs = [run(k < failed_a, {"light": "dim"}) for k in range(num_a)]
     runs += [run(k < failed_b, {"light": "bright"}) for k in range(num_b)]
-    table = model.make_table(make_design(runs))
+    regressors = regression.make_regressors(find_factors(runs))
     nodes, weights = hermegauss(80)
     weights = weights / weights.sum()
 
     def evidence(tau: float) -> float:
-        a, u = np.meshgrid(model.INTERCEPT_SD * nodes, tau / np.sqrt(2) * nodes, indexing="ij")
+        a, u = np.meshgrid(regression.INTERCEPT_SD * nodes, tau / np.sqrt(2) * nodes, indexing="ij")
         logs = -failed_a * np.logaddexp(0, -a - u) - (num_a - failed_a) * np.logaddexp(0, a + u)
         logs += -failed_b * np.logaddexp(0, u - a) - (num_b - failed_b) * np.logaddexp(0, a - u)
         return float(np.log(np.sum(np.outer(weights, weights) * np.exp(logs))))
 
-    exact = np.array([evidence(tau) for tau in model.TAUS]) - evidence(0.0)
-    models = [(), *(((0, k),) for k in range(len(model.TAUS)))]
-    laplace, _, _ = model.fit_models(table, models, np.zeros((0, table.values.shape[1])))
+    exact = np.array([evidence(tau) for tau in regression.TAUS]) - evidence(0.0)
+    models = [(), *(((0, k),) for k in range(len(regression.TAUS)))]
+    laplace, _, _ = regression.fit_models(regressors, models, np.zeros((0, regressors.values.shape[1])))
     np.testing.assert_allclose(laplace[1:] - laplace[0], exact, atol=0.15)
 
 
@@ -116,15 +116,18 @@ def test_the_search_agrees_with_summing_all_models() -> None:
     rng = np.random.default_rng(6)
     levels = balanced(60, rng)
     shift = 2.0 * (levels[:, 0] == 0) + 1.5 * (levels[:, 3] == 0)
-    design = make_design(drawn(levels, 1 / (1 + np.exp(1.5 - shift)), rng)[:60])
-    design = type(design)(design.failed, design.columns[:4], (), ())
-    table = model.make_table(design)
+    runs = find_factors(drawn(levels, 1 / (1 + np.exp(1.5 - shift)), rng)[:60])
+    runs = type(runs)(runs.failed, runs.columns[:4], (), ())
+    regressors = regression.make_regressors(runs)
     every = [
         tuple((f, tau) for f, tau in enumerate(choice) if tau >= 0)
-        for choice in product(range(-1, len(model.TAUS)), repeat=4)
+        for choice in product(range(-1, len(regression.TAUS)), repeat=4)
     ]
-    scores = model.log_priors(every, 4) + model.fit_models(table, every, np.zeros((0, table.values.shape[1])))[0]
+    scores = (
+        regression.log_priors(every, 4)
+        + regression.fit_models(regressors, every, np.zeros((0, regressors.values.shape[1])))[0]
+    )
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
     exact = [sum(w for w, m in zip(weights, every, strict=True) if f in dict(m)) for f in range(4)]
-    np.testing.assert_allclose(model.weigh_models(table, []).probabilities, exact, atol=0.02)
-    assert np.exp(model.log_priors(every, 4)).sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(regression.weigh_models(regressors, []).probabilities, exact, atol=0.02)
+    assert np.exp(regression.log_priors(every, 4)).sum() == pytest.approx(1.0)
