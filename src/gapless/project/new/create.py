@@ -1,4 +1,4 @@
-"""Making a project folder from a model and logs: `gapless new`."""
+"""Makes a project folder from a model and logs: `gapless new`."""
 
 import hashlib
 from collections.abc import Sequence
@@ -6,45 +6,24 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-import yaml
 
 from gapless.core.errors import ProjectError, nearest
 from gapless.core.results import NewResult, Note
 from gapless.core.signal import Array
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
-from gapless.project.model import load_model, names
-from gapless.project.new.drive import add_motors, find_efforts, offer_drive
+from gapless.project.model import command_unit, load_model, load_spec, names, relocate_files
 from gapless.project.new.guess.by_motion import pool_signals
 from gapless.project.new.guess.columns import guess_columns
 from gapless.project.new.guess.degrees import GUESSED_DEGREES
-from gapless.project.new.project_files import Placement
+from gapless.project.new.project_files import ProjectFiles, compose_yaml
 from gapless.project.new.recordings import Recording, find_logs, read_recordings
 from gapless.project.records import CommandMap, MeasurementMap
 from gapless.project.yaml_file import FILE_NAME, project_error
 
-_USUAL_RATES_HZ = (
-    10,
-    15,
-    20,
-    25,
-    30,
-    40,
-    50,
-    60,
-    100,
-    120,
-    125,
-    150,
-    200,
-    240,
-    250,
-    300,
-    400,
-    500,
-    800,
-    1000,
-)
+DRIVE_OPTION = "--drive-by-effort"
+_USUAL_RATES_HZ = [10, 15, 20, 25, 30, 40, 50, 60, 100, 120, 125, 150, 200, 240, 250, 300, 400, 500, 800, 1000]
+MAX_RATE_ERROR = 0.01  # relative difference to a usual rate that is taken for jitter
 
 
 def new_project(
@@ -73,31 +52,33 @@ def new_project(
         raise project_error("no log was given: write gapless new MODEL LOG... DIR", directory)
     compiled = load_model(model)
     recordings = read_recordings(find_logs([Path(each).expanduser() for each in given]))
-    commands, measurements, guesses = guess_columns(
-        compiled, pool_signals([(each.times_s, each.columns) for each in recordings])
-    )
+    signals = pool_signals([(each.times_s, each.columns) for each in recordings])
+    commands, measurements, guesses = guess_columns(compiled, signals)
     if not measurements:
         raise _nothing_mapped(compiled, recordings[0])
     paths = list(dict.fromkeys(each.path for each in recordings))
-    inputs = tuple(_digest(path) for path in (model, *paths))
-    notes = [*recordings[0].notes, *_clock_notes(recordings[0])]
+    inputs = tuple(_digest_file(path) for path in (model, *paths))
+    notes = list(recordings[0].notes)
+    if recordings[0].clock.text:
+        notes.append(Note("info", recordings[0].clock.columns[0], recordings[0].clock.text))
+    drive_notes = [] if drive_by_effort else _offer_drive(compiled, measurements)
+    driven = ""
     if drive_by_effort:
-        driven, commands = add_motors(model, measurements, directory)
-        measurements = tuple(item for item in measurements if item not in find_efforts(measurements))
-        guesses = tuple(_driving_note(note, commands) for note in guesses)
-    rate_hz = _rate_hz(recordings, [item.column for item in measurements])
+        driven, commands = _add_motors(model, measurements, directory)
+        measurements = tuple(item for item in measurements if not _is_effort(item))
+        guesses = tuple(_describe_drive(note, commands) for note in guesses)
+    rate_hz = _guess_rate_hz(recordings, [item.column for item in measurements])
     notes.append(Note("info", "rate_hz", f"guessed: {rate_hz:g}, from the median interval of the logs"))
-    notes += [*guesses, *offer_drive(compiled, [] if drive_by_effort else measurements)]
-    notes += _percent_notes(recordings[0], guesses)
-    notes += _lacking_notes(recordings, [item.column for item in (*commands, *measurements)])
-    with Placement(directory) as place:
-        entry = place.write_model(model, driven) if drive_by_effort else place.put_model(model)
+    notes += [*guesses, *drive_notes, *_warn_of_percent(recordings[0], guesses)]
+    notes += _warn_of_lacking(recordings, [item.column for item in (*commands, *measurements)])
+    with ProjectFiles(directory) as files:
+        entry = files.write_model(model, driven) if drive_by_effort else files.add_model(model)
         for recording in recordings:
-            place.put_log(recording)
-        text = _compose(directory.resolve().name, entry, rate_hz, commands, measurements)
-        place.write_text(directory / FILE_NAME, text)
+            files.add_log(recording)
+        text = compose_yaml(directory.resolve().name, entry, rate_hz, commands, measurements)
+        files.write_text(directory / FILE_NAME, text)
         load_project(directory)
-    return NewResult(inputs, str(directory), (*place.notes(), *notes))
+    return NewResult(inputs, str(directory), (*files.notes(), *notes))
 
 
 def _check_directory(directory: Path) -> None:
@@ -115,12 +96,52 @@ def _nothing_mapped(model: mujoco.MjModel, recording: Recording) -> ProjectError
     return project_error(f"{text}; rename columns such as q_JOINT, dq_JOINT, BODY_x", recording.path)
 
 
-def _clock_notes(recording: Recording) -> list[Note]:
-    clock = recording.clock
-    return [Note("info", clock.columns[0], clock.text)] if clock.text else []
+def _digest_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
-def _percent_notes(recording: Recording, guesses: Sequence[Note]) -> list[Note]:
+def _is_effort(item: MeasurementMap) -> bool:
+    return item.element == "joint" and item.quantity == "effort"
+
+
+def _offer_drive(model: mujoco.MjModel, measurements: Sequence[MeasurementMap]) -> list[Note]:
+    """Returns a warning where nothing drives a model, and what to do where its efforts are measured."""
+    num_efforts = sum(map(_is_effort, measurements))
+    if model.nu or not num_efforts:
+        return []
+    text = f"it has no actuators, so that nothing drives its joints in simulation; the efforts of {num_efforts} "
+    text += f"joints are logged: to drive them by these, run gapless new MODEL LOG... DIR {DRIVE_OPTION} (a new DIR)"
+    return [Note("warning", "model", text)]
+
+
+def _add_motors(
+    model_path: Path, measurements: Sequence[MeasurementMap], folder: Path
+) -> tuple[str, tuple[CommandMap, ...]]:
+    """Returns the model as MJCF for a folder, with a motor for each joint whose effort is logged, and its commands."""
+    spec = load_spec(model_path)
+    efforts = [item for item in measurements if _is_effort(item)]
+    if there := names(spec.compile(), "actuator"):
+        text = f"{DRIVE_OPTION} is for a model without actuators; this one has actuators: {nearest('', there)}"
+        raise project_error(f"{text}; leave {DRIVE_OPTION} out", model_path)
+    if not efforts:
+        text = f"{DRIVE_OPTION}: no effort of a joint was recognised in the log; name such columns effort_JOINT"
+        raise project_error(f"{text} or tau_JOINT, or leave {DRIVE_OPTION} out", model_path)
+    for item in efforts:
+        spec.add_actuator(name=item.name, target=item.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+    model = spec.compile()
+    commands = (CommandMap(e.column, e.name, e.scale, unit=command_unit(model, e.name)) for e in efforts)
+    return relocate_files(spec.to_xml(), model_path.resolve().parent, folder.resolve()), tuple(commands)
+
+
+def _describe_drive(note: Note, commands: Sequence[CommandMap]) -> Note:
+    """Returns the note of a column, saying that it drives a joint where it does."""
+    actuator = next((command.actuator for command in commands if command.column == note.where), None)
+    text = f"guessed: actuator {actuator} command, as the logged effort drives the joint; correct it if wrong"
+    return Note("info", note.where, text) if actuator else note
+
+
+def _warn_of_percent(recording: Recording, guesses: Sequence[Note]) -> list[Note]:
     """Returns a warning where degrees were guessed in a LeRobot data set, which may hold percent of the range."""
     if not recording.renamed or not any(GUESSED_DEGREES in note.text for note in guesses):
         return []
@@ -128,13 +149,7 @@ def _percent_notes(recording: Recording, guesses: Sequence[Note]) -> list[Note]:
     return [Note("warning", "scale", f"{text}range: then correct scale and offset in gapless.yaml")]
 
 
-def _driving_note(note: Note, commands: Sequence[CommandMap]) -> Note:
-    actuator = next((command.actuator for command in commands if command.column == note.where), None)
-    text = f"guessed: actuator {actuator} command, as the logged effort drives the joint; correct it if wrong"
-    return Note("info", note.where, text) if actuator else note
-
-
-def _lacking_notes(recordings: Sequence[Recording], mapped: Sequence[str]) -> list[Note]:
+def _warn_of_lacking(recordings: Sequence[Recording], mapped: Sequence[str]) -> list[Note]:
     """Returns a warning for each log that does not have all mapped columns."""
     notes: list[Note] = []
     for recording in recordings:
@@ -144,12 +159,7 @@ def _lacking_notes(recordings: Sequence[Recording], mapped: Sequence[str]) -> li
     return notes
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
-
-
-def _rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> float:
+def _guess_rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> float:
     """Returns the rate of the measured columns [Hz]: a usual one within 1 %, otherwise three digits.
 
     Rows of other topics, in which a column has no value, do not count.
@@ -162,7 +172,7 @@ def _rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> float:
     ]
     rate_hz = 1 / float(np.median(medians_s or _intervals_s(recordings[0], None)))
     usual = min(_USUAL_RATES_HZ, key=lambda each: abs(each - rate_hz))
-    return float(usual) if abs(usual / rate_hz - 1) < 0.01 else float(f"{rate_hz:.3g}")
+    return float(usual) if abs(usual / rate_hz - 1) < MAX_RATE_ERROR else float(f"{rate_hz:.3g}")
 
 
 def _intervals_s(recording: Recording, column: str | None) -> Array:
@@ -170,50 +180,3 @@ def _intervals_s(recording: Recording, column: str | None) -> Array:
     there &= np.isfinite(recording.columns[column]) if column else True
     intervals_s = np.diff(recording.times_s[there])
     return intervals_s[intervals_s > 0]
-
-
-def _compose(
-    name: str,
-    model: str,
-    rate_hz: float,
-    commands: Sequence[CommandMap],
-    measurements: Sequence[MeasurementMap],
-) -> str:
-    """Returns a `gapless.yaml` with comments."""
-    lines = [
-        "gapless: 1                # version of this format",
-        f"name: {_scalar(name)}",
-        f"model: {_scalar(model)}",
-        f"rate_hz: {rate_hz:<16g} # control rate; guessed from the log",
-        "# Any mapping may carry scale and offset (model value = scale * column + offset) and noise.",
-    ]
-    if commands:
-        lines.append("commands:                 # log column -> actuator of the model; guessed")
-    for command in commands:
-        keys = {"actuator": command.actuator, **_scaled(command.scale)}
-        lines.append(f"  {_scalar(command.column)}: {_flow(keys)}  # [{command.unit}]")
-    lines.append("measurements:             # log column -> what it measures; guessed")
-    for item in measurements:
-        about = {"axis": str(item.axis)} if item.element == "sensor" else {"quantity": item.quantity}
-        keys = {item.element: item.name, **about, **_scaled(item.scale)}
-        lines.append(f"  {_scalar(item.column)}: {_flow(keys)}  # [{item.unit}]")
-    lines += ["logs: logs                # folder; one episode per file", "parameters: auto"]
-    lines += ["# task: task.py:Push      # observation, reward, success, phases"]
-    lines += ["# reality: twin.py:make   # what policies are deployed on", ""]
-    return "\n".join(lines)
-
-
-def _scaled(scale: float) -> dict[str, str]:
-    return {} if scale == 1 else {"scale": repr(scale)}
-
-
-def _flow(keys: dict[str, str]) -> str:
-    return "{" + ", ".join(f"{key}: {_scalar(value)}" for key, value in keys.items()) + "}"
-
-
-def _scalar(text: str) -> str:
-    """Returns text as one YAML scalar, in quotes only where needed."""
-    if text.replace(".", "").replace("-", "").isalnum() and not text.startswith("-"):
-        return text
-    dumped: str = yaml.safe_dump([text], default_flow_style=True, width=10**6, allow_unicode=True)
-    return dumped.strip()[1:-1]

@@ -1,19 +1,23 @@
-"""The files of a new project folder: all of them are written, or none."""
+"""The files of a new project folder, with its `gapless.yaml`: all of them are written, or none."""
 
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 from xml.etree import ElementTree
 
+import yaml
+
 from gapless.core.results import Note
 from gapless.project.new.recordings import Recording, write_recording
+from gapless.project.records import CommandMap, MeasurementMap
 from gapless.project.yaml_file import project_error
 
 
-class Placement:
+class ProjectFiles:
     """Writes the files of a new project; takes back what it wrote if anything fails on the way."""
 
     def __init__(self, directory: Path) -> None:
@@ -45,13 +49,13 @@ class Placement:
             notes.append(Note("info", "logs", text.format(more)))
         return notes
 
-    def put_model(self, model: Path) -> str:
+    def add_model(self, model: Path) -> str:
         """Copies a model that stands alone; refers to one that needs other files. Returns its entry."""
         target = self.directory / model.name
         if target.exists() and target.samefile(model):
             self._model_note = Note("info", "model", f"{model.name} is in the folder already and is used as it is")
             return model.name
-        if references := _references(model):
+        if references := _named_files(model):
             entry = Path(os.path.relpath(model.resolve(), self.directory.resolve())).as_posix()
             text = f"not copied, as it needs {len(references)} other file(s) such as {references[0]}"
             self._model_note = Note("info", "model", f"{text}; referred to as {entry}")
@@ -68,7 +72,7 @@ class Placement:
         self._model_note = Note("info", "model", about)
         return name
 
-    def put_log(self, recording: Recording) -> None:
+    def add_log(self, recording: Recording) -> None:
         """Copies a log, or writes it with `time_s`, and copies what stands beside it."""
         log, target = recording.path, self.directory / "logs" / recording.name
         if target.exists() and target.samefile(log) and not recording.is_changed:
@@ -105,7 +109,45 @@ class Placement:
         self._made.append(target)
 
 
-def _references(model: Path) -> list[str]:
+def _named_files(model: Path) -> list[str]:
     """Returns the files that an MJCF or URDF file names."""
     elements = ElementTree.parse(model).iter()  # MuJoCo has parsed it already
     return [value for item in elements for key, value in item.attrib.items() if key.startswith("file") and value]
+
+
+def compose_yaml(
+    name: str, model: str, rate_hz: float, commands: Sequence[CommandMap], measurements: Sequence[MeasurementMap]
+) -> str:
+    """Returns a `gapless.yaml` with comments."""
+    lines = [
+        "gapless: 1                # version of this format",
+        f"name: {_quote(name)}",
+        f"model: {_quote(model)}",
+        f"rate_hz: {rate_hz:<16g} # control rate; guessed from the log",
+        "# Any mapping may carry scale and offset (model value = scale * column + offset) and noise.",
+    ]
+    if commands:
+        lines.append("commands:                 # log column -> actuator of the model; guessed")
+        lines += [_compose_mapping(item, {"actuator": item.actuator}) for item in commands]
+    lines.append("measurements:             # log column -> what it measures; guessed")
+    for item in measurements:
+        about = {"axis": str(item.axis)} if item.element == "sensor" else {"quantity": item.quantity}
+        lines.append(_compose_mapping(item, {item.element: item.name, **about}))
+    lines += ["logs: logs                # folder; one episode per file", "parameters: auto"]
+    lines += ["# task: task.py:Push      # observation, reward, success, phases"]
+    lines += ["# reality: twin.py:make   # what policies are deployed on", ""]
+    return "\n".join(lines)
+
+
+def _compose_mapping(item: CommandMap | MeasurementMap, keys: dict[str, str]) -> str:
+    keys |= {} if item.scale == 1 else {"scale": repr(item.scale)}
+    values = ", ".join(f"{key}: {_quote(value)}" for key, value in keys.items())
+    return f"  {_quote(item.column)}: {{{values}}}  # [{item.unit}]"
+
+
+def _quote(text: str) -> str:
+    """Returns text as one YAML scalar, in quotes only where needed."""
+    if text.replace(".", "").replace("-", "").isalnum() and not text.startswith("-"):
+        return text
+    dumped: str = yaml.safe_dump([text], default_flow_style=True, width=10**6, allow_unicode=True)
+    return dumped.strip()[1:-1]

@@ -91,14 +91,11 @@ def _correlation(values: Array | None, others: Array | None) -> float:
 
 
 _MIN_CORRELATION = 0.9  # of signals that are the same thing, but for delay, noise and scale
-_MIN_GAIN = 0.2  # of correlation, before motion overrules order
+_MIN_IMPROVEMENT = 0.2  # of correlation, before motion overrules order
 _RESPONSES = {
-    "rad": "position",
-    "m": "position",
-    "rad/s": "velocity",
-    "m/s": "velocity",
-    "N·m": "effort",
-    "N": "effort",
+    **dict.fromkeys(("rad", "m"), "position"),
+    **dict.fromkeys(("rad/s", "m/s"), "velocity"),
+    **dict.fromkeys(("N·m", "N"), "effort"),
 }
 
 
@@ -108,7 +105,7 @@ def find_idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
     return [name for name in names(model, "actuator") if name not in driven]
 
 
-def settle_by_motion(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
+def map_by_motion(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Maps columns that name a joint but no quantity: the derivative of its position, or what its position follows."""
     positions = {g.name: g.column for g in chosen.values() if g.element == "joint" and g.quantity == "position"}
     taken = {guess.key for guess in chosen.values()}
@@ -117,14 +114,14 @@ def settle_by_motion(guesser: NameGuesser, chosen: Mapping[str, Guess], signals:
         if column in chosen or name.role or guesser.why_ignored(column):
             continue
         for match in match_names(name.rest, list(positions)):
-            guess = _settle(guesser.model, column, match.name, positions[match.name], signals)
+            guess = _guess_by_motion(guesser.model, column, match.name, positions[match.name], signals)
             if guess and guess.key not in taken:
                 found[column] = replace(guess, scale=name.scale)
                 taken.add(guess.key)
     return found
 
 
-def _settle(model: mujoco.MjModel, column: str, joint: str, position: str, signals: Signals) -> Guess | None:
+def _guess_by_motion(model: mujoco.MjModel, column: str, joint: str, position: str, signals: Signals) -> Guess | None:
     together, _ = signals.slope(column, position)
     if together >= _MIN_CORRELATION:
         reason = f"it names joint {joint} and moves as the derivative of {position} (correlation {together:.2f})"
@@ -138,13 +135,13 @@ def _settle(model: mujoco.MjModel, column: str, joint: str, position: str, signa
     return None
 
 
-def command_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
+def map_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Maps columns to actuators that nothing commands, in their order, where there are as many of each."""
     left = [c for c in guesser.names if not (c in chosen or guesser.why_ignored(c) or signals.is_counter(c))]
-    spoken = [column for column in left if guesser.names[column].role == "command"]
+    named = [column for column in left if guesser.names[column].role == "command"]
     unnamed = [column for column in left if not guesser.names[column].role and not _names_something(guesser, column)]
     idle = find_idle(guesser.model, chosen)
-    for columns in (spoken, unnamed):
+    for columns in (named, unnamed):
         if idle and len(columns) == len(idle):
             reason = "columns and actuators are left in equal number, taken in order"
             return {
@@ -159,7 +156,7 @@ def _names_something(guesser: NameGuesser, column: str) -> bool:
     return any(match_names(rest, guesser.known[kind]) for kind in ("joint", "body") if rest)
 
 
-def order_by_motion(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
+def correct_order(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Checks commands that were mapped in order against what then moves; another order is taken if it is clear."""
     ordered = [guess for guess in chosen.values() if guess.in_order and guess.quantity == "command"]
     responses = [_find_response(model, guess.name, chosen) for guess in ordered]
@@ -169,7 +166,9 @@ def order_by_motion(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals:
     places = linear_sum_assignment(together, maximize=True)[1]
     best, given = together[np.arange(len(ordered)), places], np.diag(together)
     moved = places != np.arange(len(ordered))
-    if moved.any() and not (np.all(best[moved] >= _MIN_CORRELATION) and np.all((best - given)[moved] >= _MIN_GAIN)):
+    if moved.any() and not (
+        np.all(best[moved] >= _MIN_CORRELATION) and np.all((best - given)[moved] >= _MIN_IMPROVEMENT)
+    ):
         return {}
     found: dict[str, Guess] = {}
     for guess, place, correlation, is_moved in zip(ordered, places, best, moved, strict=True):

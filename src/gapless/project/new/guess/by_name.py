@@ -8,8 +8,8 @@ import mujoco
 
 from gapless.project.model import QUANTITIES, command_unit, index, names
 from gapless.project.new.guess.names import (
-    AGREE,
     POSE_WORDS,
+    SAME_NAME,
     TURN_WORDS,
     ColumnName,
     Match,
@@ -22,7 +22,7 @@ from gapless.project.new.guess.names import (
 from gapless.project.records import Element
 
 _ONE_NUMBER = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
-_SAID_MEASURED = 0.05  # how much surer a measurement is whose name says that it was measured
+_MEASURED_BONUS = 0.05  # on the score of a measurement whose name says that it was measured
 _COMMAND_UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N·m", "N")}
 
 
@@ -77,12 +77,12 @@ class NameGuesser:
     def guess(self, column: str) -> list[Guess]:
         """Returns all that a column may be."""
         name = self.names[column]
-        found = self._sensors(name)
+        found = self._guess_sensors(name)
         if self.why_ignored(column):
             return found
         if name.role == "command":
-            return found + self._commands(name)
-        return found + self._joints(name) + self._bodies(name)
+            return found + self._guess_commands(name)
+        return found + self._guess_joints(name) + self._guess_bodies(name)
 
     def _read_names(self, columns: Sequence[str]) -> dict[str, ColumnName]:
         """Reads the columns' names, without words that several share and no name of the model has: the topic."""
@@ -94,66 +94,68 @@ class NameGuesser:
             for column, name in found.items()
         }
 
-    def _commands(self, name: ColumnName) -> list[Guess]:
-        known = [n for n in self.known["actuator"] if self._takes(n, name.quantity)]
-        matches = self._number_matches(name, known) or match_names(name.rest, known)
+    def _guess_commands(self, name: ColumnName) -> list[Guess]:
+        known = [n for n in self.known["actuator"] if self._accepts(n, name.quantity)]
+        matches = self._match_number(name, known) or match_names(name.rest, known)
         driven = {joint: n for n in known if (joint := driven_joint(self.model, n))}
         if name.number is None:
             also = match_names(name.rest, list(driven)) if name.rest else []
             matches += [Match(driven[m.name], 0.99 * m.score, f"{m.reason} with joint {m.name}") for m in also]
         best = {m.name: m for m in sorted(matches, key=lambda m: m.score)}
-        return [self._guess(name, "actuator", m, "command") for m in best.values()]
+        return [self._make_guess(name, "actuator", m, "command") for m in best.values()]
 
-    def _takes(self, actuator: str, quantity: str) -> bool:
+    def _accepts(self, actuator: str, quantity: str) -> bool:
         unit = command_unit(self.model, actuator)
         return not quantity or unit == "1" or unit in _COMMAND_UNITS[quantity]
 
-    def _joints(self, name: ColumnName) -> list[Guess]:
-        matches = self._number_matches(name, self.known["joint"])
+    def _guess_joints(self, name: ColumnName) -> list[Guess]:
+        matches = self._match_number(name, self.known["joint"])
         if name.role:
             matches = matches or match_names(name.rest, self.known["joint"])
-            more = _SAID_MEASURED if name.is_measured else 0.0
+            more = _MEASURED_BONUS if name.is_measured else 0.0
             surer = [replace(m, score=min(m.score + more, 1.0)) for m in matches]
-            return [self._guess(name, "joint", m, name.role) for m in surer] + self._applied(name, matches)
-        if matches and not (name.is_measured and len(self._numbers_like(name)) == len(self.known["joint"])):
+            return [self._make_guess(name, "joint", m, name.role) for m in surer] + self._guess_motors(name, matches)
+        if matches and not (name.is_measured and len(self._find_numbers(name)) == len(self.known["joint"])):
             return []
-        matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= AGREE]
+        matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
         weaker = [replace(m, score=m.score if self._is_called(name, m.name) else 0.9 * m.score) for m in matches]
-        return [self._guess(name, "joint", m, "position") for m in weaker if name.rest] or self._bare_commands(name)
+        return [
+            self._make_guess(name, "joint", m, "position") for m in weaker if name.rest
+        ] or self._guess_bare_commands(name)
 
     def _is_called(self, name: ColumnName, known: str) -> bool:
         return list(name.words) == split_words(known)
 
-    def _applied(self, name: ColumnName, matches: Sequence[Match]) -> list[Guess]:
+    def _guess_motors(self, name: ColumnName, matches: Sequence[Match]) -> list[Guess]:
         """Returns the motors that an effort may command, where another column is the measured effort."""
         if name.role != "effort" or name.is_measured:
             return []
-        motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._takes(n, "effort")}
+        motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._accepts(n, "effort")}
         found = [replace(m, name=motors[m.name], score=0.95 * m.score) for m in matches if m.name in motors]
-        return [self._guess(name, "actuator", m, "command") for m in found]
+        return [self._make_guess(name, "actuator", m, "command") for m in found]
 
-    def _bare_commands(self, name: ColumnName) -> list[Guess]:
+    def _guess_bare_commands(self, name: ColumnName) -> list[Guess]:
         """Returns the actuator that has exactly the column's name."""
-        called = [Match(n, AGREE, "") for n in self.known["actuator"] if self._is_called(name, n)]
-        found = [self._guess(name, "actuator", m, "command") for m in called]
+        called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if self._is_called(name, n)]
+        found = [self._make_guess(name, "actuator", m, "command") for m in called]
         return [replace(guess, reason="it is called as the actuator") for guess in found]
 
-    def _guess(self, name: ColumnName, element: Element, match: Match, quantity: str) -> Guess:
+    def _make_guess(self, name: ColumnName, element: Element, match: Match, quantity: str) -> Guess:
         said = f"'{name.role_word}' says {quantity}" if name.role else "it is called as the joint"
         in_order = match.reason.startswith("it is number")
         reason = f"{said}, and {match.reason}" if name.role or in_order else said
         return Guess(name.column, element, match.name, quantity, 0, name.scale, match.score, reason, in_order)
 
-    def _numbers_like(self, name: ColumnName) -> list[int]:
+    def _find_numbers(self, name: ColumnName) -> list[int]:
         """Returns the numbers of all columns that differ from this one in their number only."""
         alike = (other for other in self.names.values() if other.pattern == name.pattern)
         return sorted({other.number for other in alike if other.number is not None})
 
-    def _number_matches(self, name: ColumnName, known: Sequence[str]) -> list[Match]:
+    def _match_number(self, name: ColumnName, known: Sequence[str]) -> list[Match]:
         """Returns the element at the place that a column's number says, unless the elements have these numbers."""
         if name.number is None:
             return []
-        numbers = self._numbers_like(name)
+        numbers = self._find_numbers(name)
         theirs = [[int(word) for word in split_words(each) if word.isdecimal()] for each in known]
         if all(len(each) == 1 for each in theirs) and set(numbers) <= {each[0] for each in theirs}:
             return []
@@ -163,7 +165,7 @@ class NameGuesser:
             return []
         return [Match(known[place], 0.7, f"it is number {name.number} of {numbers[0]} to {numbers[-1]}")]
 
-    def _bodies(self, name: ColumnName) -> list[Guess]:
+    def _guess_bodies(self, name: ColumnName) -> list[Guess]:
         quantity = name.words[-1] if name.words else ""
         if any(word in TURN_WORDS for word in name.words):
             quantity = f"q{quantity}"
@@ -173,11 +175,11 @@ class NameGuesser:
         rest = [word for word in name.rest if word not in skipped]
         rest = rest[:-1] if rest and rest[-1] == name.words[-1] else rest
         matches = match_names(rest, self.known["body"])
-        found = [replace(self._guess(name, "body", m, quantity), score=0.99 * m.score) for m in matches]
+        found = [replace(self._make_guess(name, "body", m, quantity), score=0.99 * m.score) for m in matches]
         because = f"'{name.words[-1]}' says {quantity} of a body, and "
         return [replace(g, reason=because + m.reason) for g, m in zip(found, matches, strict=True)]
 
-    def _sensors(self, name: ColumnName) -> list[Guess]:
+    def _guess_sensors(self, name: ColumnName) -> list[Guess]:
         """Returns the sensor of exactly this name, perhaps followed by x, y, z or a number."""
         axes = {"x": 0, "y": 1, "z": 2, **{str(k): k for k in range(10)}}
         words, found = list(name.words), []

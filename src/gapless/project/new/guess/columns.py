@@ -9,11 +9,14 @@ from scipy.optimize import linear_sum_assignment
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.model import command_unit, measurement_unit
-from gapless.project.new.guess.by_motion import Signals, command_in_order, find_idle, order_by_motion, settle_by_motion
+from gapless.project.new.guess.by_motion import Signals, correct_order, find_idle, map_by_motion, map_in_order
 from gapless.project.new.guess.by_name import Guess, NameGuesser
 from gapless.project.new.guess.degrees import guess_scales
-from gapless.project.new.guess.names import LIKE_ENOUGH
+from gapless.project.new.guess.names import MIN_SCORE
 from gapless.project.records import CommandMap, MeasurementMap
+
+MAX_TIE = 0.03  # two scores that differ by less are equally good
+CERTAIN_SCORE = 0.9  # from this score on, nothing else is considered
 
 
 def guess_columns(
@@ -21,14 +24,20 @@ def guess_columns(
 ) -> tuple[tuple[CommandMap, ...], tuple[MeasurementMap, ...], tuple[Note, ...]]:
     """Returns commands, measurements, and a note for every column on what was guessed and why."""
     guesser = NameGuesser(model, list(signals.columns))
-    chosen, reasons = assign({column: guesser.guess(column) for column in signals.columns})
-    chosen |= settle_by_motion(guesser, chosen, signals)
-    chosen |= command_in_order(guesser, chosen, signals)
-    chosen |= order_by_motion(model, chosen, signals)
+    chosen, reasons = _assign({column: guesser.guess(column) for column in signals.columns})
+    chosen |= map_by_motion(guesser, chosen, signals)
+    chosen |= map_in_order(guesser, chosen, signals)
+    chosen |= correct_order(model, chosen, signals)
     chosen = guess_scales(guesser, chosen, signals)
-    notes = _compose_notes(guesser, chosen, reasons)
-    commands, measurements = _as_maps(model, [chosen[column] for column in signals.columns if column in chosen])
-    return commands, measurements, tuple(notes)
+    commands: list[CommandMap] = []
+    measurements: list[MeasurementMap] = []
+    for g in (chosen[column] for column in signals.columns if column in chosen):
+        if g.quantity == "command":
+            commands.append(CommandMap(g.column, g.name, g.scale, unit=command_unit(model, g.name)))
+        else:
+            unit = measurement_unit(model, g.element, g.name, g.quantity)
+            measurements.append(MeasurementMap(g.column, g.element, g.name, g.quantity, g.axis, g.scale, unit=unit))
+    return tuple(commands), tuple(measurements), tuple(_compose_notes(guesser, chosen, reasons))
 
 
 def _compose_notes(guesser: NameGuesser, chosen: Mapping[str, Guess], reasons: Mapping[str, str]) -> list[Note]:
@@ -47,31 +56,10 @@ def _compose_notes(guesser: NameGuesser, chosen: Mapping[str, Guess], reasons: M
     return notes + [Note("warning", f"actuator {name}", text) for name in idle]
 
 
-def _as_maps(
-    model: mujoco.MjModel, ordered: Sequence[Guess]
-) -> tuple[tuple[CommandMap, ...], tuple[MeasurementMap, ...]]:
-    """Returns guesses as the commands and measurements of a project."""
-    commands = [g for g in ordered if g.quantity == "command"]
-    measured = [g for g in ordered if g.quantity != "command"]
-    units = [measurement_unit(model, g.element, g.name, g.quantity) for g in measured]
-    return (
-        tuple(CommandMap(g.column, g.name, g.scale, unit=command_unit(model, g.name)) for g in commands),
-        tuple(
-            MeasurementMap(g.column, g.element, g.name, g.quantity, g.axis, g.scale, unit=unit)
-            for g, unit in zip(measured, units, strict=True)
-        ),
-    )
-
-
-_TIE = 0.03  # two scores that differ by less are equally good
-_BEYOND_DOUBT = 0.9  # from this score on, nothing else is considered
-
-
-def assign(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], dict[str, str]]:
+def _assign(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], dict[str, str]]:
     """Gives each column at most one meaning and each meaning at most one column, best in sum.
 
-    Returns:
-        Column -> guess; and, for columns with guesses that got none, why.
+    Returns column -> guess; and, for columns with guesses that got none, why.
     """
     columns = [column for column, found in guesses.items() if found]
     keys = list(dict.fromkeys(guess.key for column in columns for guess in guesses[column]))
@@ -108,11 +96,11 @@ def assign(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], di
 def _find_rival(score: Array, owner: Mapping[int, int], row: int, place: int) -> tuple[int, int] | None:
     """Returns (row, place) of what is as good as this choice and not ruled out by a better one."""
     mine = score[row, place]
-    if mine >= _BEYOND_DOUBT:
+    if mine >= CERTAIN_SCORE:
         return None
-    for other in np.flatnonzero(score[row] >= max(mine - _TIE, LIKE_ENOUGH)):
+    for other in np.flatnonzero(score[row] >= max(mine - MAX_TIE, MIN_SCORE)):
         held = score[owner[int(other)], other] if int(other) in owner else 0.0
-        if other != place and held <= score[row, other] + _TIE:
+        if other != place and held <= score[row, other] + MAX_TIE:
             return row, int(other)
-    rows = np.flatnonzero(score[:, place] >= max(mine - _TIE, LIKE_ENOUGH))
+    rows = np.flatnonzero(score[:, place] >= max(mine - MAX_TIE, MIN_SCORE))
     return next(((int(r), place) for r in rows if r != row and int(r) not in owner.values()), None)

@@ -20,13 +20,13 @@ _MIN_SLOPE_CORRELATION = 0.7
 
 def guess_scales(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Returns the guesses with the scale of degrees where values, or columns that belong together, say so."""
-    found = {c: _by_value(guesser, guess, signals) for c, guess in chosen.items()}
-    found = {c: _like_others_of_its_kind(guesser, guess, found) for c, guess in found.items()}
-    found = {c: _like_its_joint(guesser, guess, found, signals) for c, guess in found.items()}
-    return {c: _by_derivative(guesser, guess, found, signals) for c, guess in found.items()}
+    found = {c: _check_values(guesser, guess, signals) for c, guess in chosen.items()}
+    found = {c: _check_pattern(guesser, guess, found) for c, guess in found.items()}
+    found = {c: _check_joint(guesser, guess, found, signals) for c, guess in found.items()}
+    return {c: _check_derivative(guesser, guess, found, signals) for c, guess in found.items()}
 
 
-def _is_open(guesser: NameGuesser, guess: Guess) -> bool:
+def _is_unknown_angle(guesser: NameGuesser, guess: Guess) -> bool:
     """Returns whether a column is an angle whose unit is not known yet."""
     if guesser.names[guess.column].unit or guess.scale != 1:
         return False
@@ -35,22 +35,22 @@ def _is_open(guesser: NameGuesser, guess: Guess) -> bool:
     return guess.quantity == "command" and command_unit(guesser.model, guess.name) == "rad"
 
 
-def _in_degrees(guess: Guess, why: str) -> Guess:
+def _set_degrees(guess: Guess, why: str) -> Guess:
     return replace(guess, scale=RADIANS_PER_DEGREE, reason=f"{guess.reason}; {why}, {GUESSED_DEGREES}")
 
 
-def _by_value(guesser: NameGuesser, guess: Guess, signals: Signals) -> Guess:
+def _check_values(guesser: NameGuesser, guess: Guess, signals: Signals) -> Guess:
     """Adds the scale of degrees where values go beyond 3 pi though the model's range does not."""
-    limits = _limits(guesser.model, guess)
-    if limits is None or not _is_open(guesser, guess):
+    limits = _model_limits(guesser.model, guess)
+    if limits is None or not _is_unknown_angle(guesser, guess):
         return guess
     allowed, peak = max(abs(limits[0]), abs(limits[1])), signals.peaks[guess.column]
     if peak <= _MAX_RADIANS or allowed >= _MAX_RADIANS:
         return guess
-    return _in_degrees(guess, f"values reach {peak:.4g} though the model allows {allowed:.3g} rad")
+    return _set_degrees(guess, f"values reach {peak:.4g} though the model allows {allowed:.3g} rad")
 
 
-def _limits(model: mujoco.MjModel, guess: Guess) -> tuple[float, float] | None:
+def _model_limits(model: mujoco.MjModel, guess: Guess) -> tuple[float, float] | None:
     if guess.element == "joint" and guess.quantity == "position":
         return joint_range(model, guess.name)
     if guess.quantity != "command":
@@ -62,19 +62,19 @@ def _limits(model: mujoco.MjModel, guess: Guess) -> tuple[float, float] | None:
     return joint_range(model, joint) if joint else None
 
 
-def _like_others_of_its_kind(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess]) -> Guess:
+def _check_pattern(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess]) -> Guess:
     """A column that is named as others which are degrees by value is in degrees too, however little it moves."""
     pattern = guesser.names[guess.column].pattern
     alike = [g for c, g in found.items() if guesser.names[c].pattern == pattern and g.quantity == guess.quantity]
     degrees = [g.column for g in alike if g.scale == RADIANS_PER_DEGREE]
-    if not degrees or not _is_open(guesser, guess):
+    if not degrees or not _is_unknown_angle(guesser, guess):
         return guess
-    return _in_degrees(guess, f"it is named as {degrees[0]}, which is in degrees")
+    return _set_degrees(guess, f"it is named as {degrees[0]}, which is in degrees")
 
 
-def _like_its_joint(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
+def _check_joint(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
     """A position command is in degrees where the position that follows it is, in a like range; and the reverse."""
-    if not _is_open(guesser, guess) or guess.quantity == "velocity":
+    if not _is_unknown_angle(guesser, guess) or guess.quantity == "velocity":
         return guess
     joint = driven_joint(guesser.model, guess.name) if guess.quantity == "command" else guess.name
     for other in found.values():
@@ -83,13 +83,13 @@ def _like_its_joint(guesser: NameGuesser, guess: Guess, found: Mapping[str, Gues
         theirs = driven_joint(guesser.model, other.name) if other.quantity == "command" else other.name
         mine, peak = signals.peaks[guess.column], signals.peaks[other.column]
         if theirs == joint and max(mine, peak) <= _MAX_RANGE_RATIO * min(mine, peak):
-            return _in_degrees(guess, f"its range is that of {other.column}, which is in degrees")
+            return _set_degrees(guess, f"its range is that of {other.column}, which is in degrees")
     return guess
 
 
-def _by_derivative(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
+def _check_derivative(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
     """A velocity is in degrees/s where only then it is the derivative of its position."""
-    if guess.quantity != "velocity" or not _is_open(guesser, guess):
+    if guess.quantity != "velocity" or not _is_unknown_angle(guesser, guess):
         return guess
     key = (guess.element, guess.name, "position", "0")
     position = next((other for other in found.values() if other.key == key), None)
@@ -101,4 +101,4 @@ def _by_derivative(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess
     ratio = slope * RADIANS_PER_DEGREE / position.scale  # 1 where the velocity is in degrees/s
     if not 1 / _MAX_SLOPE_ERROR < ratio < _MAX_SLOPE_ERROR:
         return guess
-    return _in_degrees(guess, f"it is then the derivative of {position.column}")
+    return _set_degrees(guess, f"it is then the derivative of {position.column}")

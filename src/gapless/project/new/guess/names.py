@@ -2,40 +2,47 @@
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 RADIANS_PER_DEGREE = float(np.pi / 180)
+SAME_NAME = 0.95  # score from which two names are the same but for words that do not distinguish elements
+MIN_SCORE = 0.6  # of a name that is considered at all
+_MIN_WORD_LIKENESS = 0.72  # of two words, 1 for the same: 'sholder' is 'shoulder', 'left' is not 'lift'
+_ABBREVIATION_LIKENESS = 0.8  # of 'elb' and 'elbow'
 
 
-def _words(text: str) -> frozenset[str]:
+def _word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-COMMAND_WORDS = _words(
+COMMAND_WORDS = _word_set(
     "cmd cmds command commands commanded ctrl control u des desired ref reference target targets action actions "
     "setpoint setpoints goal goals"
 )
-MEASURED_WORDS = _words("measured meas actual feedback state states observation observations obs")
+MEASURED_WORDS = _word_set("measured meas actual feedback state states observation observations obs")
 QUANTITY_WORDS = {
-    **dict.fromkeys(_words("q pos position positions angle angles qpos theta"), "position"),
-    **dict.fromkeys(_words("dq qd vel velocity velocities qvel speed speeds omega"), "velocity"),
-    **dict.fromkeys(_words("tau effort efforts torque torques trq"), "effort"),
+    **dict.fromkeys(_word_set("q pos position positions angle angles qpos theta"), "position"),
+    **dict.fromkeys(_word_set("dq qd vel velocity velocities qvel speed speeds omega"), "velocity"),
+    **dict.fromkeys(_word_set("tau effort efforts torque torques trq"), "effort"),
 }
 UNIT_SCALES = {
-    **dict.fromkeys(_words("deg degs degree degrees"), RADIANS_PER_DEGREE),
-    **dict.fromkeys(_words("rad radians m nm n s sec"), 1.0),
+    **dict.fromkeys(_word_set("deg degs degree degrees"), RADIANS_PER_DEGREE),
+    **dict.fromkeys(_word_set("rad radians m nm n s sec"), 1.0),
     "mm": 1e-3,
     "rpm": 2 * float(np.pi) / 60,
 }
-FILLER_WORDS = _words("joint joints robot raw motor motors data value values k") | MEASURED_WORDS
-POSE_WORDS = _words("pose odom odometry tf transform translation base link footprint mocap vicon optitrack world map")
-TURN_WORDS = _words("orientation quaternion quat rotation")
-_STAMP_WORDS = _words("header stamp seq timestamp nanosec nsecs")
-_ROW_WORDS = _words("frame episode task index id count counter step iteration next done reward success time")
-_OTHER_QUANTITIES = _words(
+FILLER_WORDS = _word_set("joint joints robot raw motor motors data value values k") | MEASURED_WORDS
+POSE_WORDS = _word_set(
+    "pose odom odometry tf transform translation base link footprint mocap vicon optitrack world map"
+)
+TURN_WORDS = _word_set("orientation quaternion quat rotation")
+_STAMP_WORDS = _word_set("header stamp seq timestamp nanosec nsecs")
+_ROW_WORDS = _word_set("frame episode task index id count counter step iteration next done reward success time")
+_OTHER_QUANTITIES = _word_set(
     "error errors err acc accel acceleration accelerations jerk current currents temperature temp covariance cov "
     "battery twist linear angular"
 )
@@ -44,7 +51,7 @@ _SIDES = {
     **{"fl": "front left", "fr": "front right", "rl": "rear left", "rr": "rear right"},
     **{"lf": "front left", "rf": "front right", "lh": "rear left", "rh": "rear right"},
 }
-_DISTINCT = _words("left right front rear upper lower x y z roll pitch yaw pan tilt lift")
+_DISTINGUISHING_WORDS = _word_set("left right front rear upper lower x y z roll pitch yaw pan tilt lift")
 
 
 @dataclass(frozen=True)
@@ -92,8 +99,8 @@ class ColumnName:
 
 def split_words(name: str) -> list[str]:
     """Splits a name into lower-case words and numbers: `q2_deg` -> q, 2, deg; `kFLHip` -> k, front, left, hip."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    words = [word.lower() for word in re.findall(r"[^\W\d_]+|\d+", apart)]
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+|\d+", spaced)]
     return [part for word in words for part in str(_SIDES.get(word, word)).split()]
 
 
@@ -115,8 +122,8 @@ def read_name(column: str) -> ColumnName:
 
 
 def must_agree(word: str) -> bool:
-    """Returns whether a word tells elements of a robot apart, so that no likeness stands in for it."""
-    return word.isdecimal() or word in _DISTINCT
+    """Returns whether a word distinguishes elements of a robot, so that a similar word is not enough."""
+    return word.isdecimal() or word in _DISTINGUISHING_WORDS
 
 
 def why_ignored(name: ColumnName, model_words: frozenset[str]) -> str:
@@ -129,12 +136,6 @@ def why_ignored(name: ColumnName, model_words: frozenset[str]) -> str:
     return ""
 
 
-AGREE = 0.95  # from here on two names are the same but for words that tell nothing apart
-LIKE_ENOUGH = 0.6
-_MIN_WORD_LIKENESS = 0.72  # of two words, 1 for the same: 'sholder' is 'shoulder', 'left' is not 'lift'
-_ABBREVIATED = 0.8  # likeness of 'elb' and 'elbow'
-
-
 @dataclass(frozen=True)
 class Match:
     """A name that a column may stand for; `score` in [0, 1] says how sure, `reason` why."""
@@ -145,12 +146,7 @@ class Match:
 
 
 def match_names(rest: Sequence[str], known: Sequence[str]) -> list[Match]:
-    """Returns the names that the words of a column may stand for.
-
-    Args:
-        rest: The column's words that say neither role nor unit.
-        known: Names in the model.
-    """
+    """Returns which of the known names the words of a column may stand for; `rest` says neither role nor unit."""
     if not rest:
         return [Match(known[0], 0.8, "there is one only")] if len(known) == 1 else []
     by_name = {name: [w for w in split_words(name) if w not in FILLER_WORDS] or split_words(name) for name in known}
@@ -158,39 +154,36 @@ def match_names(rest: Sequence[str], known: Sequence[str]) -> list[Match]:
     found: list[Match] = []
     for name, words in by_name.items():
         score, reason = _compare(list(rest), words)
-        if score < AGREE and (short := [word for word in words if word not in shared]):
+        if score < SAME_NAME and (short := [word for word in words if word not in shared]):
             shorter, short_reason = _compare([word for word in rest if word not in shared], short)
-            score, reason = (0.96, short_reason) if shorter >= AGREE else (score, reason)
-        if score >= LIKE_ENOUGH:
+            score, reason = (0.96, short_reason) if shorter >= SAME_NAME else (score, reason)
+        if score >= MIN_SCORE:
             found.append(Match(name, score, reason))
     return found
 
 
-def _compare(asked: list[str], told: list[str]) -> tuple[float, str]:
-    if asked == told:
+def _compare(asked: list[str], known: list[str]) -> tuple[float, str]:
+    """Returns how well the words of a column agree with those of a name, in [0, 1], and in what."""
+    if asked == known:
         return 1.0, "the names agree"
-    if sorted(asked) == sorted(told) or "".join(asked) == "".join(told):
+    if sorted(asked) == sorted(known) or "".join(asked) == "".join(known):
         return 0.98, "the names agree"
-    extra, lacking = _less(asked, told), _less(told, asked)
+    extra = list((Counter(asked) - Counter(known)).elements())
+    lacking = list((Counter(known) - Counter(asked)).elements())
     if not lacking:
         return max(0.92 - 0.04 * len(extra), 0.65), f"its name is in it, beside '{' '.join(extra)}'"
     if not extra:
-        return max(0.85 - 0.05 * len(lacking), 0.65), f"it is short for {'_'.join(told)}"
+        return max(0.85 - 0.05 * len(lacking), 0.65), f"it is short for {'_'.join(known)}"
     if any(map(must_agree, extra)) or any(map(must_agree, lacking)) or len(extra) != len(lacking):
         return 0.0, ""
-    words = [max(_word_likeness(word, other) for other in lacking) for word in extra]
-    if min(words) < _MIN_WORD_LIKENESS:
+    scores = [max(_compare_words(word, other) for other in lacking) for word in extra]
+    if min(scores) < _MIN_WORD_LIKENESS:
         return 0.0, ""
-    return 0.85 * sum(words) / len(words), f"'{' '.join(extra)}' is like '{' '.join(lacking)}'"
+    return 0.85 * sum(scores) / len(scores), f"'{' '.join(extra)}' is like '{' '.join(lacking)}'"
 
 
-def _less(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    left = list(others)
-    return [word for word in words if not (word in left and left.remove(word) is None)]
-
-
-def _word_likeness(word: str, other: str) -> float:
+def _compare_words(word: str, other: str) -> float:
     short, long = sorted((word, other), key=len)
     if len(short) >= 2 and long.startswith(short):
-        return _ABBREVIATED
+        return _ABBREVIATION_LIKENESS
     return difflib.SequenceMatcher(None, word, other).ratio()
