@@ -13,6 +13,13 @@ from gapless.project.new.guess.by_name import Guess, NameGuesser, driven_joint
 from gapless.project.new.guess.names import match_names
 
 MIN_SAMPLES = 20  # fewer say nothing
+_MIN_CORRELATION = 0.9  # of signals that are the same thing, but for delay, noise and scale
+_MIN_IMPROVEMENT = 0.2  # of correlation, before motion overrules order
+_RESPONSES = {
+    **dict.fromkeys(("rad", "m"), "position"),
+    **dict.fromkeys(("rad/s", "m/s"), "velocity"),
+    **dict.fromkeys(("N·m", "N"), "effort"),
+}
 
 
 @dataclass(frozen=True)
@@ -31,14 +38,14 @@ class Signals:
 
     def correlation(self, column: str, other: str) -> float:
         """Returns how much two columns move together, in [-1, 1]; 0 where that cannot be said."""
-        return _correlation(self._filled(column), self._filled(other))
+        return _correlate(self._fill_gaps(column), self._fill_gaps(other))
 
     def slope(self, velocity: str, position: str) -> tuple[float, float]:
         """Returns correlation and slope [1] of a column on the derivative of another; zeros if unknown."""
-        rate, speed = self.derivative(position), self._filled(velocity)
+        rate, speed = self.derivative(position), self._fill_gaps(velocity)
         if rate is None or speed is None:
             return 0.0, 0.0
-        together = _correlation(speed, rate)
+        together = _correlate(speed, rate)
         return together, together * float(np.std(speed) / np.std(rate)) if together else 0.0
 
     def is_counter(self, column: str) -> bool:
@@ -48,7 +55,7 @@ class Signals:
 
     def derivative(self, column: str) -> Array | None:
         """Returns the derivative of a column by its time, smoothed over five samples."""
-        values = self._filled(column)
+        values = self._fill_gaps(column)
         if values is None:
             return None
         times_s = np.where(np.isfinite(self.times_s), self.times_s, np.interp(*_gaps(self.times_s)))
@@ -56,7 +63,7 @@ class Signals:
         inner = np.divide(spread, spread_s, out=np.zeros_like(spread), where=spread_s > 0)
         return np.pad(inner, 2, mode="edge")
 
-    def _filled(self, column: str) -> Array | None:
+    def _fill_gaps(self, column: str) -> Array | None:
         """Returns a column with its gaps filled in between; None where too little is there or nothing moves."""
         values = self.columns[column]
         there = np.isfinite(values)
@@ -70,12 +77,9 @@ def pool_signals(episodes: Sequence[tuple[Array, Mapping[str, Array]]]) -> Signa
     first = episodes[0][1]
     alike = [episode for episode in episodes if first.keys() <= episode[1].keys()]
     times_s, columns = max(alike, key=lambda episode: len(episode[0]))
-    peaks = {name: max(_peak(episode[1][name]) for episode in alike) for name in first}
+    pooled = {name: np.abs(np.concatenate([episode[1][name] for episode in alike])) for name in first}
+    peaks = {name: float(np.max(sizes, initial=0.0, where=np.isfinite(sizes))) for name, sizes in pooled.items()}
     return Signals(times_s, {name: columns[name] for name in first}, peaks)
-
-
-def _peak(values: Array) -> float:
-    return float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
 
 
 def _gaps(values: Array) -> tuple[Array, Array, Array]:
@@ -84,19 +88,10 @@ def _gaps(values: Array) -> tuple[Array, Array, Array]:
     return np.arange(len(values), dtype=float), there.astype(float), values[there]
 
 
-def _correlation(values: Array | None, others: Array | None) -> float:
+def _correlate(values: Array | None, others: Array | None) -> float:
     if values is None or others is None or np.std(values) == 0 or np.std(others) == 0:
         return 0.0
     return float(np.corrcoef(values, others)[0, 1])
-
-
-_MIN_CORRELATION = 0.9  # of signals that are the same thing, but for delay, noise and scale
-_MIN_IMPROVEMENT = 0.2  # of correlation, before motion overrules order
-_RESPONSES = {
-    **dict.fromkeys(("rad", "m"), "position"),
-    **dict.fromkeys(("rad/s", "m/s"), "velocity"),
-    **dict.fromkeys(("N·m", "N"), "effort"),
-}
 
 
 def find_idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
@@ -166,9 +161,8 @@ def correct_order(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals: S
     places = linear_sum_assignment(together, maximize=True)[1]
     best, given = together[np.arange(len(ordered)), places], np.diag(together)
     moved = places != np.arange(len(ordered))
-    if moved.any() and not (
-        np.all(best[moved] >= _MIN_CORRELATION) and np.all((best - given)[moved] >= _MIN_IMPROVEMENT)
-    ):
+    is_clear = (best >= _MIN_CORRELATION) & (best - given >= _MIN_IMPROVEMENT)
+    if not np.all(is_clear[moved]):
         return {}
     found: dict[str, Guess] = {}
     for guess, place, correlation, is_moved in zip(ordered, places, best, moved, strict=True):
