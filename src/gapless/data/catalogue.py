@@ -46,9 +46,6 @@ class Catalogue:
         """Returns the catalogue of a project, made if there is none.
 
         An existing catalogue in a folder that cannot be written to opens for reading.
-
-        Raises:
-            CatalogueError: If it can neither be made nor read.
         """
         directory = Path(project_directory).absolute() / FOLDER
         bad = sorted(set(UNUSABLE_CHARACTERS) & set(str(directory)))
@@ -71,11 +68,7 @@ class Catalogue:
         return self.add_episodes([(episode, provenance)])[0]
 
     def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
-        """Adds episodes in one commit, all or none, and returns their ids in the order given.
-
-        Raises:
-            CatalogueError: If one cannot be stored, or the catalogue cannot be written.
-        """
+        """Adds episodes in one commit, all or none, and returns their ids in the order given."""
         added_at = rows.now_text()
         ids: list[str] = []
         stored: dict[str, dict[str, Any]] = {}
@@ -94,11 +87,7 @@ class Catalogue:
         return tuple(ids)
 
     def episode(self, id: str) -> Episode:
-        """Returns an episode exactly as it was added.
-
-        Raises:
-            CatalogueError: If there is none with this id, or its samples cannot be read.
-        """
+        """Returns an episode exactly as it was added."""
         row = rows.episode_from_stored(self._episodes.row(id))
         path = self._samples_path(id)
         try:
@@ -121,23 +110,15 @@ class Catalogue:
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
         """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
 
-        Args:
-            kind: Such as `fit`, `policy` or `report`.
-            content: File name -> bytes.
-            provenance: What it was made from.
-
-        Raises:
-            CatalogueError: If it cannot be stored, or the catalogue cannot be written.
+        `kind` is such as `fit`, `policy` or `report`; `content` maps file names to bytes.
         """
         rows.check_provenance(provenance)
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
         row = rows.artefact_to_stored(id, kind, tuple(sorted(content)), provenance, rows.now_text())
 
-        def write(id: str) -> None:
-            write_files(self._artefacts.path_of(id), self._temporary, content)
-
-        self._artefacts.add({id: row}, write)
+        folder = self._artefacts.path_of(id)
+        self._artefacts.add({id: row}, lambda _: write_files(folder, self._temporary, content))
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
@@ -145,11 +126,7 @@ class Catalogue:
         return rows.artefact_from_stored(self._artefacts.row(id))
 
     def artefact_path(self, id: str, name: str) -> Path:
-        """Returns where a file of an artefact lies.
-
-        Raises:
-            CatalogueError: If there is no such artefact, or it has no such file.
-        """
+        """Returns where a file of an artefact lies."""
         files = self.artefact(id).files
         if name not in files:
             raise CatalogueError(f"artefact {id} has no file {name!r}; choose from: {nearest(name, files)}")
@@ -172,9 +149,6 @@ class Catalogue:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
 
         Parents that were never added here are listed too.
-
-        Raises:
-            CatalogueError: If there is nothing with this id.
         """
         views = self._views()
         everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"

@@ -42,12 +42,7 @@ class Entries:
         What has a row has its files, but not the other way round: a process may be killed in between. So an id
         without files is new, and only the others need a look into the table.
 
-        Args:
-            rows: Id -> stored row.
-            write: Writes the files of an id, whole or not at all.
-
-        Raises:
-            CatalogueError: If it cannot be written.
+        `rows` are by id; `write` writes the files of an id, whole or not at all.
         """
 
         def choose(files: tuple[Path, ...]) -> list[Mapping[str, Any]]:
@@ -68,11 +63,7 @@ class Entries:
             ) from error
 
     def row(self, id: str) -> dict[str, Any]:
-        """Returns the stored row of an id.
-
-        Raises:
-            CatalogueError: If there is none; the message says how many exist and which are similar.
-        """
+        """Returns the stored row of an id."""
         views = self.views()
         found = views.select(f"SELECT * FROM {self.name} WHERE id = $1", (id,))
         if not found:

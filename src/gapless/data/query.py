@@ -55,11 +55,7 @@ class Views:
             ) from error
 
     def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
-        """Returns the rows that a query of the catalogue's own asks for.
-
-        Raises:
-            CatalogueError: If the files of the catalogue cannot be read.
-        """
+        """Returns the rows that a query of the catalogue's own asks for."""
         try:
             with self._connect(with_samples=False) as connection:
                 return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()

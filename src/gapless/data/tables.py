@@ -15,8 +15,8 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from gapless.core.errors import CatalogueError
 
 COMPACT_ABOVE_FILES = 64
-GIVE_UP_AFTER_S = 120.0
-LONGEST_PAUSE_S = 0.5
+MAX_WAIT_S = 120.0  # for other processes that commit all the time
+MIN_PAUSE_S, MAX_PAUSE_S = 0.005, 0.5  # between two attempts; doubles from one to the next
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -36,11 +36,7 @@ class Table:
     partition_by: tuple[str, ...] = ()
 
     def create(self) -> None:
-        """Makes the table where there is none; several processes may try at once.
-
-        Raises:
-            CatalogueError: If it can neither be made nor read.
-        """
+        """Makes the table where there is none; several processes may try at once."""
         try:
             if not DeltaTable.is_deltatable(str(self.directory)):
                 self._create_once()
@@ -63,15 +59,11 @@ class Table:
     def append(self, choose: Callable[[tuple[Path, ...]], Rows]) -> None:
         """Appends rows in one commit, which holds only if no other commit came between.
 
-        Args:
-            choose: Given the files of the table now, returns the rows to add. Called again after each
-                commit of another process that was faster, so that it can leave out what that one added.
-
-        Raises:
-            CatalogueError: If the rows cannot be written.
+        `choose` returns the rows to add, given the files of the table now. It is called again after each commit of
+        another process that was faster, so that it can leave out what that one added.
         """
-        give_up_at_s = time.monotonic() + GIVE_UP_AFTER_S
-        pause_s = 0.005
+        give_up_at_s = time.monotonic() + MAX_WAIT_S
+        pause_s = MIN_PAUSE_S
         while True:
             snapshot = self._snapshot()
             rows = choose(self._files(snapshot))
@@ -83,7 +75,7 @@ class Table:
                 if time.monotonic() > give_up_at_s:
                     raise self._failure("written: other processes write all the time", error) from error
                 time.sleep(random.uniform(0.0, pause_s))
-                pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+                pause_s = min(2 * pause_s, MAX_PAUSE_S)
             else:
                 break
         if len(self._files(snapshot)) > COMPACT_ABOVE_FILES:
@@ -93,9 +85,6 @@ class Table:
         """Joins small files into large ones. Rows stay; if another process is at it, nothing happens.
 
         Files that were joined, or that a killed process left, are deleted when a week old.
-
-        Raises:
-            CatalogueError: If the table cannot be written.
         """
         try:
             with self.directory.with_suffix(".lock").open("w") as lock:

@@ -15,10 +15,6 @@ class CommandMap:
     """Which actuator a log column commands: model value = scale * column + offset.
 
     Attributes:
-        column: Name of the log's column.
-        actuator: Name of the model's actuator.
-        scale: Model units per column unit.
-        offset: Model value where the column is 0.
         unit: Unit of the model value, `1` where the model does not say.
         noise: Standard deviation in model units; None where nobody said.
     """
@@ -33,19 +29,14 @@ class CommandMap:
 
 @dataclass(frozen=True)
 class MeasurementMap:
-    """What a log column measures: model value = scale * column + offset.
+    """What a log column measures: model value = scale * column + offset; for other fields see `CommandMap`.
 
     Attributes:
-        column: Name of the log's column.
         element: Kind of the model's element that is measured.
         name: Name of that element.
         quantity: joint: position, velocity, effort; actuator: force; sensor: value;
             body: x y z qw qx qy qz yaw vx vy vz (world frame) wx wy wz (body frame).
         axis: Component of a sensor; 0 otherwise.
-        scale: Model units per column unit.
-        offset: Model value where the column is 0.
-        noise: Standard deviation in model units; None where nobody said.
-        unit: Unit of the model value, `1` where the model does not say.
     """
 
     column: str
@@ -61,13 +52,13 @@ class MeasurementMap:
 
 @dataclass(frozen=True)
 class ParameterEntry:
-    """One line of the list `parameters`.
+    """One line of the list `parameters`; None leaves a value to gapless.
 
     Attributes:
         target: Path of what it sets, such as `joint/elbow/damping`.
-        low: Smallest value considered; None leaves it to gapless.
-        high: Largest value considered; None leaves it to gapless.
-        dimension: Dimension of the gap it belongs to; None leaves it to gapless.
+        low: Smallest value considered.
+        high: Largest value considered.
+        dimension: Dimension of the gap it belongs to.
         per: Whether all runs share one value, or each has its own; see `Parameter`.
     """
 
@@ -87,8 +78,8 @@ class Project:
         name: What its owner calls it.
         model_path: MJCF or URDF file.
         rate_hz: Control rate; logs are brought to it [Hz].
-        commands: Log column -> actuator; may be empty.
-        measurements: Log column -> what it measures.
+        commands: May be empty.
+        measurements: At least one.
         logs_path: Folder with one log per episode.
         parameters: `auto`, or the owner's list.
         task: `FILE.py:NAME` of the owner's task; None without one.

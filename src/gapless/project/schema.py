@@ -237,11 +237,7 @@ class ProjectKeys(_Strict):
 
 
 def read_keys(document: Document) -> ProjectKeys:
-    """Returns the document's keys, checked one by one but not yet against the model.
-
-    Raises:
-        ProjectError: One line about the first mistake.
-    """
+    """Returns the document's keys, checked one by one but not yet against the model."""
     version = document.data.get("gapless")
     if "gapless" not in document.data:
         raise document.error((), "key gapless is missing: begin the file with 'gapless: 1'")

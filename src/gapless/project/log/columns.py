@@ -54,11 +54,7 @@ def log_error(text: str, path: Path) -> LogError:
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Returns the names of a log's columns, in the file's order.
-
-    Raises:
-        LogError: If the file is missing, empty, too large or not what its ending says.
-    """
+    """Returns the names of a log's columns, in the file's order."""
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         advice = CONVERT_WITH.get(suffix, "save it as one of these")
@@ -78,13 +74,7 @@ def column_names(path: Path) -> tuple[str, ...]:
 def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None) -> dict[str, Array]:
     """Reads some columns of a log as numbers of equal length, NaN where nothing was recorded.
 
-    Args:
-        path: The log.
-        wanted: Names of columns; only they are kept in memory.
-        report: Called with how much of a CSV is read, in [0, 1].
-
-    Raises:
-        LogError: If one is missing or holds anything but numbers; the message says where.
+    Only the wanted columns are kept in memory. `report` is called with how much of a CSV is read, in [0, 1].
     """
     there = column_names(path)
     for name in wanted:

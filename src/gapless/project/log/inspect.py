@@ -25,11 +25,8 @@ MAX_ANGLE_RAD = 6 * np.pi  # three turns
 def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tuple[Log, ...], tuple[Note, ...]]:
     """Returns a project's logs, and what is wrong or odd in them; the same finding in many logs is one note.
 
-    A log that cannot be read is a note of level `fault`; nothing is raised for it.
-
-    Args:
-        project: The project.
-        report: Called with how much is read, in [0, 1].
+    A log that cannot be read is a note of level `fault`; nothing is raised for it. `report` is called with how much is
+    read, in [0, 1].
     """
     try:
         unlogged = read_unlogged(project)

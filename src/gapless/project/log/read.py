@@ -40,11 +40,7 @@ class Log:
 
 
 def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...]:
-    """Returns the project's log files, sorted by name; hidden files are left out.
-
-    Raises:
-        LogError: If the folder is missing, has no logs though it needs some, two logs share a name, or one is no file.
-    """
+    """Returns the project's log files, sorted by name; hidden files are left out."""
     folder = project.logs_path
     if not folder.is_dir():
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
@@ -80,16 +76,12 @@ def _list_files(folder: Path) -> list[Path]:
 def read_logs(
     project: Project, patterns: Sequence[str] = (), *, may_be_none: bool = False, report: Report | None = None
 ) -> tuple[Log, ...]:
-    """Reads the logs of a project, sorted by name: all, or those whose name matches one of some patterns.
+    """Reads the logs of a project, sorted by name: all, or those whose name matches a pattern such as `march-*`.
 
-    Args:
-        project: The project.
-        patterns: Such as `march-*`; none for all logs.
-        may_be_none: Whether there need be no logs.
-        report: Called with how much is read, in [0, 1].
+    `may_be_none` allows a folder without logs; `report` is called with how much is read, in [0, 1].
 
     Raises:
-        LogError: One line about the first log that cannot be read, or about a pattern that matches none.
+        LogError: About the first log that cannot be read, or about a pattern that matches none.
     """
     paths = _choose_paths(log_paths(project, may_be_none=may_be_none), patterns)
     return tuple(read_log(project, path, report=part) for path, part in report_parts(paths, report))
@@ -127,7 +119,7 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False, report:
     each, unless `as_recorded`; other missing values stay NaN.
 
     Raises:
-        LogError: One line, if it has no such columns, no numbers, commands beyond all measure, time that runs
+        LogError: If it has no such columns, no numbers, commands beyond all measure, time that runs
             backwards, or far fewer samples than the control rate needs.
     """
     columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names), report)
@@ -145,11 +137,7 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False, report:
 
 
 def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Indices]:
-    """Returns increasing times from 0 [s], and the rows they belong to; what was left out becomes a note.
-
-    Raises:
-        LogError: If there are no time stamps, or they go backwards.
-    """
+    """Returns increasing times from 0 [s], and the rows they belong to; what was left out becomes a note."""
     if len(raw_s) == 0:
         raise log_error("a header but no rows: delete it or record again", path)
     rows = np.flatnonzero(np.isfinite(raw_s))
@@ -241,9 +229,6 @@ def read_unlogged(project: Project) -> tuple[Log, ...]:
     """Reads what people say of runs that nobody logged, sorted by name; their episodes have no samples.
 
     Hidden files, results of gapless and whatever says nothing of a run are left alone.
-
-    Raises:
-        LogError: One line about the first file that is not JSON, has a value that is not allowed, or no outcome.
     """
     found: list[Log] = []
     for path in _find_unlogged(project.logs_path):

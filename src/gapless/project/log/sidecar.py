@@ -14,11 +14,7 @@ SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
 
 
 def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
-    """Returns what `NAME.json` beside a log says, as arguments of `Episode`; keys not used become a note.
-
-    Raises:
-        LogError: One line, if it is not JSON or a value is not one of those allowed.
-    """
+    """Returns what `NAME.json` beside a log says, as arguments of `Episode`; keys not used become a note."""
     path = log.with_suffix(".json")
     return parse_sidecar(read_object(path), path, notes) if path.is_file() else {"source": "real"}
 
@@ -35,11 +31,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
-    """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note.
-
-    Raises:
-        LogError: One line, if a value is not one of those allowed.
-    """
+    """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note."""
     if unknown := sorted(set(data) - set(SIDECAR_KEYS)):
         text = f"{', '.join(unknown)} not used; known are {', '.join(SIDECAR_KEYS)}"
         notes.append(Note("info", path.name, text))

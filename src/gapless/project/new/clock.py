@@ -70,11 +70,7 @@ def find_clock(path: Path) -> Clock:
 
 
 def read_times(path: Path, clock: Clock) -> Array:
-    """Returns the time of each row [s], 0 at the first that has one; as recorded where the column is `time_s`.
-
-    Raises:
-        LogError: If a column of the clock is missing or holds no times.
-    """
+    """Returns the time of each row [s], 0 at the first that has one; as recorded where the column is `time_s`."""
     there = column_names(path)
     for name in clock.columns:
         if name not in there:

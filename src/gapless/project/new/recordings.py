@@ -33,11 +33,7 @@ _MAX_LEVELS_ABOVE = 4  # from data/chunk-000/FILE up to the data set's folder, a
 
 
 def find_logs(given: Sequence[Path]) -> list[Path]:
-    """Returns the files that are meant, in the order given; those of a folder are sorted by name.
-
-    Raises:
-        LogError: If a file is missing or given twice, or a folder has no logs.
-    """
+    """Returns the files that are meant, in the order given; those of a folder are sorted by name."""
     for path in given:
         if not path.exists():
             there = nearest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else "none"
@@ -68,11 +64,7 @@ def _folder_logs(folder: Path) -> list[Path]:
 
 
 def name_logs(paths: Sequence[Path]) -> dict[Path, str]:
-    """Returns a name for each log in the project: its own, or with its folder's in front where two are alike.
-
-    Raises:
-        LogError: If two still are alike.
-    """
+    """Returns a name for each log in the project: its own, or with its folder's in front where two are alike."""
     stems = [path.stem for path in paths]
     names = {
         path: path.name if stems.count(path.stem) == 1 else f"{path.resolve().parent.name}_{path.name}"
@@ -142,11 +134,7 @@ class Recording:
 
 
 def read_recordings(paths: Sequence[Path]) -> list[Recording]:
-    """Reads all columns of logs that hold numbers; the first log says how all record their time.
-
-    Raises:
-        LogError: If one cannot be read, has no time, or its time goes backwards.
-    """
+    """Reads all columns of logs that hold numbers; the first log says how all record their time."""
     names = name_logs(paths)
     clock = find_clock(paths[0])
     found = [episode for path in paths for episode in _split_episodes(_read_recording(path, names[path], clock))]
