@@ -79,7 +79,7 @@ def new(
 ) -> None:
     """Make a project from a model and logs: guesses the mapping and says what it guessed."""
     *logs, directory = paths
-    _publish(verbs.new(model, logs, directory, drive_by_effort=drive_by_effort), json)
+    _publish(_run(verbs.new, model, logs, directory, drive_by_effort=drive_by_effort), json)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -76,15 +77,27 @@ def search_ranges(
         for k in range(config.num_tries):
             if k:
                 tried.append(suggest_next(np.stack(tried), np.array(success), config.num_trials, rng))
-            report(f"try {k + 1} of {config.num_tries}", k / config.num_tries)
+            within = partial(_report_try, report, f"try {k + 1} of {config.num_tries}")
             ranges = _store_ranges(project, shifts, tried[k], fitted, seed)
-            policy = train(directory, ranges.path, config=config.train, seed=seed).policy
-            shown = evaluate(directory, policy, num_trials=config.num_trials, seed=seed, reality_seed=reality_seed)
+            policy = train(directory, ranges.path, config=config.train, seed=seed, progress=within(0.0, 0.8)).policy
+            shown = evaluate(
+                directory,
+                policy,
+                num_trials=config.num_trials,
+                seed=seed,
+                reality_seed=reality_seed,
+                progress=within(0.8, 0.2),
+            )
             success.append(shown.success.value)
     best = pick_best(np.stack(tried), np.array(success), config.num_trials)
-    report(f"try {config.num_tries} of {config.num_tries}", 1.0)
     tries = [(list(numbers), rate) for numbers, rate in zip(tried, success, strict=True)]
     return _store_ranges(project, shifts, tried[best], fitted, seed, tries)
+
+
+def _report_try(report: Progress, label: str, begin: float, share: float) -> Progress:
+    """Returns a progress that fills a part of one try, whatever the verb calls what it does."""
+    report(label, begin)
+    return lambda _, done: report(label, begin + share * done)
 
 
 def _store_ranges(

@@ -1,7 +1,7 @@
 """Makes a project folder from a model and logs: `gapless new`."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import mujoco
@@ -32,6 +32,7 @@ def new_project(
     directory: str | Path,
     *,
     drive_by_effort: bool = False,
+    progress: Callable[[str, float], None] | None = None,
 ) -> NewResult:
     """Makes a project folder, and says in notes what was guessed. Nothing is written before all logs are read.
 
@@ -40,6 +41,7 @@ def new_project(
         logs: One or many logs, or folders of them, of one recorder; the time column may have any usual name.
         directory: Where to make the project; must not have a `gapless.yaml` yet.
         drive_by_effort: Give a model without actuators a motor for each joint whose effort is logged.
+        progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
         ProjectError: If there is a project already, or no column can be mapped.
@@ -51,7 +53,7 @@ def new_project(
     if not given:
         raise project_error("no log was given: write gapless new MODEL LOG... DIR", directory)
     compiled = load_model(model)
-    recordings = read_recordings(find_logs([Path(each).expanduser() for each in given]))
+    recordings = read_recordings(find_logs([Path(each).expanduser() for each in given]), progress)
     signals = pool_signals([(each.times_s, each.columns) for each in recordings])
     commands, measurements, guesses = guess_columns(compiled, signals)
     if not measurements:

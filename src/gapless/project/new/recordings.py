@@ -1,7 +1,7 @@
 """Logs given to `new`: which files they are, read before their columns are mapped, and written with `time_s`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -133,11 +133,15 @@ class Recording:
         return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
 
 
-def read_recordings(paths: Sequence[Path]) -> list[Recording]:
+def read_recordings(paths: Sequence[Path], progress: Callable[[str, float], None] | None = None) -> list[Recording]:
     """Reads all columns of logs that hold numbers; the first log says how all record their time."""
     names = name_logs(paths)
     clock = find_clock(paths[0])
-    found = [episode for path in paths for episode in _split_episodes(_read_recording(path, names[path], clock))]
+    found: list[Recording] = []
+    for count, path in enumerate(paths, start=1):
+        found += _split_episodes(_read_recording(path, names[path], clock))
+        if progress is not None:
+            progress("reading the logs", count / len(paths))
     for recording in found:
         increasing_times(recording.times_s, recording.path, [])
     return found
