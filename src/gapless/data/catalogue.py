@@ -13,11 +13,10 @@ from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id, episode_content
 from gapless.data import rows
-from gapless.data.entries import Entries, unknown_id
 from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
 from gapless.data.query import Views
 from gapless.data.rows import ArtefactRow, EpisodeRow
-from gapless.data.tables import Table
+from gapless.data.tables import Table, unknown_id
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -36,10 +35,8 @@ class Catalogue:
         """Takes the catalogue in a folder that `open` has prepared."""
         self._directory = directory
         self._temporary = directory / "temporary"
-        episodes = Table(directory / "tables" / "episodes", rows.EPISODES_SCHEMA, ("source",))
-        artefacts = Table(directory / "tables" / "artefacts", rows.ARTEFACTS_SCHEMA)
-        self._episodes = Entries("episodes", "episode", directory, episodes, self._samples_path)
-        self._artefacts = Entries("artefacts", "artefact", directory, artefacts, (directory / "artefacts").joinpath)
+        self._episodes = Table("episodes", directory, rows.EPISODES_SCHEMA, self._samples_path, ("source",))
+        self._artefacts = Table("artefacts", directory, rows.ARTEFACTS_SCHEMA, self.artefact_folder)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -59,8 +56,8 @@ class Catalogue:
             raise CatalogueError(
                 f"no catalogue can be made here ({error.strerror}): choose a folder that can be written to: {directory}"
             ) from error
-        catalogue._episodes.table.create()
-        catalogue._artefacts.table.create()
+        catalogue._episodes.create()
+        catalogue._artefacts.create()
         return catalogue
 
     def add_episode(self, episode: Episode, provenance: Provenance) -> str:
@@ -117,7 +114,7 @@ class Catalogue:
         id = content_id(artefact_content(kind, content), provenance)
         row = rows.artefact_to_stored(id, kind, tuple(sorted(content)), provenance, rows.now_text())
 
-        folder = self._artefacts.path_of(id)
+        folder = self.artefact_folder(id)
         self._artefacts.add({id: row}, lambda _: write_files(folder, self._temporary, content))
         return id
 
@@ -130,11 +127,11 @@ class Catalogue:
         files = self.artefact(id).files
         if name not in files:
             raise CatalogueError(f"artefact {id} has no file {name!r}; choose from: {nearest(name, files)}")
-        return self._artefacts.path_of(id) / name
+        return self.artefact_folder(id) / name
 
     def artefact_folder(self, id: str) -> Path:
         """Returns the folder that an artefact's files lie in, or would lie in."""
-        return self._artefacts.path_of(id)
+        return self._directory / "artefacts" / id
 
     def unfinished_path(self, name: str) -> Path:
         """Returns where work that is not finished may keep a file; what is a week old is deleted now and then."""
@@ -177,15 +174,15 @@ class Catalogue:
 
     def compact(self) -> None:
         """Joins the tables' small files; adding does so by itself now and then. Loses nothing."""
-        self._episodes.table.compact()
-        self._artefacts.table.compact()
+        self._episodes.compact()
+        self._artefacts.compact()
         _remove_leftovers(self._temporary)
 
     def _samples_path(self, id: str) -> Path:
         return self._directory / "samples" / id[:2] / f"{id}.parquet"
 
     def _views(self) -> Views:
-        return Views(self._directory, self._episodes.table.files(), self._artefacts.table.files())
+        return Views(self._directory, self._episodes.files(), self._artefacts.files())
 
 
 def _remove_leftovers(temporary: Path) -> None:

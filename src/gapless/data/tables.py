@@ -1,4 +1,4 @@
-"""A Delta table to which several processes append without losing or doubling a row."""
+"""A table of the catalogue: Delta rows, each with files. Several processes add rows without losing or doubling one."""
 
 import fcntl
 import random
@@ -6,34 +6,50 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
 from gapless.core.errors import CatalogueError
+from gapless.data.query import Views
 
 COMPACT_ABOVE_FILES = 64
 MAX_WAIT_S = 120.0  # for other processes that commit all the time
 MIN_PAUSE_S, MAX_PAUSE_S = 0.005, 0.5  # between two attempts; doubles from one to the next
-
+NUM_SIMILAR_IDS = 3  # shown for an id that does not exist
+# Ids that need no further row: episodes that are there; of each kind the artefact that was stored last.
+NEED_NO_ROW = {
+    "episodes": "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))",
+    "artefacts": "SELECT id FROM artefacts WHERE id IN (SELECT unnest($1::VARCHAR[])) AND stored_at = "
+    "(SELECT max(stored_at) FROM artefacts AS other WHERE other.kind = artefacts.kind)",
+}
 Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Table:
-    """A Delta table in a folder.
+    """A Delta table, and where the files of its rows lie.
 
     Attributes:
-        directory: The folder.
+        name: Its name.
+        catalogue: The catalogue's folder.
         schema: Its columns.
+        path_of: Returns where the samples or files of an id lie.
         partition_by: Columns whose values are kept in separate folders.
     """
 
-    directory: Path
+    name: Literal["episodes", "artefacts"]
+    catalogue: Path
     schema: pa.Schema
+    path_of: Callable[[str], Path]
     partition_by: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the Delta table."""
+        return self.catalogue / "tables" / self.name
 
     def create(self) -> None:
         """Makes the table where there is none; several processes may try at once."""
@@ -56,7 +72,45 @@ class Table:
         """Returns the Parquet files that hold the rows at this moment. They stay readable for a week."""
         return self._files(self._snapshot())
 
-    def append(self, choose: Callable[[tuple[Path, ...]], Rows]) -> None:
+    def views(self) -> Views:
+        """Returns the view of this table at this moment."""
+        return Views(self.catalogue, **{self.name: self.files()})
+
+    def row(self, id: str) -> dict[str, Any]:
+        """Returns the stored row of an id."""
+        views = self.views()
+        found = views.select(f"SELECT * FROM {self.name} WHERE id = $1", (id,))
+        if not found:
+            raise unknown_id(self.name.removesuffix("s"), self.name, id, views)
+        return found[0]
+
+    def add(self, rows: Mapping[str, Mapping[str, Any]], write: Callable[[str], None]) -> None:
+        """Adds, in one commit, those rows that are needed; see `NEED_NO_ROW`.
+
+        What has a row has its files, but not the other way round: a process may be killed in between. So an id
+        without files is new, and only the others need a look into the table.
+
+        `rows` are by id; `write` writes the files of an id, whole or not at all.
+        """
+
+        def choose(files: tuple[Path, ...]) -> list[Mapping[str, Any]]:
+            written = [id for id in rows if self.path_of(id).exists()]
+            views = Views(self.catalogue, **{self.name: files})
+            found = views.select(NEED_NO_ROW[self.name], (written,)) if files and written else []
+            needed = [id for id in rows if id not in {row["id"] for row in found}]
+            for id in set(needed) - set(written):
+                write(id)
+            return [rows[id] for id in needed]
+
+        try:
+            self._append(choose)
+        except OSError as error:
+            raise CatalogueError(
+                f"the catalogue cannot be written ({error.strerror or error}): check space and "
+                f"permissions: {self.catalogue}"
+            ) from error
+
+    def _append(self, choose: Callable[[tuple[Path, ...]], Rows]) -> None:
         """Appends rows in one commit, which holds only if no other commit came between.
 
         `choose` returns the rows to add, given the files of the table now. It is called again after each commit of
@@ -81,6 +135,16 @@ class Table:
         if len(self._files(snapshot)) > COMPACT_ABOVE_FILES:
             self.compact()
 
+    def _commit(self, snapshot: DeltaTable, rows: Rows) -> None:
+        data = pa.Table.from_pylist(list(rows), schema=self.schema)
+        try:
+            # Without retries, Delta refuses the commit if the table is no longer at the snapshot's version.
+            write_deltalake(snapshot, data, mode="append", commit_properties=CommitProperties(max_commit_retries=0))
+        except CommitFailedError:
+            raise
+        except (DeltaError, OSError) as error:
+            raise self._failure("written", error) from error
+
     def compact(self) -> None:
         """Joins small files into large ones. Rows stay; if another process is at it, nothing happens.
 
@@ -99,17 +163,6 @@ class Table:
         except (DeltaError, OSError) as error:
             raise self._failure("compacted", error) from error
 
-    def _commit(self, snapshot: DeltaTable, rows: Rows) -> None:
-        data = pa.Table.from_pylist(list(rows), schema=self.schema)
-        try:
-            # Without retries, Delta refuses the commit if the table is no longer at the snapshot's version.
-            only_next = CommitProperties(max_commit_retries=0)
-            write_deltalake(snapshot, data, mode="append", commit_properties=only_next)
-        except CommitFailedError:
-            raise
-        except (DeltaError, OSError) as error:
-            raise self._failure("written", error) from error
-
     def _snapshot(self) -> DeltaTable:
         try:
             return DeltaTable(self.directory)
@@ -126,3 +179,12 @@ class Table:
             f"the catalogue's table cannot be {what} ({reason}): check space and permissions, or "
             f"delete it to start anew: {self.directory}"
         )
+
+
+def unknown_id(label: str, relation: str, id: str, views: Views) -> CatalogueError:
+    """Returns the error for an id that is not there: how many are, and which are most alike."""
+    count = views.select(f"SELECT count(*) AS count FROM {relation}")[0]["count"]
+    order = f"ORDER BY levenshtein(id, $1), id LIMIT {NUM_SIMILAR_IDS}"
+    similar = [row["id"] for row in views.select(f"SELECT id FROM {relation} {order}", (id,))]
+    shown = f", most alike: {', '.join(similar)}" if similar else ""
+    return CatalogueError(f"no {label} {id!r}; {count} exist{shown}; choose an id of `SELECT id`: {views.directory}")
