@@ -44,8 +44,8 @@ def _find_code(project: Project, key: str, value: str | None) -> tuple[Path, str
     file, _, name = value.rpartition(":")
     path = project.directory / file
     if not path.is_file():
-        there = nearest(path.name, (p.name for p in path.parent.glob("*.py")))
-        raise project_error(f"{key}: {value}: no file {file}; choose from: {there}", yaml_path)
+        available = nearest(path.name, (p.name for p in path.parent.glob("*.py")))
+        raise project_error(f"{key}: {value}: no file {file}; choose from: {available}", yaml_path)
     return path, name
 
 

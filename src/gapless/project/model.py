@@ -49,8 +49,8 @@ _OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "
 def load_spec(path: Path) -> mujoco.MjSpec:
     """Reads an MJCF or URDF file as a specification that can be edited and compiled."""
     if not path.is_file():
-        there = [p.name for p in path.parent.glob("*") if p.suffix.lower() in (".xml", ".urdf", ".mjcf")]
-        text = f"no model file {path.name}; in its folder there are: {nearest(path.name, there)}"
+        available = [p.name for p in path.parent.glob("*") if p.suffix.lower() in (".xml", ".urdf", ".mjcf")]
+        text = f"no model file {path.name}; in its folder there are: {nearest(path.name, available)}"
         raise project_error(f"{text}; write model: FILE, relative to gapless.yaml", path)
     try:
         with _collect_warnings() as warned:
@@ -153,7 +153,7 @@ def command_unit(model: mujoco.MjModel, actuator: str) -> str:
 
 
 def measurement_unit(model: mujoco.MjModel, element: Element, name: str, quantity: str) -> str:
-    """Returns the unit of a measured quantity, `1` where it has none or the model does not tell."""
+    """Returns the unit of a measured quantity, `1` where it has none or the model does not say."""
     if element == "joint":
         units = _ROTARY_UNITS if is_hinge(model, name) else _LINEAR_UNITS
         return units[QUANTITIES["joint"].index(quantity)]

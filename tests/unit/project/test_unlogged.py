@@ -81,4 +81,4 @@ def test_a_folder_with_outcomes_alone_is_not_empty(arm: Path) -> None:
     say(arm, "a", outcome="failure")
     (note,) = read_and_inspect(load_project(arm))[1]
     assert note.level == "warning"
-    assert note.text == "1 run without a log, and no logs: outcomes alone count, signals cannot be judged"
+    assert note.text == "1 run without a log, and no logs: outcomes alone count, there are no signals to compare"

@@ -76,29 +76,29 @@ def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None
 
     Only the wanted columns are kept in memory. `report` is called with how much of a CSV is read, in [0, 1].
     """
-    there = column_names(path)
+    available = column_names(path)
     for name in wanted:
-        if name not in there:
-            raise log_error(_describe_absent(name, there), path)
-        if there.count(name) > 1:
-            raise log_error(f"column {name} stands {there.count(name)} times: keep one", path)
+        if name not in available:
+            raise log_error(_describe_absent(name, available), path)
+        if available.count(name) > 1:
+            raise log_error(f"column {name} stands {available.count(name)} times: keep one", path)
     names = list(dict.fromkeys(wanted))
     if path.suffix.lower() == ".csv":
         return _read_csv(path, names, report)
     return _read_parquet(path, names) if path.suffix.lower() == ".parquet" else _read_npz(path, names)
 
 
-def has_other_separator(there: Sequence[str]) -> bool:
+def has_other_separator(available: Sequence[str]) -> bool:
     """Returns whether a CSV has one column only because something else than commas separates its columns."""
-    return len(there) == 1 and (";" in there[0] or "\t" in there[0])
+    return len(available) == 1 and (";" in available[0] or "\t" in available[0])
 
 
-def _describe_absent(name: str, there: Sequence[str]) -> str:
-    if has_other_separator(there):
+def _describe_absent(name: str, available: Sequence[str]) -> str:
+    if has_other_separator(available):
         return "the columns are not separated by commas: save it with commas, and points in numbers"
     if name == "time_s":
-        return f"no column time_s, the time in seconds; there are: {nearest(name, there)}; rename the time column"
-    listed = nearest(name, there)
+        return f"no column time_s, the time in seconds; there are: {nearest(name, available)}; rename the time column"
+    listed = nearest(name, available)
     return f"no column {name}, which gapless.yaml maps; there are: {listed}; correct gapless.yaml or the log"
 
 

@@ -20,7 +20,9 @@ def find_copies(logs: Sequence[Log]) -> dict[int, int]:
     The mapped columns over the time since the first stamp are compared, so another offset of the clock, another file
     format or other columns beside them make no difference. Logs in which nothing changes are no copies of each other.
     """
-    tables = [_as_table(log) for log in logs]
+    # Time since the start, commands and measurements, (num_samples, num_columns) each.
+    episodes = [log.episode for log in logs]
+    tables = [np.column_stack([e.measurements.times_s, e.commands.values, e.measurements.values]) for e in episodes]
     means = [np.nan_to_num(table).mean(axis=0) for table in tables]
     allowed = [_rounding_errors(table) for table in tables]
     changing = [bool(np.ptp(np.nan_to_num(table[:, 1:]), axis=0).any()) for table in tables]
@@ -40,12 +42,6 @@ def copy_notes(logs: Sequence[Log], copies: dict[int, int], *, left_out: bool) -
     if left_out:
         return [Note("warning", a, f"it holds the same recording as {b} and is left out: delete one") for a, b in pairs]
     return [Note("fault", a, f"{b} and {a} hold the same recording: delete one") for a, b in pairs]
-
-
-def _as_table(log: Log) -> Array:
-    """Returns time since the start, commands and measurements, (num_samples, num_columns)."""
-    episode = log.episode
-    return np.column_stack([episode.measurements.times_s, episode.commands.values, episode.measurements.values])
 
 
 def _rounding_errors(table: Array) -> Array:

@@ -48,9 +48,9 @@ def find_corrupt(values: Array, times_s: Array, quantity: str) -> Iterator[tuple
         kinds.append((_find_repeated(x, quantum), "repeat the one before in the midst of a motion"))
     for flags, text in kinds:
         if flags.any():
-            there = np.zeros(len(values), dtype=np.bool_)
-            there[known[flags]] = True
-            yield there, text
+            flagged = np.zeros(len(values), dtype=np.bool_)
+            flagged[known[flags]] = True
+            yield flagged, text
 
 
 def _find_spikes(x: Array, factor: float, usual: float) -> Flags:

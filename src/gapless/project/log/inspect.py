@@ -46,14 +46,14 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
 
 
 def _count_unlogged(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
-    """Returns how many runs have no log, and what was odd in what is said of them."""
+    """Returns how many runs have no log, and what is odd in their sidecars."""
     if not unlogged:
         return []
     count = f"{len(unlogged)} run{'s' if len(unlogged) > 1 else ''} without a log"
     if num_logs:
         first = Note("info", "logs", f"{count}: their outcomes count, they have no signals")
     else:
-        first = Note("warning", "logs", f"{count}, and no logs: outcomes alone count, signals cannot be judged")
+        first = Note("warning", "logs", f"{count}, and no logs: outcomes alone count, there are no signals to compare")
     return [first, *(note for run in unlogged for note in run.notes)]
 
 
@@ -96,7 +96,7 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
     found_hz = 1 / median_s
     if abs(found_hz / rate_hz - 1) > MAX_RATE_DIFFERENCE:
         text = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}: "
-        slower = "commands are averaged over each control interval; for all that the logs tell write rate_hz: "
+        slower = "commands are averaged over each control interval; to use all samples of the logs write rate_hz: "
         text += f"{slower}{found_hz:.4g}" if found_hz > rate_hz else "correct one"
         notes.append(Note("warning", where, text))
     return notes

@@ -46,8 +46,8 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
     found = [path for path in _list_files(folder) if path.suffix.lower() in SUFFIXES]
     if not found and not may_be_none:
-        there = nearest("log.csv", (path.name for path in folder.iterdir()))
-        text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}"
+        available = nearest("log.csv", (path.name for path in folder.iterdir()))
+        text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {available}"
         raise log_error(f"{text}; record some, or correct logs in gapless.yaml", folder)
     by_name: dict[str, Path] = {}
     for path in found:
@@ -106,8 +106,8 @@ def _choose_paths(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
     for pattern in patterns:
         matches = [p for p in paths if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)]
         if not matches:
-            there = nearest(pattern, (path.stem for path in paths))
-            raise log_error(f"no log is called {pattern}; choose from: {there}", paths[0].parent)
+            available = nearest(pattern, (path.stem for path in paths))
+            raise log_error(f"no log is called {pattern}; choose from: {available}", paths[0].parent)
         chosen.update(matches)
     return [path for path in paths if not patterns or path in chosen]
 

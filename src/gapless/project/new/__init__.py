@@ -1,1 +1,1 @@
-"""Making a project from a model and one log: guesses, each of them said."""
+"""Makes a project from a model and logs; each guess becomes a note."""

@@ -13,11 +13,19 @@ import pyarrow.csv
 
 from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.columns import as_doubles, column_names, log_error, open_npz, open_parquet, read_columns
+from gapless.project.log.columns import (
+    as_doubles,
+    column_names,
+    has_other_separator,
+    log_error,
+    open_npz,
+    open_parquet,
+    read_columns,
+)
 from gapless.project.new.guess.names import split_words
 
 TIME_S = "time_s"
-_SECONDS = {
+_UNITS_S = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "msecs", "millis", "milliseconds"), 1e-3),
     **dict.fromkeys(("us", "usec", "usecs", "micros", "microseconds"), 1e-6),
@@ -49,13 +57,13 @@ class Clock:
 
 def find_clock(path: Path) -> Clock:
     """Finds the time column of a log, by name and by whether it goes forward; raises LogError if there is none."""
-    there = column_names(path)
-    if TIME_S in there:
+    available = column_names(path)
+    if TIME_S in available:
         return Clock((TIME_S,))
     first_error: LogError | None = None
-    for columns, unit, sure in _candidates(there):
+    for columns, unit, sure in _list_candidates(available):
         try:
-            clock, stamps = _recognise(path, columns, unit)
+            clock, stamps = _recognise_clock(path, columns, unit)
             _check_forward(stamps, columns[0], path, sure=sure)
         except LogError as error:
             first_error = first_error or (error if sure else None)
@@ -63,22 +71,22 @@ def find_clock(path: Path) -> Clock:
             return clock
     if first_error is not None:
         raise first_error
-    if len(there) == 1 and (";" in there[0] or "\t" in there[0]):
+    if has_other_separator(available):
         raise log_error("the columns are not separated by commas: save it with commas", path)
     known = "time_s, time, t, timestamp, header.stamp.sec; _ms, _us, _ns; dates"
-    raise log_error(f"no time column ({known}); there are: {nearest(TIME_S, there)}; rename one to time_s", path)
+    raise log_error(f"no time column ({known}); there are: {nearest(TIME_S, available)}; rename one to time_s", path)
 
 
 def read_times(path: Path, clock: Clock) -> Array:
     """Returns the time of each row [s], 0 at the first that has one; as recorded where the column is `time_s`."""
-    there = column_names(path)
+    available = column_names(path)
     for name in clock.columns:
-        if name not in there:
-            text = f"no column {name}, which is the time in the first log; there are: {nearest(name, there)}"
+        if name not in available:
+            text = f"no column {name}, which is the time in the first log; there are: {nearest(name, available)}"
             raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
     if clock.columns == (TIME_S,):
         return read_columns(path, [TIME_S])[TIME_S]
-    found = [_since_first(_read_raw(path, name), name, path) for name in clock.columns]
+    found = [_subtract_first(_read_raw(path, name), name, path) for name in clock.columns]
     if found[0][2] != clock.is_date:
         kinds = ("dates", "numbers") if clock.is_date else ("numbers", "dates")
         text = f"column {clock.columns[0]} holds {kinds[1]}, and {kinds[0]} in the first log"
@@ -90,13 +98,13 @@ def read_times(path: Path, clock: Clock) -> Array:
     return times_s
 
 
-def _candidates(there: Sequence[str]) -> list[tuple[tuple[str, ...], str | None, bool]]:
+def _list_candidates(available: Sequence[str]) -> list[tuple[tuple[str, ...], str | None, bool]]:
     """Returns likely time columns, the unit that the name says, and whether the name leaves no doubt; best first."""
     plain: list[tuple[tuple[str, ...], str | None, bool]] = []
     longer: list[tuple[int, tuple[str, ...], str | None]] = []
-    for name in there:
+    for name in available:
         words = split_words(name)
-        unit = words.pop() if words and words[-1] in _SECONDS else None
+        unit = words.pop() if words and words[-1] in _UNITS_S else None
         others = [word for word in words if word not in _TIME_WORDS]
         if words and not others:
             plain.append(((name,), unit, True))
@@ -104,23 +112,23 @@ def _candidates(there: Sequence[str]) -> list[tuple[tuple[str, ...], str | None,
             longer.append((len(others), (name,), unit))
         elif not words and unit and len(unit) > 1:
             longer.append((0, (name,), unit))
-    pairs = [(pair, "s", True) for pair in _pairs(there)]
+    pairs = [(pair, "s", True) for pair in _find_pairs(available)]
     return plain + pairs + [(columns, unit, False) for _, columns, unit in sorted(longer, key=lambda item: item[0])]
 
 
-def _pairs(there: Sequence[str]) -> list[tuple[str, str]]:
+def _find_pairs(available: Sequence[str]) -> list[tuple[str, str]]:
     """Returns columns of seconds with their columns of nanoseconds: `header.stamp.sec`, `header.stamp.nanosec`."""
-    by_lower = {name.lower(): name for name in there}
+    by_lower = {name.lower(): name for name in available}
     found: list[tuple[str, str]] = []
-    for name in there:
+    for name in available:
         if match := _PAIR.match(name):
             others = (by_lower.get(f"{match['prefix'].lower()}{word}") for word in _NANOSECONDS)
             found += [(name, other) for other in others if other and other != name]
     return found
 
 
-def _recognise(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[Clock, Array]:
-    stamps, first, is_date = _since_first(_read_raw(path, columns[0]), columns[0], path)
+def _recognise_clock(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[Clock, Array]:
+    stamps, first, is_date = _subtract_first(_read_raw(path, columns[0]), columns[0], path)
     begins = "; time_s starts at 0"
     if is_date:
         return Clock(columns, 1e-9, f"guessed: the time, as it holds dates{begins}", is_date=True), stamps
@@ -128,7 +136,7 @@ def _recognise(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[
         return Clock(columns, 1.0, f"guessed: the time, seconds with nanoseconds in {columns[1]}{begins}"), stamps
     steps = np.diff(stamps[np.isfinite(stamps)])
     step = float(np.median(steps[steps != 0])) if np.any(steps != 0) else 0.0
-    unit_s, reason = (_SECONDS[unit], f"its name says {unit}") if unit else _guess_unit(first, step)
+    unit_s, reason = (_UNITS_S[unit], f"its name says {unit}") if unit else _guess_unit(first, step)
     text = f"guessed: the time, in units of {unit_s:g} s, as {reason}{begins}"
     return Clock(columns, unit_s, text), stamps
 
@@ -164,19 +172,19 @@ def _read_raw(path: Path, name: str) -> Any:
         return pa.chunked_array([read_columns(path, [name])[name]])  # says what is wrong, and where
 
 
-def _since_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool]:
+def _subtract_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool]:
     """Returns stamps less the first, in the column's unit (dates: ns); the first; and whether they are dates."""
     kind = column.type
     is_date = pa.types.is_temporal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
     try:
-        column = _as_nanoseconds(column) if is_date else column
+        column = _to_nanoseconds(column) if is_date else column
         whole = pa.types.is_integer(column.type)
         column = column.cast(pa.int64() if whole else pa.float64())
         column = column if whole else pc.if_else(pc.is_finite(column), column, None)
-        there = pc.drop_null(column)
-        if not len(there):
+        available = pc.drop_null(column)
+        if not len(available):
             raise log_error(f"column {name} holds no times at all: record the time in seconds", path)
-        first = there[0]
+        first = available[0]
         return as_doubles(pc.subtract(column, first)), float(first.as_py()), bool(is_date)
     except pa.ArrowException:
         shown = str(pc.drop_null(column)[0].as_py())[:40]
@@ -184,12 +192,10 @@ def _since_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool
         raise log_error(f"{text}: save the time in seconds", path) from None
 
 
-def _as_nanoseconds(column: Any) -> Any:
-    if pa.types.is_duration(column.type):
-        return column.cast(pa.duration("ns")).cast(pa.int64())
+def _to_nanoseconds(column: Any) -> Any:
     if pa.types.is_temporal(column.type):
-        zone = getattr(column.type, "tz", None)
-        return column.cast(pa.timestamp("ns", zone)).cast(pa.int64())
+        is_duration, zone = pa.types.is_duration(column.type), getattr(column.type, "tz", None)
+        return column.cast(pa.duration("ns") if is_duration else pa.timestamp("ns", zone)).cast(pa.int64())
     try:
         return column.cast(pa.timestamp("ns")).cast(pa.int64())
     except pa.ArrowException:

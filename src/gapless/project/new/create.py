@@ -178,7 +178,7 @@ def _guess_rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> f
 
 
 def _intervals_s(recording: Recording, column: str | None) -> Array:
-    there = np.isfinite(recording.times_s)
-    there &= np.isfinite(recording.columns[column]) if column else True
-    intervals_s = np.diff(recording.times_s[there])
+    finite = np.isfinite(recording.times_s)
+    finite &= np.isfinite(recording.columns[column]) if column else True
+    intervals_s = np.diff(recording.times_s[finite])
     return intervals_s[intervals_s > 0]

@@ -28,17 +28,18 @@ from gapless.project.log.read import increasing_times
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
 from gapless.project.new.guess.names import split_words
 
-_INFO = Path("meta") / "info.json"  # of a LeRobot data set
+_LEROBOT_INFO = Path("meta") / "info.json"
+_EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
 _MAX_LEVELS_ABOVE = 4  # from data/chunk-000/FILE up to the data set's folder, and one to spare
 
 
 def find_logs(given: Sequence[Path]) -> list[Path]:
-    """Returns the files that are meant, in the order given; those of a folder are sorted by name."""
+    """Returns the log files, in the order given; those of a folder are sorted by name."""
     for path in given:
         if not path.exists():
-            there = nearest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else "none"
-            raise log_error(f"no such log or folder of logs; correct the path; beside it there are: {there}", path)
-    found = [path for each in given for path in (_folder_logs(each) if each.is_dir() else [each])]
+            available = nearest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else "none"
+            raise log_error(f"no such log or folder of logs; correct the path; beside it there are: {available}", path)
+    found = [path for each in given for path in (_find_folder_logs(each) if each.is_dir() else [each])]
     seen: set[Path] = set()
     for path in found:
         if path.resolve() in seen:
@@ -47,8 +48,8 @@ def find_logs(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _folder_logs(folder: Path) -> list[Path]:
-    is_lerobot = (folder / _INFO).is_file()
+def _find_folder_logs(folder: Path) -> list[Path]:
+    is_lerobot = (folder / _LEROBOT_INFO).is_file()
     files = sorted(folder.glob("data/**/*.parquet") if is_lerobot else folder.iterdir())
     visible = [path for path in files if path.is_file() and not path.name.startswith(".")]
     if found := [path for path in visible if path.suffix.lower() in SUFFIXES]:
@@ -58,12 +59,12 @@ def _folder_logs(folder: Path) -> list[Path]:
     if (folder / "metadata.yaml").is_file():
         raise log_error(f"a folder of ROS 2, not a log; {CONVERT_WITH['.mcap']}", folder)
     advice = next((f", or {CONVERT_WITH[p.suffix.lower()]}" for p in visible if p.suffix.lower() in CONVERT_WITH), "")
-    there = nearest("log.csv", (path.name for path in folder.iterdir()))
-    text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {there}"
+    available = nearest("log.csv", (path.name for path in folder.iterdir()))
+    text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {available}"
     raise log_error(f"{text}; name the folder that holds the logs{advice}", folder)
 
 
-def name_logs(paths: Sequence[Path]) -> dict[Path, str]:
+def _name_logs(paths: Sequence[Path]) -> dict[Path, str]:
     """Returns a name for each log in the project: its own, or with its folder's in front where two are alike."""
     stems = [path.stem for path in paths]
     names = {
@@ -77,19 +78,18 @@ def name_logs(paths: Sequence[Path]) -> dict[Path, str]:
     return names
 
 
-def element_names(path: Path) -> dict[str, str]:
+def _read_element_names(path: Path) -> dict[str, str]:
     """Returns better names of list elements where a LeRobot data set gives some: `action_0` -> `action.elbow.pos`."""
-    for folder in path.resolve().parents[:_MAX_LEVELS_ABOVE]:
-        if (folder / _INFO).is_file():
-            break
-    else:
+    found = (folder / _LEROBOT_INFO for folder in path.resolve().parents[:_MAX_LEVELS_ABOVE])
+    info = next((file for file in found if file.is_file()), None)
+    if info is None:
         return {}
     try:
-        features = json.loads((folder / _INFO).read_text(encoding="utf-8"))["features"]
-        said = {str(key): _flatten_names(about.get("names")) for key, about in features.items()}
+        features = json.loads(info.read_text(encoding="utf-8"))["features"]
+        listed = {str(key): _flatten_names(about.get("names")) for key, about in features.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
-    return {f"{key}_{k}": f"{key}.{name}" for key, names in said.items() for k, name in enumerate(names)}
+    return {f"{key}_{k}": f"{key}.{name}" for key, names in listed.items() for k, name in enumerate(names)}
 
 
 def _flatten_names(names: Any) -> list[str]:
@@ -98,9 +98,6 @@ def _flatten_names(names: Any) -> list[str]:
         return [names]
     inner = names.values() if isinstance(names, dict) else names if isinstance(names, list) else ()
     return [text for each in inner for text in _flatten_names(each)]
-
-
-_EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ class Recording:
 
 def read_recordings(paths: Sequence[Path], progress: Callable[[str, float], None] | None = None) -> list[Recording]:
     """Reads all columns of logs that hold numbers; the first log says how all record their time."""
-    names = name_logs(paths)
+    names = _name_logs(paths)
     clock = find_clock(paths[0])
     found: list[Recording] = []
     for count, path in enumerate(paths, start=1):
@@ -155,7 +152,7 @@ def _read_recording(path: Path, name: str, clock: Clock) -> Recording:
     for column in [column for column, values in columns.items() if len(values) != len(times_s)]:
         text = f"left out: it has {len(columns.pop(column))} values, the time has {len(times_s)}"
         notes.append(Note("warning", column, text))
-    renamed = {old: new for old, new in element_names(path).items() if old in columns}
+    renamed = {old: new for old, new in _read_element_names(path).items() if old in columns}
     columns = {renamed.get(column, column): values for column, values in columns.items()}
     return Recording(path, name, times_s, columns, clock, None, renamed, tuple(notes))
 
@@ -175,7 +172,7 @@ def _read_numbers(path: Path, wanted: list[str], notes: list[Note]) -> dict[str,
 
 
 def _split_episodes(recording: Recording) -> list[Recording]:
-    """Takes a file of several episodes apart, where a column such as `episode_index` numbers them."""
+    """Splits a file of several episodes, where a column such as `episode_index` numbers them."""
     numbers = next((v for c, v in recording.columns.items() if split_words(c) in _EPISODE_NAMES), None)
     if numbers is None or not np.isfinite(numbers).all() or len(np.unique(numbers)) == 1:
         return [recording]

@@ -66,8 +66,8 @@ class Signals:
     def _fill_gaps(self, column: str) -> Array | None:
         """Returns a column with its gaps filled in between; None where too little is there or nothing moves."""
         values = self.columns[column]
-        there = np.isfinite(values)
-        if there.sum() < MIN_SAMPLES or np.ptp(values[there]) == 0:
+        finite = np.isfinite(values)
+        if finite.sum() < MIN_SAMPLES or np.ptp(values[finite]) == 0:
             return None
         return np.interp(*_gaps(values))
 
@@ -84,8 +84,8 @@ def pool_signals(episodes: Sequence[tuple[Array, Mapping[str, Array]]]) -> Signa
 
 def _gaps(values: Array) -> tuple[Array, Array, Array]:
     """Returns arguments of `numpy.interp` that fill the gaps of some values."""
-    there = np.flatnonzero(np.isfinite(values))
-    return np.arange(len(values), dtype=float), there.astype(float), values[there]
+    finite = np.flatnonzero(np.isfinite(values))
+    return np.arange(len(values), dtype=float), finite.astype(float), values[finite]
 
 
 def _correlate(values: Array | None, others: Array | None) -> float:

@@ -119,9 +119,8 @@ class NameGuesser:
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
         weaker = [replace(m, score=m.score if self._is_called(name, m.name) else 0.9 * m.score) for m in matches]
-        return [
-            self._make_guess(name, "joint", m, "position") for m in weaker if name.rest
-        ] or self._guess_bare_commands(name)
+        found = [self._make_guess(name, "joint", m, "position") for m in weaker if name.rest]
+        return found or self._guess_bare_commands(name)
 
     def _is_called(self, name: ColumnName, known: str) -> bool:
         return list(name.words) == split_words(known)

@@ -115,8 +115,8 @@ def read_name(column: str) -> ColumnName:
     quantity = QUANTITY_WORDS[quantities[-1]] if quantities else ""
     is_command = bool(commands) and max(commands) > max(measured, default=-1)  # `control/state.position` is measured
     role_word = words[commands[-1]] if is_command else quantities[-1] if quantities else ""
-    said = {*COMMAND_WORDS, *QUANTITY_WORDS, *FILLER_WORDS}
-    rest = [word for k, word in enumerate(words) if word not in said and not (k and word in UNIT_SCALES)]
+    known = {*COMMAND_WORDS, *QUANTITY_WORDS, *FILLER_WORDS}
+    rest = [word for k, word in enumerate(words) if word not in known and not (k and word in UNIT_SCALES)]
     role = "command" if is_command else quantity
     return ColumnName(column, tuple(words), role, role_word, quantity, unit, tuple(rest))
 
