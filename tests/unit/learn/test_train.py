@@ -60,6 +60,20 @@ def test_another_model_trains_anew(trained: TrainResult, tmp_path: Path) -> None
     np.testing.assert_array_equal(load_policy(first.policy).weights[0], load_policy(trained.policy).weights[0])
 
 
+def test_another_module_of_the_task_or_another_gapless_trains_anew(tmp_path: Path, monkeypatch) -> None:
+    folder = copy_example("balance", tmp_path / "balance")
+    (folder / "task.py").write_text("import weights\n" + (folder / "task.py").read_text())
+    (folder / "weights.py").write_text("WEIGHT = 1.0\n")
+    ids = [train(folder, config=SMALL).id]
+    (folder / "weights.py").write_text("WEIGHT = 2.0\n")
+    ids.append(train(folder, config=SMALL).id)
+    monkeypatch.setattr("gapless.learn.train.code_version", lambda: "0.1.0+edited")
+    monkeypatch.setattr("gapless.data.stored_results.code_version", lambda: "0.1.0+edited")
+    ids.append(train(folder, config=SMALL).id)
+    assert len(set(ids)) == 3
+    assert train(folder, config=SMALL).id == ids[2]
+
+
 def test_an_interrupt_keeps_the_policy_so_far(tmp_path: Path) -> None:
     folder = copy_example("balance", tmp_path / "balance")
 
