@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from gapless.core.results import SensorResult
-from gapless.signals.noise.allan.variance import shapes
-from gapless.signals.noise.column import column_noise
+from gapless.signals.noise.allan import term_shapes
+from gapless.signals.noise.column import fit_column_noise
 from gapless.verbs import noise
 from unit.signals.noise.simulated import PLATEAU, column
 
@@ -29,7 +29,7 @@ def hits(num_columns: int, num_samples: int) -> dict[str, list[bool]]:
         rng, kind = np.random.default_rng([11, seed]), KINDS[seed % len(KINDS)]
         values = 3.0 + column(rng, num_samples, **kind)
         values[rng.random(num_samples) < 0.03 * (seed % 2)] = np.nan
-        noise = column_noise(values, INTERVAL_S, "rad/s").noise
+        noise = fit_column_noise(values, INTERVAL_S, "rad/s").noise
         for name, truth in truths(kind, num_samples, noise.instability_tau_s).items():
             term = noise.terms[name]
             found.setdefault(name, []).append(term.low <= truth * (1 + 1e-9) and truth <= term.high * (1 + 1e-9))
@@ -46,7 +46,7 @@ def truths(kind: dict[str, float], num_samples: int, tau_s: float | None) -> dic
     if tau_s is not None:
         size = tau_s / INTERVAL_S
         terms = np.array([0.0, 1.0, (PLATEAU * flicker) ** 2, walk**2])
-        made["bias_instability"] = float(np.sqrt(shapes(np.array([size]))[0] @ terms + slope**2 * size**2 / 2))
+        made["bias_instability"] = float(np.sqrt(term_shapes(np.array([size]))[0] @ terms + slope**2 * size**2 / 2))
     return made
 
 
@@ -70,10 +70,10 @@ def test_intervals_hold_the_truth_in_many_columns() -> None:
     check(hits(200, 20_000))
 
 
-def test_strong_terms_are_told() -> None:
+def test_strong_terms_are_identified() -> None:
     # 1 at 100 Hz has the Allan deviation 0.1 / sqrt(tau); a walk of 0.02 per sample 0.2 sqrt(tau / 3): they cross at
     # 0.9 s, 60 times within this log.
-    noise = column_noise(column(np.random.default_rng(12), 6000, walk=0.02), INTERVAL_S, "rad/s").noise
+    noise = fit_column_noise(column(np.random.default_rng(12), 6000, walk=0.02), INTERVAL_S, "rad/s").noise
     assert noise.terms["walk"].told
     assert noise.terms["walk"].low <= 0.2 <= noise.terms["walk"].high
     assert noise.terms["walk"].high < 0.4
@@ -95,7 +95,7 @@ def test_the_gyroscope_of_a_real_hour(hour: SensorResult) -> None:
     assert terms["quantum"].value == pytest.approx(0.05, rel=1e-3)
 
 
-def test_the_accelerometer_of_a_real_hour_cannot_tell_its_white_noise(hour: SensorResult) -> None:
+def test_the_accelerometer_of_a_real_hour_does_not_identify_its_white_noise(hour: SensorResult) -> None:
     # Published 0.386 m/s/sqrt(h) and steps of 0.00333 g. A fit from 1.28 s on gives 0.305, one from 2.56 s on gives 0:
     # something sways at 0.56 Hz, and beyond that flicker begins. So it must not claim to know.
     found = hour.columns["accel_g[0]"]

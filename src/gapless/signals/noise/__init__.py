@@ -1,1 +1,6 @@
-"""The noise of sensors at rest: what `noise` fits. No model, no simulation."""
+"""The noise of sensors at rest: what the verb `noise` fits. No model, no simulation.
+
+read.py reads a log; samples.py brings it to even times; stillness.py finds what is not noise; allan.py and allan_fit.py
+fit a sum of kinds of noise to the Allan variances; terms.py turns sizes into numbers; column.py does all of that for
+one column and says what its log does not identify.
+"""

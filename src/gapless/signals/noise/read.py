@@ -13,10 +13,10 @@ from gapless.core.signal import Array
 from gapless.project.log.columns import SUFFIXES, column_names, log_error, read_columns
 from gapless.project.log.read import increasing_times, log_paths
 from gapless.project.records import Project
-from gapless.signals.noise.units import unit_of
+from gapless.signals.noise.units import read_unit
 
 TIME, RATE = "time_s", "rate_hz"
-COMPONENTS = 16  # an array of more columns than this is no sensor
+MAX_COMPONENTS = 16  # columns of an array; more is no sensor
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings
         LogError: If a column is missing or holds no numbers.
         InputError: If a wanted column is none of the measurements.
     """
-    names = _chosen(wanted, project.measurement_names, "which gapless.yaml does not map as a measurement")
+    names = _choose_columns(wanted, project.measurement_names, "which gapless.yaml does not map as a measurement")
     maps = {item.column: item for item in project.measurements if item.column in names}
     raw = read_columns(path, (TIME, *maps))
     values = {name: item.scale * raw[name] + item.offset for name, item in maps.items()}
-    return _readings(path, raw[TIME], values, {name: item.unit for name, item in maps.items()})
+    return _make_readings(path, raw[TIME], values, {name: item.unit for name, item in maps.items()})
 
 
 def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
@@ -84,19 +84,20 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
         text = "this is a folder: name a log, or for a project `gapless noise LOG DIR`"
         raise InputError(f"{text}: {path}")
     there = column_names(path)
-    columns = _arrays(path) if path.suffix.lower() == ".npz" else None
+    columns = _read_arrays(path) if path.suffix.lower() == ".npz" else None
     known = [name for name in (columns or there) if name != TIME]
-    names = _chosen(wanted, known, "which the log does not have")
+    names = _choose_columns(wanted, known, "which the log does not have")
     if columns is None:
-        columns = _table(path, names, hint=not wanted)
+        columns = _read_table(path, names, hint=not wanted)
     if TIME not in columns:
         read_columns(path, (TIME,))  # says what is there instead
     if not names:
         raise log_error("no column but time_s: record some readings", path)
-    return _readings(path, columns[TIME], {name: columns[name] for name in names}, {n: unit_of(n) for n in names})
+    units = {name: read_unit(name) for name in names}
+    return _make_readings(path, columns[TIME], {name: columns[name] for name in names}, units)
 
 
-def _table(path: Path, names: Sequence[str], *, hint: bool) -> dict[str, Array]:
+def _read_table(path: Path, names: Sequence[str], *, hint: bool) -> dict[str, Array]:
     try:
         return read_columns(path, (TIME, *names))
     except LogError as error:
@@ -105,14 +106,14 @@ def _table(path: Path, names: Sequence[str], *, hint: bool) -> dict[str, Array]:
         raise
 
 
-def _chosen(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
+def _choose_columns(wanted: Sequence[str], known: Sequence[str], what: str) -> list[str]:
     for name in wanted:
         if name not in known:
             raise InputError(f"--column {name}, {what}; choose from: {nearest(name, known)}")
     return [name for name in known if not wanted or name in wanted]
 
 
-def _arrays(path: Path) -> dict[str, Array]:
+def _read_arrays(path: Path) -> dict[str, Array]:
     """Returns the columns of an npz file, arrays of several taken apart; `rate_hz` stands in for `time_s`."""
     found: dict[str, Array] = {}
     with np.load(path, allow_pickle=False) as arrays:
@@ -125,19 +126,19 @@ def _arrays(path: Path) -> dict[str, Array]:
                 continue
             if values.ndim == 1:
                 found[name] = values.astype(np.float64)
-            elif values.shape[1] <= COMPONENTS:
+            elif values.shape[1] <= MAX_COMPONENTS:
                 found |= {f"{name}[{k}]": values[:, k].astype(np.float64) for k in range(values.shape[1])}
         rate_hz = float(arrays[RATE]) if RATE in arrays.files and np.ndim(arrays[RATE]) == 0 else 0.0
     lengths = {name: len(values) for name, values in found.items()}
     if len(set(lengths.values())) > 1:
-        said = ", ".join(f"{name} has {length}" for name, length in list(lengths.items())[:4])
-        raise log_error(f"columns of different length: {said}: save them with one value per time stamp", path)
+        shown = ", ".join(f"{name} has {length}" for name, length in list(lengths.items())[:4])
+        raise log_error(f"columns of different length: {shown}: save them with one value per time stamp", path)
     if TIME not in found and rate_hz > 0 and found:
         found[TIME] = np.arange(next(iter(lengths.values()))) / rate_hz
     return found
 
 
-def _readings(path: Path, raw_s: Array, columns: Mapping[str, Array], units: Mapping[str, str]) -> Readings:
+def _make_readings(path: Path, raw_s: Array, columns: Mapping[str, Array], units: Mapping[str, str]) -> Readings:
     notes: list[Note] = []
     times_s, rows = increasing_times(raw_s, path, notes)
     kept: dict[str, Array] = {}

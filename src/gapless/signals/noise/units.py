@@ -4,7 +4,7 @@ import math
 import re
 
 G_M_S2 = 9.80665
-DEGREE = math.pi / 180
+RADIANS_PER_DEGREE = math.pi / 180
 UNKNOWN = "unit"
 
 # How a column's name ends -> its unit; the longest that fits counts.
@@ -13,17 +13,22 @@ _ENDINGS = {
     "m_s2": "m/s^2", "m/s2": "m/s^2", "m/s^2": "m/s^2", "mps2": "m/s^2", "g": "g", "m_s": "m/s", "m/s": "m/s",
     "rad": "rad", "deg": "deg", "m": "m", "mm": "mm", "nm": "N·m", "n": "N", "v": "V", "a": "A", "pa": "Pa",
 }  # fmt: skip
-_IN_SI = {"deg/s": ("rad/s", DEGREE), "g": ("m/s^2", G_M_S2), "deg": ("rad", DEGREE), "mm": ("m", 1e-3)}
+_IN_SI = {
+    "deg/s": ("rad/s", RADIANS_PER_DEGREE),
+    "g": ("m/s^2", G_M_S2),
+    "deg": ("rad", RADIANS_PER_DEGREE),
+    "mm": ("m", 1e-3),
+}
 # Unit -> name and unit of what its integral does, and the factor from unit/sqrt(Hz): sqrt(3600) s to an hour.
-_INTEGRALS = {
-    "rad/s": ("angle_random_walk", "deg/√h", 60 / DEGREE),
+_RANDOM_WALKS = {
+    "rad/s": ("angle_random_walk", "deg/√h", 60 / RADIANS_PER_DEGREE),
     "deg/s": ("angle_random_walk", "deg/√h", 60.0),
     "m/s^2": ("velocity_random_walk", "m/s/√h", 60.0),
     "g": ("velocity_random_walk", "m/s/√h", 60.0 * G_M_S2),
 }
 
 
-def unit_of(column: str) -> str:
+def read_unit(column: str) -> str:
     """Returns the unit that a column's name ends with, `unit` where it names none: `gyro_x_rad_s`, `accel_g[0]`."""
     name = re.sub(r"\[\d+\]$", "", column.strip().lower())
     for text in (name, re.sub(r"_[xyz]$", "", name)):
@@ -33,11 +38,11 @@ def unit_of(column: str) -> str:
     return UNKNOWN
 
 
-def in_si(unit: str) -> tuple[str, float]:
+def convert_to_si(unit: str) -> tuple[str, float]:
     """Returns the SI unit of a unit, and the factor to it."""
     return _IN_SI.get(unit, (unit, 1.0))
 
 
-def integral(unit: str) -> tuple[str, str, float] | None:
+def name_random_walk(unit: str) -> tuple[str, str, float] | None:
     """Returns name, unit and factor of the random walk that white noise in this unit causes; None where unusual."""
-    return _INTEGRALS.get(unit)
+    return _RANDOM_WALKS.get(unit)

@@ -17,12 +17,12 @@ from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project
-from gapless.signals.noise.column import column_noise
-from gapless.signals.noise.grid import even_grid
+from gapless.signals.noise.column import fit_column_noise
 from gapless.signals.noise.read import Readings, find_log, read_bare, read_mapped
+from gapless.signals.noise.samples import find_time_grid
 from gapless.signals.noise.units import G_M_S2
 
-LEAST_G, MOST_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
+MIN_G, MAX_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
 
 
 def noise(
@@ -45,14 +45,14 @@ def noise(
         InputError: If the project, the log or a column cannot be used.
     """
     if directory is None:
-        return _result(str(log), read_bare(Path(log).expanduser(), columns), (), progress)
+        return _fit_columns(str(log), read_bare(Path(log).expanduser(), columns), (), progress)
     if Path(directory).suffix.lower() in SUFFIXES and Path(directory).is_file():
         text = f"this is a log, not a project folder: write `gapless noise {directory}`"
         raise InputError(f"{text}: {directory}")
     project = load_project(directory)
     path = find_log(project, str(log))
     readings = read_mapped(project, path, columns)
-    result = _result(path.stem, readings, _gravity_notes(project, readings), progress)
+    result = _fit_columns(path.stem, readings, _check_gravity(project, readings), progress)
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}
     provenance = Provenance("identify --sensor", gapless.__version__, result.inputs, config)
     return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
@@ -61,27 +61,27 @@ def noise(
 identify_sensor = noise  # its name before `noise` was a verb; kept for one version
 
 
-def _result(
+def _fit_columns(
     name: str, readings: Readings, found: Sequence[Note], progress: Callable[[str, float], None] | None
 ) -> SensorResult:
-    grid, notes = even_grid(readings.times_s, readings.path.name)
+    grid, notes = find_time_grid(readings.times_s, readings.path.name)
     notes = [*readings.notes, *found, *notes]
-    made: dict[str, ColumnNoise] = {}
+    noises: dict[str, ColumnNoise] = {}
     moved: list[str] = []
     for count, (column, values) in enumerate(readings.columns.items()):
         if progress is not None:
             progress("fitting the noise", count / len(readings.columns))
-        looked = column_noise(grid.spread(values), grid.interval_s, readings.units[column])
-        made[column] = looked.noise
-        moved += [column] if looked.moved else []
-        notes += [Note("info", column, text) for text in looked.notes]
+        fitted = fit_column_noise(grid.place_values(values), grid.interval_s, readings.units[column])
+        noises[column] = fitted.noise
+        moved += [column] if fitted.moved else []
+        notes += [Note("info", column, text) for text in fitted.notes]
     if progress is not None:
         progress("fitting the noise", 1.0)
-    verdict, reasons = _verdict(made, moved)
+    verdict, reasons = _judge_log(noises, moved)
     return SensorResult(
         inputs=(readings.identity,),
         sensor=name,
-        columns=made,
+        columns=noises,
         verdict=verdict,
         reasons=reasons,
         rate_hz=1 / grid.interval_s,
@@ -90,7 +90,7 @@ def _result(
     )
 
 
-def _verdict(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
+def _judge_log(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tuple[Verdict, tuple[str, ...]]:
     """Returns the verdict on a log: what moves is not at rest, and neither is what is mounted on it."""
     reasons = tuple(f"{name}: {reason}" for name, column in columns.items() for reason in column.reasons)
     if moved:
@@ -102,7 +102,7 @@ def _verdict(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tuple[
     return "good" if good else "poor", reasons
 
 
-def _gravity_notes(project: Project, readings: Readings) -> list[Note]:
+def _check_gravity(project: Project, readings: Readings) -> list[Note]:
     """Returns a note for each accelerometer whose three axes at rest are not about one gravity: in g, or in mg?"""
     axes: dict[str, list[Array]] = {}
     for item in project.measurements:
@@ -112,8 +112,8 @@ def _gravity_notes(project: Project, readings: Readings) -> list[Note]:
     for name, columns in axes.items():
         means = [float(np.mean(values[np.isfinite(values)])) for values in columns if np.isfinite(values).any()]
         size = float(np.linalg.norm(means))
-        if len(means) == 3 and not LEAST_G < size / G_M_S2 < MOST_G:
+        if len(means) == 3 and not MIN_G < size / G_M_S2 < MAX_G:
             text = f"reads {size:.3g} m/s^2 in all at rest, not {G_M_S2:.3g}: in which unit are its columns?"
-            hint = " If in g, write scale: 9.80665" if LEAST_G < size < MOST_G else ""
+            hint = " If in g, write scale: 9.80665" if MIN_G < size < MAX_G else ""
             notes.append(Note("warning", name, text + hint))
     return notes

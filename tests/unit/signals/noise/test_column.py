@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 
 from gapless.core.signal import Array
-from gapless.signals.noise.column import column_noise
-from gapless.signals.noise.grid import even_grid
-from gapless.signals.noise.quantum import quantum_of
-from gapless.signals.noise.stillness import knocked, unrest
-from gapless.signals.noise.units import unit_of
+from gapless.signals.noise.column import fit_column_noise
+from gapless.signals.noise.samples import find_time_grid, fit_quantum
+from gapless.signals.noise.stillness import find_disturbances, find_knocks
+from gapless.signals.noise.units import read_unit
 from gapless.sim.realism.layers.inertial import IMU
 from unit.signals.noise.simulated import column
 
@@ -29,7 +28,7 @@ def white(scale: float = 1e-3) -> Array:
     ],
 )
 def test_what_moves_is_refused(motion: Array, text: str) -> None:
-    found = column_noise(white() + motion, 0.01, "rad")
+    found = fit_column_noise(white() + motion, 0.01, "rad")
     assert found.moved
     assert found.noise.verdict == "refused"
     assert text in found.noise.reasons[0]
@@ -40,27 +39,27 @@ def test_noise_alone_never_moves() -> None:
     for seed in range(150):
         kind = [{}, {"flicker": 0.15}, {"walk": 0.01}][seed % 3]
         values = column(np.random.default_rng(seed), NUM, **kind)
-        assert unrest(values, 0.01, 0.0, "rad") == []
-        assert not knocked(values, 0.01, 0.0).any()
+        assert find_disturbances(values, 0.01, 0.0, "rad") == []
+        assert not find_knocks(values, 0.01, 0.0).any()
 
 
 def test_a_knock_is_left_out_and_named() -> None:
     values = np.random.default_rng(1).standard_normal(30_000)
     values[20_000:20_020] += 30.0
-    found = column_noise(values, 0.01, "g")
+    found = fit_column_noise(values, 0.01, "g")
     assert not found.moved
     assert any("it was knocked" in note for note in found.notes)
     assert found.noise.terms["white"].value == pytest.approx(1, rel=0.03)
 
 
 def test_constant_and_short_columns_are_refused() -> None:
-    assert "constant at 0.5" in column_noise(np.full(NUM, 0.5), 0.01, "rad").noise.reasons[0]
-    assert "only 20 of at least 64" in column_noise(white()[:20], 0.01, "rad").noise.reasons[0]
-    assert "only 0 of at least 64" in column_noise(np.full(NUM, np.nan), 0.01, "rad").noise.reasons[0]
+    assert "constant at 0.5" in fit_column_noise(np.full(NUM, 0.5), 0.01, "rad").noise.reasons[0]
+    assert "only 20 of at least 64" in fit_column_noise(white()[:20], 0.01, "rad").noise.reasons[0]
+    assert "only 0 of at least 64" in fit_column_noise(np.full(NUM, np.nan), 0.01, "rad").noise.reasons[0]
 
 
-def test_two_seconds_tell_the_white_noise_only() -> None:
-    noise = column_noise(white()[:200], 0.01, "rad").noise
+def test_two_seconds_identify_the_white_noise_only() -> None:
+    noise = fit_column_noise(white()[:200], 0.01, "rad").noise
     assert noise.verdict == "poor"
     assert "too short for bias instability" in noise.reasons[0]
     assert noise.terms["white"].low <= 1e-3 <= noise.terms["white"].high
@@ -74,7 +73,7 @@ def test_the_mean_of_a_sensor_is_known_to_its_noise() -> None:
     inside = 0
     for seed in range(60):
         values = column(np.random.default_rng(seed), NUM, walk=2e-4 * (seed % 3))
-        bias = column_noise(values, 0.01, "rad").noise.terms["bias"]
+        bias = fit_column_noise(values, 0.01, "rad").noise.terms["bias"]
         inside += bias.low <= 0.0 <= bias.high
         assert bias.high - bias.low < np.ptp(values)
     assert inside >= 55
@@ -82,7 +81,7 @@ def test_the_mean_of_a_sensor_is_known_to_its_noise() -> None:
 
 def test_steps_that_hide_the_noise() -> None:
     # Noise of a tenth of a step, half way between two steps: the readings toggle between two values.
-    noise = column_noise(np.round((white() + 0.005) / 0.01) * 0.01, 0.01, "rad").noise
+    noise = fit_column_noise(np.round((white() + 0.005) / 0.01) * 0.01, 0.01, "rad").noise
     assert "hide the noise" in noise.reasons[0]
     assert not noise.terms["white"].told
     assert noise.terms["white"].high == pytest.approx(0.005)
@@ -92,7 +91,7 @@ def test_steps_that_hide_the_noise() -> None:
 def test_rounding_is_taken_out_of_the_layer() -> None:
     # sigma^2 = 1, step 1: readings have 1 + 1/12; density at 100 Hz is 0.1 sigma.
     values = np.round(np.random.default_rng(2).standard_normal(60_000))
-    noise = column_noise(values, 0.01, "m").noise
+    noise = fit_column_noise(values, 0.01, "m").noise
     assert noise.terms["quantum"].value == pytest.approx(1)
     assert noise.terms["white"].value == pytest.approx(np.sqrt(13 / 12), rel=0.01)
     assert noise.layer["density"] == pytest.approx(0.1, rel=0.01)
@@ -100,13 +99,13 @@ def test_rounding_is_taken_out_of_the_layer() -> None:
 
 
 def test_the_layer_is_in_si() -> None:
-    noise = column_noise(white(), 0.01, "deg/s").noise
+    noise = fit_column_noise(white(), 0.01, "deg/s").noise
     assert noise.layer["density"] == pytest.approx(1e-4 * np.pi / 180, rel=0.05)
     assert noise.terms["angle_random_walk"].value == pytest.approx(60 * 1e-4, rel=0.05)  # deg/s/sqrt(Hz) -> deg/sqrt(h)
 
 
 def test_the_layer_has_the_knobs_of_the_simulated_sensor() -> None:
-    layer = column_noise(white(), 0.01, "deg/s").noise.layer
+    layer = fit_column_noise(white(), 0.01, "deg/s").noise.layer
     knobs = {knob.name: knob for knob in IMU.knobs if knob.name in layer}
     assert {*layer} - {*knobs} == {"bias", "quantum"}
     assert all(knob.low <= layer[name] <= knob.high for name, knob in knobs.items())
@@ -114,7 +113,7 @@ def test_the_layer_has_the_knobs_of_the_simulated_sensor() -> None:
 
 def test_a_filtered_sensor_is_fitted_at_longer_times() -> None:
     raw = np.random.default_rng(3).standard_normal(60_003)
-    noise = column_noise(np.convolve(raw, np.full(4, 0.25), "valid"), 0.01, "rad/s").noise
+    noise = fit_column_noise(np.convolve(raw, np.full(4, 0.25), "valid"), 0.01, "rad/s").noise
     assert noise.fitted_from_s > 0.02
     assert noise.terms["density"].low <= 0.1 <= noise.terms["density"].high
     assert noise.terms["white"].value == pytest.approx(0.5, rel=0.05)  # of the readings: 1 / sqrt(4)
@@ -123,27 +122,27 @@ def test_a_filtered_sensor_is_fitted_at_longer_times() -> None:
 @pytest.mark.parametrize(("step", "stored"), [(0.05, np.float32), (0.00333, np.float32), (1e-3, np.float64)])
 def test_the_step_is_found(step: float, stored: type) -> None:
     values = (np.round(np.random.default_rng(4).standard_normal(5000) * 6) * step - 1.0).astype(stored)
-    assert quantum_of(values.astype(float))[0] == pytest.approx(step, rel=1e-4)
+    assert fit_quantum(values.astype(float))[0] == pytest.approx(step, rel=1e-4)
 
 
 def test_continuous_values_have_no_step() -> None:
-    assert quantum_of(white()) == (0.0, 0.0)
-    assert quantum_of(white().astype(np.float32).astype(float))[0] == 0.0
+    assert fit_quantum(white()) == (0.0, 0.0)
+    assert fit_quantum(white().astype(np.float32).astype(float))[0] == 0.0
 
 
 def test_jittered_and_missing_time_stamps() -> None:
     rng = np.random.default_rng(5)
     kept = np.sort(rng.permutation(NUM)[: NUM - 60])
     times_s = TIMES[kept] + rng.uniform(-0.003, 0.003, len(kept))
-    grid, notes = even_grid(times_s, "imu.csv")
+    grid, notes = find_time_grid(times_s, "imu.csv")
     assert grid.interval_s == pytest.approx(0.01, rel=1e-3)
-    assert abs(grid.num_places - NUM) <= 3
+    assert abs(grid.num_ticks - NUM) <= 3
     assert any("ticks are missing" in note.text for note in notes)
-    assert np.isnan(grid.spread(white()[kept])).sum() == grid.num_places - len(np.unique(grid.place))
+    assert np.isnan(grid.place_values(white()[kept])).sum() == grid.num_ticks - len(np.unique(grid.tick))
 
 
-def test_time_in_milliseconds_is_doubted() -> None:
-    assert "milliseconds" in even_grid(TIMES * 1000, "imu.csv")[1][0].text
+def test_time_in_milliseconds_gets_a_note() -> None:
+    assert "milliseconds" in find_time_grid(TIMES * 1000, "imu.csv")[1][0].text
 
 
 @pytest.mark.parametrize(
@@ -159,4 +158,4 @@ def test_time_in_milliseconds_is_doubted() -> None:
     ],
 )
 def test_units_from_names(name: str, unit: str) -> None:
-    assert unit_of(name) == unit
+    assert read_unit(name) == unit

@@ -11,17 +11,17 @@ from functools import cache
 
 import numpy as np
 
-from gapless.core.signal import Array, Flags
+from gapless.core.signal import Array
 
 TERMS = ("quantisation", "white", "flicker", "walk")
-FEWEST = 3.0  # the longest averages of which so many fit into the log twice
-WHOLE = 0.5  # share of the samples that an average must have
-LAGS = 8  # lags per averaging time in the sums over lags
-APART = 4  # octaves beyond which two estimates count as independent
+MIN_AVERAGES = 3.0  # pairs of the longest averages that fit into the log
+MIN_SAMPLE_SHARE = 0.5  # of the samples of an average that must be there
+LAGS_PER_AVERAGE = 8  # in the sums over lags
+MAX_CORRELATED_OCTAVES = 4  # between two estimates; beyond, they count as independent
 
 
 @dataclass(frozen=True)
-class Allan:
+class AllanVariances:
     """Allan variances of one column.
 
     Attributes:
@@ -45,13 +45,12 @@ class Allan:
         """Averaging times [s]."""
         return self.sizes * self.interval_s
 
-    def since(self, first: int) -> "Allan":
-        """Returns the same without the shortest averaging times, of which there are `first`."""
-        kept = {"sizes": self.sizes[first:], "variance": self.variance[first:], "windows": self.windows[first:]}
-        return replace(self, **kept)
+    def drop_shortest(self, count: int) -> "AllanVariances":
+        """Returns the same without the `count` shortest averaging times."""
+        return replace(self, sizes=self.sizes[count:], variance=self.variance[count:], windows=self.windows[count:])
 
 
-def allan_variance(values: Array, interval_s: float) -> Allan:
+def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
     """Returns the overlapping Allan variance of evenly spaced samples, NaN where one is missing.
 
     An average needs at least half of its samples. One of c instead of m samples has more white noise: squares are
@@ -62,41 +61,35 @@ def allan_variance(values: Array, interval_s: float) -> Allan:
         values: (num_samples,) in any unit.
         interval_s: Time between samples [s].
     """
-    there = np.isfinite(values)
-    middle = float(np.median(values[there])) if there.any() else 0.0
-    sums = np.concatenate([[0.0], np.cumsum(np.where(there, values - middle, 0.0))])
-    counts = np.concatenate([[0], np.cumsum(there)])
-    sizes, variance, windows = list[int](), list[float](), list[int]()
+    known = np.isfinite(values)
+    middle = float(np.median(values[known])) if known.any() else 0.0
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values - middle, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    found: list[tuple[int, float, int]] = []
     size = 1
-    while 2 * size * FEWEST <= max(len(values), 2 * FEWEST):
-        found = _at(sums, counts, size)
-        if found is not None:
-            sizes.append(size)
-            variance.append(found[0])
-            windows.append(found[1])
+    while 2 * size * MIN_AVERAGES <= max(len(values), 2 * MIN_AVERAGES):
+        found += _average_squares(sums, counts, size)
         size *= 2
-    arrays = np.array(sizes, float), np.array(variance), np.array(windows, float)
-    return Allan(interval_s, *arrays, len(values), _slope(values, there))
+    sizes, variance, windows = np.array(found, dtype=np.float64).reshape(-1, 3).T
+    places = np.flatnonzero(known) - (len(values) - 1) / 2
+    slope = float(np.polyfit(places, values[known], 1)[0]) if len(places) > 1 else 0.0
+    return AllanVariances(interval_s, sizes, variance, windows, len(values), slope)
 
 
-def _slope(values: Array, there: Flags) -> float:
-    places = np.flatnonzero(there) - (len(values) - 1) / 2
-    return float(np.polyfit(places, values[there], 1)[0]) if len(places) > 1 else 0.0
-
-
-def _at(sums: Array, counts: Array, size: int) -> tuple[float, int] | None:
+def _average_squares(sums: Array, counts: Array, size: int) -> list[tuple[int, float, int]]:
+    """Returns the size, the Allan variance and the number of pairs of averages; nothing where there is no pair."""
     first, second = counts[size:-size] - counts[: -2 * size], counts[2 * size :] - counts[size:-size]
-    usable = (first >= max(1, WHOLE * size)) & (second >= max(1, WHOLE * size))
+    usable = (first >= max(1, MIN_SAMPLE_SHARE * size)) & (second >= max(1, MIN_SAMPLE_SHARE * size))
     if not usable.any():
-        return None
+        return []
     first, second = first[usable], second[usable]
     before = (sums[size:-size] - sums[: -2 * size])[usable] / first
     after = (sums[2 * size :] - sums[size:-size])[usable] / second
     scaled = (after - before) ** 2 * (2 / size) / (1 / first + 1 / second)
-    return float(scaled.mean()) / 2, int(usable.sum())
+    return [(size, float(scaled.mean()) / 2, int(usable.sum()))]
 
 
-def shapes(sizes: Array) -> Array:
+def term_shapes(sizes: Array) -> Array:
     """Returns the Allan variance of each term of unit size, (num_sizes, num_terms), in the order of `TERMS`.
 
     quantisation: 3 / m^2; white: 1 / m; flicker: 1; walk: (2 m^2 + 1) / (6 m). Units: variance of the quantised running
@@ -106,32 +99,28 @@ def shapes(sizes: Array) -> Array:
     return np.stack([3 / m**2, 1 / m, np.ones_like(m), (2 * m**2 + 1) / (6 * m)], axis=1)
 
 
-def covariance(allan: Allan, sizes_of_terms: Array) -> Array:
-    """Returns the covariance of the estimates if the terms have these sizes, (num_sizes, num_sizes).
+def estimate_covariance(allan: AllanVariances, terms: Array) -> Array:
+    """Returns the covariance of the Allan variances if the terms have these sizes, (num_sizes, num_sizes).
 
     Of normal noise it is the mean over pairs of windows of 2 r^2, with r the covariance of the two differences.
     """
-    count = len(allan.sizes)
-    made = np.zeros((count, count))
+    count, total = len(allan.sizes), allan.num_samples
+    found = np.zeros((count, count))
     for i in range(count):
-        for j in range(i, min(count, i + APART + 1)):
-            made[i, j] = made[j, i] = _pair(allan, i, j, sizes_of_terms)
-    return made
-
-
-def _pair(allan: Allan, i: int, j: int, sizes_of_terms: Array) -> float:
-    m, n = int(allan.sizes[i]), int(allan.sizes[j])
-    stride, weights, parts = _lags(m, n, allan.num_samples)
-    r = parts @ sizes_of_terms
-    lost = (allan.num_samples - 2 * m + 1) * (allan.num_samples - 2 * n + 1) / (allan.windows[i] * allan.windows[j])
-    # Windows that are missing take pairs away in proportion: half of them leaves half of the information.
-    return stride * float(weights @ (2 * r**2)) / (2 * m * m * 2 * n * n) * np.sqrt(lost)
+        for j in range(i, min(count, i + MAX_CORRELATED_OCTAVES + 1)):
+            m, n = int(allan.sizes[i]), int(allan.sizes[j])
+            stride, weights, parts = _unit_covariances(m, n, total)
+            # Windows that are missing take pairs away in proportion: half of them leaves half of the information.
+            lost = (total - 2 * m + 1) * (total - 2 * n + 1) / (allan.windows[i] * allan.windows[j])
+            mean_square = stride * float(weights @ (2 * (parts @ terms) ** 2))
+            found[i, j] = found[j, i] = mean_square / (2 * m * m * 2 * n * n) * np.sqrt(lost)
+    return found
 
 
 @cache
-def _lags(m: int, n: int, num_samples: int) -> tuple[int, Array, Array]:
+def _unit_covariances(m: int, n: int, num_samples: int) -> tuple[int, Array, Array]:
     """Returns the stride of the lags, the share of window pairs at each, and the covariance there of unit terms."""
-    stride = max(1, m // LAGS)
+    stride = max(1, m // LAGS_PER_AVERAGE)
     first, second = num_samples - 2 * m + 1, num_samples - 2 * n + 1  # windows of each size
     reach = min(num_samples, 8 * n)
     lags = np.arange(-reach, reach + 1, stride, dtype=float)  # where the second begins, after the first
@@ -141,11 +130,11 @@ def _lags(m: int, n: int, num_samples: int) -> tuple[int, Array, Array]:
     parts = np.zeros((len(lags), 4))
     for a, c in ((0, 1.0), (1, -2.0), (2, 1.0)):
         for b, e in ((0, 1.0), (1, -2.0), (2, 1.0)):
-            parts += c * e * _generalised(lags + b * n - a * m, stride)
+            parts += c * e * _generalised_covariance(lags + b * n - a * m, stride)
     return stride, pairs / (float(first) * float(second)), parts
 
 
-def _generalised(k: Array, stride: int) -> Array:
+def _generalised_covariance(k: Array, stride: int) -> Array:
     """Returns the generalised covariance of the running sum of each unit term, (num_lags, 4)."""
     size = np.abs(k)
     logs = np.log(np.where(size > 0, size, 1.0))

@@ -1,0 +1,226 @@
+"""The numbers of a noise model: in the units that people use, as a simulated sensor's settings, and as a curve."""
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+from scipy.stats import chi2, t
+
+from gapless.core.results import AllanCurve, NoiseTerm
+from gapless.core.signal import Array
+from gapless.signals.noise.allan import TERMS, AllanVariances, term_shapes
+from gapless.signals.noise.allan_fit import INTERVAL_LEVEL, AllanFit
+from gapless.signals.noise.units import convert_to_si, name_random_walk
+
+FLICKER_PLATEAU = float(
+    np.sqrt(2 * np.log(2) / np.pi)
+)  # Allan deviation of flicker noise over its coefficient B: 0.664
+MAX_FREEDOM = 10**9
+STRETCH_AVERAGES = 4  # times the shortest average that was fitted: stretches within which readings scatter
+MIN_STRETCH_SAMPLES = 16
+# A first-order Gauss-Markov bias of standard deviation 1 and correlation time 1 s has its largest Allan deviation,
+# 0.618, at 1.89 s (IEEE Std 952-1997, C.1.7, where it is 0.437 q sqrt(T), with q^2 T = 2 s^2).
+GAUSS_MARKOV_PEAK = 0.618
+GAUSS_MARKOV_PEAK_TAU = 1.89
+IDEAL_TAU_S = 100.0  # of layer `inertial sensor`; a test compares
+
+
+def compute_terms(
+    values: Array, allan: AllanVariances, first: int, fit: AllanFit, quantum: tuple[float, float], unit: str
+) -> tuple[dict[str, NoiseTerm], float | None]:
+    """Returns the numbers by name, and the averaging time of the least Allan deviation [s], None where it still falls.
+
+    Args:
+        values: (num_samples,) NaN where one is missing.
+        allan: Its Allan variances.
+        first: How many of the shortest averaging times were not fitted.
+        fit: The fit to the others.
+        quantum: Step of the values and its error; (0, 0) for none.
+        unit: Unit of the values.
+    """
+    interval_s, root = allan.interval_s, np.sqrt(allan.interval_s)
+    terms = {
+        "bias": _compute_bias(values, fit, unit),
+        "white": _compute_scatter(values, first, fit, unit),
+        "density": _scale_term(fit, "white", root, f"{unit}/√Hz"),
+    }
+    walk = name_random_walk(unit)
+    if walk is not None:
+        terms[walk[0]] = _scale_term(fit, "white", root * walk[2], walk[1])
+    terms["bias_instability"], tau_s = _find_floor(allan, first, fit, unit)
+    terms["flicker"] = _scale_term(fit, "flicker", 1 / FLICKER_PLATEAU, unit)
+    terms["walk"] = _scale_term(fit, "walk", 1 / root, f"{unit}/√s")
+    terms["drift"] = _compute_drift(allan, fit, unit)
+    terms["quantisation"] = _scale_term(fit, "quantisation", interval_s, f"{unit}·s")
+    if quantum[0]:
+        terms["quantum"] = describe_quantum(quantum, int(np.isfinite(values).sum()), unit)
+    return terms, tau_s
+
+
+def describe_quantum(quantum: tuple[float, float], count: int, unit: str) -> NoiseTerm:
+    """Returns the step of the readings, given with its error, as a number of the noise model."""
+    step, error = quantum
+    return NoiseTerm(step, step - error, step + error, INTERVAL_LEVEL, count, "spacing", unit, True)
+
+
+def _scale_term(fit: AllanFit, name: str, factor: float, unit: str) -> NoiseTerm:
+    value, low, high = (float(np.sqrt(size) * factor) for size in fit.term(name))
+    place = TERMS.index(name)
+    freedom = fit.variance(np.eye(len(TERMS))[place])[1] if value else float(fit.freedom[-1])
+    told = bool(low > 0 and not fit.is_unsteady[place])
+    return NoiseTerm(value, low, high, INTERVAL_LEVEL, _round_freedom(freedom), "allan fit", unit, told)
+
+
+def _round_freedom(freedom: float) -> int:
+    return int(min(max(1.0, freedom), MAX_FREEDOM))
+
+
+def _chi2_bounds(variance: Array | float, freedom: Array | float) -> tuple[Array, Array]:
+    """Returns the interval of an Allan variance: an estimate is about chi2(n) / n of it."""
+    tail = (1 - INTERVAL_LEVEL) / 2
+    low, high = (np.asarray(variance * freedom / chi2.ppf(p, freedom)) for p in (1 - tail, tail))
+    return low, high
+
+
+def _compute_scatter(values: Array, first: int, fit: AllanFit, unit: str) -> NoiseTerm:
+    """Returns the standard deviation of single readings about their slow part.
+
+    It is that of the fit; or, if short averages were left out of that because the sensor filters or shakes, the root of
+    the mean variance within stretches a few times as long as those.
+    """
+    if not first:
+        return _scale_term(fit, "white", 1.0, unit)
+    size = max(MIN_STRETCH_SAMPLES, STRETCH_AVERAGES * 2**first)
+    rows = values[: len(values) // size * size].reshape(-1, size)
+    rows = rows[np.isfinite(rows).mean(axis=1) > 0.5]
+    variances, freedom = np.nanvar(rows, axis=1, ddof=1), max(1, len(rows) - 1)
+    mean = float(variances.mean())
+    half = _student_quantile(freedom) * float(variances.std()) / np.sqrt(freedom)
+    value, low, high = (float(np.sqrt(max(0.0, mean + side))) for side in (0.0, -half, half))
+    return NoiseTerm(value, low, high, INTERVAL_LEVEL, len(rows), "variance within stretches", unit, True)
+
+
+def _compute_bias(values: Array, fit: AllanFit, unit: str) -> NoiseTerm:
+    """Returns the mean, with the interval that the fitted Allan deviation at the log's length gives.
+
+    That is the classical one for white noise. For a random walk it is how far the mean lies from the bias at the start
+    or the end of the log: both have the variance K^2 T / 3.
+    """
+    known = values[np.isfinite(values)]
+    variance, freedom = fit.variance(term_shapes(np.array([len(known)]))[0])
+    mean, half = float(known.mean()), float(np.sqrt(variance)) * _student_quantile(freedom)
+    return NoiseTerm(mean, mean - half, mean + half, INTERVAL_LEVEL, len(known), "mean, allan fit", unit, True)
+
+
+def _compute_drift(allan: AllanVariances, fit: AllanFit, unit: str) -> NoiseTerm:
+    """Returns the slope of the straight line, with the interval that the fitted noise leaves it."""
+    variance, freedom = fit.variance(slope_variances(allan.num_samples))
+    half = float(np.sqrt(variance)) * _student_quantile(freedom)
+    low, value, high = (float(allan.slope + side) / allan.interval_s for side in (-half, 0.0, half))
+    count, told = _round_freedom(freedom), low > 0 or high < 0
+    return NoiseTerm(value, low, high, INTERVAL_LEVEL, count, "straight line, allan fit", f"{unit}/s", told)
+
+
+def _student_quantile(freedom: float) -> float:
+    """Returns how many standard deviations an interval reaches (Student); as if of one degree of freedom at least.
+
+    Below one, where a term that is hardly there rules, the quantile means nothing and grows without end.
+    """
+    return float(t.ppf((1 + INTERVAL_LEVEL) / 2, max(freedom, 1.0)))
+
+
+def slope_variances(num_samples: int) -> Array:
+    """Returns the variance of a straight line's slope per sample in each unit term, (num_terms,).
+
+    white: 12 / n^3; random walk: 6 / (5 n); quantisation: 72 / n^4 (the two ends); flicker: a number over n^2.
+    """
+    n = float(num_samples)
+    return np.array([72 / n**4, 12 / n**3, _flicker_slope_variance() / n**2, 6 / (5 * n)])
+
+
+@cache
+def _flicker_slope_variance(count: int = 400) -> float:
+    """Returns n^2 times the variance of the slope in flicker noise of plateau 1, from its generalised covariance.
+
+    slope = 12 / n^3 (n/2 X(n) + n/2 X(0) - integral of X), with X the running sum and g(k) = k^2 log(k) / (4 log 2).
+    """
+    places = np.arange(count + 1) / count
+    weights = -np.ones(count + 1) / count
+    weights[[0, -1]] = 0.5 - 0.5 / count
+    distance = np.abs(places[:, None] - places[None, :])
+    covariance = distance**2 * np.log(np.where(distance > 0, distance, 1.0)) / (4 * np.log(2))
+    return float(144 * weights @ covariance @ weights)
+
+
+def _find_floor(allan: AllanVariances, first: int, fit: AllanFit, unit: str) -> tuple[NoiseTerm, float | None]:
+    """Returns the Allan deviation where the fitted one is least, and that averaging time.
+
+    Where it stays flat to the end, it is the shortest time at which it is within a tenth of that: more averages, surer.
+    """
+    has_flicker, has_walk = fit.term("flicker")[0] > 0, fit.term("walk")[0] > 0
+    at, last = int(np.argmin(fit.fitted)), len(fit.fitted) - 1
+    if at == last and has_flicker:
+        at = int(np.argmax(fit.fitted < 1.1**2 * fit.fitted[at]))
+    told = has_flicker or (has_walk and at < last)
+    variance, freedom = float(allan.variance[first + at]), float(fit.freedom[at])
+    low, high = (float(np.sqrt(end)) for end in _chi2_bounds(variance, freedom))
+    numbers = (float(np.sqrt(variance)), low if told else 0.0, high, INTERVAL_LEVEL, _round_freedom(freedom))
+    return NoiseTerm(*numbers, "allan, chi2", unit, told), float(allan.tau_s[first + at]) if told else None
+
+
+def make_layer_parameters(
+    terms: Mapping[str, NoiseTerm], tau_s: float | None, interval_s: float, unit: str
+) -> dict[str, float]:
+    """Returns a simulated sensor's settings in SI units, by the names of layer `inertial sensor`; ideal by default.
+
+    `density` is without what rounding to `quantum` adds, step^2 / 12 per sample, since a layer rounds as well.
+    `instability` and `tau_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of the log is
+    least, and as high as the flicker there: right about that time, too low far from it. A log at rest does not
+    identify `scale`. `bias` and `quantum` are for the layers `scale and bias` and `quantisation`.
+
+    Args:
+        terms: The numbers.
+        tau_s: Averaging time of the least Allan deviation [s]; None where it still falls.
+        interval_s: Time between samples [s].
+        unit: Unit of the values.
+    """
+    factor = convert_to_si(unit)[1]
+    size = {name: term.value for name, term in terms.items()}
+    quantum, density = size.get("quantum", 0.0), size.get("density", 0.0)
+    floor = FLICKER_PLATEAU * size.get("flicker", 0.0)
+    return {
+        "density": factor * float(np.sqrt(max(0.0, density**2 - quantum**2 / 12 * interval_s))),
+        "bias": factor * size["bias"],
+        "instability": factor * floor / GAUSS_MARKOV_PEAK if tau_s else 0.0,
+        "tau_s": tau_s / GAUSS_MARKOV_PEAK_TAU if tau_s and floor else IDEAL_TAU_S,
+        "walk": factor * size.get("walk", 0.0),
+        "quantum": factor * quantum,
+        "scale": 1.0,
+    }
+
+
+def make_allan_curve(allan: AllanVariances, first: int, fit: AllanFit | None) -> AllanCurve:
+    """Returns the Allan deviation with its intervals, and its fitted terms, for plots.
+
+    Args:
+        allan: All Allan variances.
+        first: How many of the shortest averaging times were not fitted.
+        fit: The fit to the others; None without one.
+    """
+    freedom = 2 * allan.windows / (3 * allan.sizes)  # about that of white noise
+    fitted = np.full(len(allan.sizes), np.nan)
+    terms: dict[str, tuple[float, ...]] = {}
+    if fit is not None:
+        freedom[first:] = fit.freedom
+        fitted[first:] = fit.fitted
+        parts = {name: term_shapes(allan.sizes)[:, k] * fit.value[k] for k, name in enumerate(TERMS)}
+        if fit.has_ramp:
+            parts["drift"] = allan.slope**2 * allan.sizes**2 / 2
+        terms = {name: _take_roots(part) for name, part in parts.items() if part.any()}
+    low, high = _chi2_bounds(allan.variance, np.maximum(freedom, 1.0))
+    tau_s, deviation = tuple(map(float, allan.tau_s)), _take_roots(allan.variance)
+    return AllanCurve(tau_s, deviation, _take_roots(low), _take_roots(high), _take_roots(fitted), terms)
+
+
+def _take_roots(squares: Array) -> tuple[float, ...]:
+    return tuple(map(float, np.sqrt(squares)))
