@@ -9,7 +9,7 @@ import numpy as np
 from gapless.core.distribution import Correlation, Distribution, Range, ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
-from gapless.core.results import IdentifyResult, RandomizeResult, Result, from_json
+from gapless.core.results import IdentifyResult, RandomizeResult, Result, SensorResult, from_json
 from gapless.core.signal import Array
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import resolve
@@ -32,10 +32,9 @@ def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
     except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise InputError(f"a part of it has another type ({error}): run {verb} again: {place}") from None
     if not isinstance(result, record):
-        raise InputError(
-            f"this is a {type(result).__name__}, not a {record.__name__}: name what `gapless {verb} DIR --json FILE` "
-            f"wrote: {place}"
-        )
+        given = "the noise of sensors" if isinstance(result, SensorResult) else f"a result of {result.verb}"
+        wanted = "a fit of the model" if record is IdentifyResult else f"a result of {verb}"
+        raise InputError(f"this is {given}, not {wanted}: name what `gapless {verb} DIR --json FILE` wrote: {place}")
     if isinstance(result, IdentifyResult) and not np.isfinite([p.value for p in result.parameters]).all():
         raise InputError(f"a fitted value is not a number: run identify again: {place}")
     return result

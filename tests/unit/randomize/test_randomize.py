@@ -98,7 +98,7 @@ def test_the_noise_of_sensors_is_no_fit(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "noise.json").write_text(
         json.dumps(to_json(SensorResult((), "imu.csv", {}, "good", (), 100.0, 1.0, ())))
     )
-    with pytest.raises(InputError, match="this is a SensorResult, not a IdentifyResult"):
+    with pytest.raises(InputError, match="this is the noise of sensors, not a fit of the model"):
         randomize(folder, fit=tmp_path / "noise.json")
 
 
