@@ -9,20 +9,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-INTERVAL_S = 10.0  # silence that people put up with
-BRIEF_S = 1.0  # a step that took less gets no line
-LEAST_SHARE, LEAST_S = 0.03, 3.0  # done before a guess of what is left means something
+LINE_INTERVAL_S = 10.0  # silence that people accept
+MIN_STEP_S = 1.0  # a step that took less gets no line
+MIN_SHARE, MIN_ELAPSED_S = 0.03, 3.0  # done before a guess of what is left means something
 
 
-class Steps:
+class ProgressDisplay:
     """Shows each step of long work: a bar on a terminal, elsewhere a line every `interval_s` and one when done."""
 
-    def __init__(self, console: Console, interval_s: float = INTERVAL_S) -> None:
+    def __init__(self, console: Console, interval_s: float = LINE_INTERVAL_S) -> None:
         """Writes to a console."""
         self._console, self._interval_s = console, interval_s
-        columns = (BarColumn(bar_width=28), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), _Left())
+        columns = (BarColumn(bar_width=28), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), _TimeLeft())
         self._bars = Progress(TextColumn("  {task.description:34}"), *columns, console=console)
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, _StepClock] = {}
         self._label = "beginning"
 
     def __call__(self, label: str, share: float) -> None:
@@ -31,11 +31,11 @@ class Steps:
         self._label, was_done = label, step.share >= 1.0
         step.advance(share)
         took_s = time.monotonic() - step.began
-        if step.share >= 1.0 and not was_done and not self._console.is_terminal and took_s >= BRIEF_S:
+        if step.share >= 1.0 and not was_done and not self._console.is_terminal and took_s >= MIN_STEP_S:
             self._print(f"  {label:34} {took_s:5.0f} s")
 
     @contextmanager
-    def shown(self) -> Iterator["Steps"]:
+    def display(self) -> Iterator["ProgressDisplay"]:
         """Shows the steps while the work lasts."""
         if self._console.is_terminal:
             with self._bars:
@@ -43,23 +43,23 @@ class Steps:
             return
         self._begin(self._label)
         over = threading.Event()
-        teller = threading.Thread(target=self._tell_often, args=(over,), daemon=True)
-        teller.start()
+        printer = threading.Thread(target=self._print_regularly, args=(over,), daemon=True)
+        printer.start()
         try:
             yield self
         finally:
             over.set()
-            teller.join()
+            printer.join()
 
-    def _begin(self, label: str) -> "_Step":
-        self._steps[label] = _Step(self._bars, label)
+    def _begin(self, label: str) -> "_StepClock":
+        self._steps[label] = _StepClock(self._bars, label)
         return self._steps[label]
 
-    def _tell_often(self, over: threading.Event) -> None:
+    def _print_regularly(self, over: threading.Event) -> None:
         while not over.wait(self._interval_s):
             step = self._steps[self._label]
             elapsed_s = time.monotonic() - step.began
-            left = say_left(step.share, elapsed_s)
+            left = describe_time_left(step.share, elapsed_s)
             how_far = f"{100 * step.share:.0f} % after {elapsed_s:.0f} s{left and ', '}{left}"
             self._print(f"  {self._label}: {how_far if step.share < 1.0 else 'done, working on what follows'}")
 
@@ -68,7 +68,7 @@ class Steps:
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-class _Step:
+class _StepClock:
     """One step: when it began, and how far it is."""
 
     def __init__(self, bars: Progress, label: str) -> None:
@@ -80,21 +80,21 @@ class _Step:
         self._bars.update(self._bar, completed=self.share)
 
 
-class _Left(ProgressColumn):
+class _TimeLeft(ProgressColumn):
     """What is left, in words."""
 
     def render(self, task: Task) -> Text:
-        return Text(say_left(task.completed, task.elapsed or 0.0))
+        return Text(describe_time_left(task.completed, task.elapsed or 0.0))
 
 
-def say_left(share: float, elapsed_s: float) -> str:
+def describe_time_left(share: float, elapsed_s: float) -> str:
     """Returns words such as `about 2 min left`, taking the rest to go as fast; none too early or at the end.
 
     Args:
         share: What is done, in [0, 1].
         elapsed_s: Time that this took [s].
     """
-    if share < LEAST_SHARE or elapsed_s < LEAST_S or share >= 1.0:
+    if share < MIN_SHARE or elapsed_s < MIN_ELAPSED_S or share >= 1.0:
         return ""
     left_s = elapsed_s * (1.0 - share) / share
     if left_s < 50.0:
@@ -102,6 +102,6 @@ def say_left(share: float, elapsed_s: float) -> str:
     return f"about {left_s / 60.0:.0f} min left" if left_s < 5400.0 else f"about {left_s / 3600.0:.1f} h left"
 
 
-def show_progress() -> AbstractContextManager[Steps]:
+def show_progress() -> AbstractContextManager[ProgressDisplay]:
     """Returns a display of progress on standard error, for as long as the work lasts."""
-    return Steps(Console(stderr=True)).shown()
+    return ProgressDisplay(Console(stderr=True)).display()

@@ -43,7 +43,7 @@ def show_new(result: NewResult, console: Printer) -> None:
 def show_check(result: CheckResult, console: Printer) -> None:
     """Prints what was found, one line each."""
     _show_notes(result.notes, console)
-    console.print("sound" if result.sound else "not sound: mend the faults above")
+    console.print("sound" if result.sound else "not sound: correct the faults above")
 
 
 @show.register

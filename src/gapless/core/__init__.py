@@ -1,1 +1,1 @@
-"""Records and protocols that every other room speaks in. Imports numpy only."""
+"""Records and protocols that every other room uses. Imports numpy only."""

@@ -40,7 +40,7 @@ class Memory:
         return self._frames.reshape(len(self._frames), -1).copy()
 
 
-def moment(world: World, measured: Array, command: Array, goal: Array, time_s: Array) -> Moment:
+def build_moment(world: World, measured: Array, command: Array, goal: Array, time_s: Array) -> Moment:
     """Returns what a task is shown of a world's measurements."""
     return Moment({name: measured[:, k] for k, name in enumerate(world.measurement_names)}, command, goal, time_s)
 
@@ -166,7 +166,7 @@ def _run_batch(
     start = task.start(rng, num_worlds)
     command = task.first_command(start)
     measured = world.reset(start, rng)
-    now = moment(world, measured, command, start.goal, np.zeros(num_worlds))
+    now = build_moment(world, measured, command, start.goal, np.zeros(num_worlds))
     memory = Memory(num_worlds, policy.history, task.observation_size, task.action_size)
     memory.begin(task.observe(now))
     all_measured, all_commands = [measured], list[Array]()
@@ -183,7 +183,7 @@ def _run_batch(
             wanted = guard.filter(wanted, measured)
         step = world.step(wanted)
         measured, command = step.measured, step.applied_command
-        now = moment(world, measured, command, start.goal, np.full(num_worlds, (k + 1) / world.rate_hz))
+        now = build_moment(world, measured, command, start.goal, np.full(num_worlds, (k + 1) / world.rate_hz))
         judged: Judgement = task.judge(now, action)
         memory.push(task.observe(now), action)
         all_measured.append(measured)

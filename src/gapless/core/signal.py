@@ -42,7 +42,7 @@ class TimeSeries:
         return self.values[:, self.names.index(name)]
 
     def equals(self, other: "TimeSeries") -> bool:
-        """Tells whether both hold the same numbers, names and units (NaN equals NaN)."""
+        """Returns whether both hold the same numbers, names and units (NaN equals NaN)."""
         same: Any = np.array_equal(self.times_s, other.times_s) and np.array_equal(
             self.values, other.values, equal_nan=True
         )

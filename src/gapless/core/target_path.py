@@ -39,7 +39,7 @@ def split_path(
     Args:
         path: Such as `joint/left/elbow/damping`.
         names: Names that exist, where they are at hand.
-        is_knob: Tells whether a field is a knob of a layer; the room `targets` knows.
+        is_knob: Returns whether a field is a knob of a layer; the room `targets` knows.
     """
     kind, _, rest = path.partition("/")
     if kind == "world":

@@ -8,7 +8,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
-from gapless.core.run import Memory, moment
+from gapless.core.run import Memory, build_moment
 from gapless.learn.curriculum import Curriculum
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
@@ -112,7 +112,7 @@ class BatchedEnv(VecEnv):
     def _look(self, measured: np.ndarray) -> None:
         """Shows the task what sensors show."""
         time_s = self._elapsed / self.world.rate_hz
-        self._now = moment(self.world, measured, self._command, self._goal, time_s)
+        self._now = build_moment(self.world, measured, self._command, self._goal, time_s)
 
     def close(self) -> None:
         """Nothing to close."""

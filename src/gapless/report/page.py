@@ -49,7 +49,7 @@ def render_page(
     """
     parts = collect(results)
     about = {"title": title, "code_version": code_version, "made_at": made_at, "place": _place_in(folder)}
-    return svg.legal(_environment().get_template("page.html").render(**about, **_context(parts)))
+    return svg.replace_illegal_characters(_environment().get_template("page.html").render(**about, **_context(parts)))
 
 
 def _place_in(folder: Path | None) -> Callable[[str], str]:

@@ -16,7 +16,7 @@ _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 CHARACTER_PX = 6.2  # width of an average character at the 11 px of `text` in style.css
 
 
-def legal(text: str) -> str:
+def replace_illegal_characters(text: str) -> str:
     """Returns the text with the characters that XML forbids replaced by U+FFFD."""
     return _ILLEGAL.sub("\ufffd", text)
 
@@ -29,9 +29,9 @@ def element(name: str, *children: str, **attributes: str | float | None) -> Mark
     parts = [f"<{name}"]
     for key, value in attributes.items():
         if value is not None:
-            text = coordinate(value) if isinstance(value, (int, float)) else escape(legal(value))
+            text = coordinate(value) if isinstance(value, (int, float)) else escape(replace_illegal_characters(value))
             parts.append(f' {key.rstrip("_").replace("_", "-")}="{text}"')
-    inner = "".join(c if isinstance(c, Markup) else escape(legal(c)) for c in children)
+    inner = "".join(c if isinstance(c, Markup) else escape(replace_illegal_characters(c)) for c in children)
     parts.append(f">{inner}</{name}>" if children else "/>")
     return Markup("".join(parts))
 

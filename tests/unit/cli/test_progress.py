@@ -8,20 +8,20 @@ import pytest
 from rich.console import Console
 
 from gapless.check.verb import check
-from gapless.cli.progress import Steps, say_left
+from gapless.cli.progress import ProgressDisplay, describe_time_left
 from gapless.identify.verb import identify
 from gapless.measure.verb import measure
 from gapless.verbs import copy_example
 
 
-def shown(interval_s: float, *, terminal: bool = False) -> tuple[Steps, io.StringIO]:
+def shown(interval_s: float, *, terminal: bool = False) -> tuple[ProgressDisplay, io.StringIO]:
     text = io.StringIO()
-    return Steps(Console(file=text, force_terminal=terminal, width=120), interval_s), text
+    return ProgressDisplay(Console(file=text, force_terminal=terminal, width=120), interval_s), text
 
 
 def test_where_there_is_no_terminal_lines_say_how_far_it_is_and_what_is_left() -> None:
     steps, text = shown(0.02)
-    with steps.shown():
+    with steps.display():
         steps("fit", 0.5)
         steps._steps["fit"].began -= 60.0  # a minute ago
         time.sleep(0.3)  # a verb that reports nothing meanwhile
@@ -35,14 +35,14 @@ def test_where_there_is_no_terminal_lines_say_how_far_it_is_and_what_is_left() -
 
 def test_work_that_says_nothing_at_first_is_not_silent() -> None:
     steps, text = shown(0.02)
-    with steps.shown():
+    with steps.display():
         time.sleep(0.1)
     assert text.getvalue().startswith("  beginning: 0 % after 0 s\n")
 
 
 def test_after_a_step_that_is_done_it_does_not_go_silent() -> None:
     steps, text = shown(0.02)
-    with steps.shown():
+    with steps.display():
         steps("fit", 1.0)
         time.sleep(0.1)
     assert text.getvalue().splitlines()[-1] == "  fit: done, working on what follows"
@@ -50,7 +50,7 @@ def test_after_a_step_that_is_done_it_does_not_go_silent() -> None:
 
 def test_brief_steps_get_no_line_and_long_ones_get_one() -> None:
     steps, text = shown(60.0)
-    with steps.shown():
+    with steps.display():
         steps("brief", 1.0)
         steps("long", 0.1)
         steps._steps["long"].began -= 5.0
@@ -61,7 +61,7 @@ def test_brief_steps_get_no_line_and_long_ones_get_one() -> None:
 
 def test_a_bar_on_a_terminal_says_what_is_left() -> None:
     steps, text = shown(60.0, terminal=True)
-    with steps.shown():
+    with steps.display():
         steps("fit", 0.0)
         steps._bars.tasks[0].start_time = steps._bars.get_time() - 60.0
         steps("fit", 0.5)
@@ -83,7 +83,7 @@ def test_a_bar_on_a_terminal_says_what_is_left() -> None:
     ],
 )
 def test_what_is_left_in_words(share: float, elapsed_s: float, words: str) -> None:
-    assert say_left(share, elapsed_s) == words
+    assert describe_time_left(share, elapsed_s) == words
 
 
 @pytest.mark.parametrize("verb", [check, measure, identify])

@@ -88,7 +88,7 @@ def angles_of(cup: np.ndarray) -> np.ndarray:
 
 
 def _is_on(off: np.ndarray, yaw: np.ndarray) -> np.ndarray:
-    """Tells whether the cup is on the parcel's front: less than 1 cm from it, and no nearer than 1 cm to its edges."""
+    """Whether the cup is on the parcel's front: less than 1 cm from it, and no nearer than 1 cm to its edges."""
     ahead = off[:, 0] * np.cos(yaw) + off[:, 1] * np.sin(yaw)
     aside = off[:, 1] * np.cos(yaw) - off[:, 0] * np.sin(yaw)
     return (np.abs(ahead) < 0.01) & (np.abs(aside) < HALF_M - 0.01)
