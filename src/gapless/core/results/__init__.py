@@ -1,5 +1,7 @@
 """The result records of the verbs. `to_json` writes any of them in the form of the design; `from_json` reads it."""
 
+# pyright: reportUnusedImport=false
+
 from gapless.core.results.as_json import FORMAT, Result, from_json, plain, to_json
 from gapless.core.results.audit import AuditedColumn, AuditedParameter, AuditResult, AuditVerdict
 from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
@@ -28,52 +30,3 @@ from gapless.core.results.gap import (
 )
 from gapless.core.results.sensor import AllanCurve, ColumnNoise, NoiseTerm, SensorResult
 from gapless.core.results.soundness import CheckResult, NewResult, Note
-
-__all__ = [
-    "FORMAT",
-    "Advice",
-    "AllanCurve",
-    "AuditResult",
-    "AuditVerdict",
-    "AuditedColumn",
-    "AuditedParameter",
-    "Cause",
-    "CheckResult",
-    "ColumnError",
-    "ColumnNoise",
-    "ConditionRate",
-    "Curve",
-    "DiagnoseResult",
-    "Drift",
-    "EvaluateResult",
-    "ExciteResult",
-    "Export",
-    "FitErrors",
-    "FittedParameter",
-    "IdentifyResult",
-    "KeptLimit",
-    "LimitSource",
-    "LoopResult",
-    "MeasureResult",
-    "NeuralPosterior",
-    "NewResult",
-    "NoiseTerm",
-    "Note",
-    "Outlook",
-    "PredictedParameter",
-    "Probability",
-    "RandomizeResult",
-    "ReportResult",
-    "Result",
-    "SampledParameter",
-    "SensorResult",
-    "Since",
-    "TellingMoment",
-    "Trace",
-    "TrainResult",
-    "TriedTerm",
-    "Verdict",
-    "from_json",
-    "plain",
-    "to_json",
-]
