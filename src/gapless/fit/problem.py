@@ -84,9 +84,12 @@ class FitProblem:
 
     def plain_residuals(self, unit: Array) -> Array:
         """Returns weighted residuals before large ones are flattened, (num_rows, num_windows, num_per_window)."""
-        weighted = self.errors(self.rows(unit)) / self.sigma
-        weighted = np.nan_to_num(np.clip(weighted, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        weighted = weighted.reshape(len(unit), len(self.windows), -1)
+        return self.weigh(self.errors(self.rows(unit)))
+
+    def weigh(self, errors: Array) -> Array:
+        """Returns `errors` as weighted residuals, those of the start states discounted, shaped as `plain_residuals`."""
+        weighted = np.nan_to_num(np.clip(errors / self.sigma, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        weighted = weighted.reshape(len(errors), len(self.windows), -1)
         return weighted if self.starts is None else self.starts.discount(weighted)
 
     def in_pieces(self, values: Array) -> Array:

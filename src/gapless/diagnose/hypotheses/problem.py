@@ -1,7 +1,7 @@
 """The fit problem of a diagnosis: windows of the logs, and residuals under errors of any dimension.
 
-A point has one entry per candidate parameter, its distance from the model as written in the [0, 1] of `core.scaling`,
-and last one for `numerics`: 1 means predictions with a much finer time step.
+A point has one entry per candidate parameter, its distance from the model as written in the [0, 1] of `FitProblem`, and
+last one for `numerics`: 1 means predictions with a much finer time step.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,15 +17,13 @@ from gapless.fit.data import ProjectData
 from gapless.fit.prediction.idle_contacts import without_idle_contacts
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
-from gapless.fit.problem import MAX_RESIDUAL, FitProblem
+from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import draw_windows
-from gapless.fit.start_errors import estimate_start_errors
 from gapless.fit.time_step import finer_in_time
 from gapless.signals.track import subtract_readings
 
 WINDOW_S = 0.3
 MAX_WINDOWS = 40
-START_LOOSENESS = 3.0  # starts may be off by this many times what the smoother says
 SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
 MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
 
@@ -52,6 +50,11 @@ class DiagnosisProblem:
     def windows(self) -> Windows:
         """What is to be predicted."""
         return self.fit.windows
+
+    @cached_property
+    def written_unit(self) -> Array:
+        """The model as written, (num_parameters,) in [0, 1]."""
+        return self.fit.unit(self.fit.base)
 
     @cached_property
     def owners(self) -> tuple[str, ...]:
@@ -82,8 +85,7 @@ class DiagnosisProblem:
     @cached_property
     def bounds(self) -> tuple[Array, Array]:
         """Smallest and largest value of each entry of a point."""
-        nominal = self.candidates.nominal
-        return np.append(-nominal, 0.0), np.append(1.0 - nominal, MAX_STEP_ENTRY)
+        return np.append(-self.written_unit, 0.0), np.append(1.0 - self.written_unit, MAX_STEP_ENTRY)
 
     @cached_property
     def limited(self) -> Array:
@@ -97,13 +99,12 @@ class DiagnosisProblem:
 
     def rows(self, points: Array) -> Array:
         """Returns the parameters of (num_points, num_entries) points."""
-        candidates, shift = self.candidates, points[:, :-1]
-        moved = candidates.scaling.values(np.clip(shift + candidates.nominal, 0.0, 1.0))
-        return np.where(shift == 0.0, candidates.space.nominal, moved)
+        shift = points[:, :-1]
+        return np.where(shift == 0.0, self.fit.base, self.fit.rows(shift + self.written_unit))
 
     def point_of(self, row: Array, numerics: float = 0.0) -> Array:
         """Returns the point of a whole row."""
-        return np.append(self.candidates.scaling.unit(row) - self.candidates.nominal, numerics)
+        return np.append(self.fit.unit(row) - self.written_unit, numerics)
 
     def point_near(self, values: Mapping[str, float]) -> Array:
         """Returns the point of some parameters' values, within bounds; all others are as written."""
@@ -116,9 +117,7 @@ class DiagnosisProblem:
         (num_points, num_windows, num_steps, num_measurements); what is unknown is 0.
         """
         error = self.fit.errors(self.rows(points)) + points[:, -1, None, None, None] * self.step_effect
-        weighted = np.nan_to_num(np.clip(error / self.windows.noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        assert self.fit.starts is not None
-        return self.fit.starts.discount(weighted.reshape(*error.shape[:2], -1)).reshape(error.shape)
+        return self.fit.weigh(error).reshape(error.shape)
 
     def mean_squares(self, residual: Array) -> Array:
         """Returns 1 + the mean square of (..., num_windows, num_steps, num_measurements) residuals over steps."""
@@ -187,13 +186,11 @@ def draw_fit_problem(data: ProjectData, candidates: CandidateParameters, rng: np
 
 def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> DiagnosisProblem:
     """Returns a fit problem with what all fits of a diagnosis share."""
-    windows, row = fit.windows, fit.base
-    starts = estimate_start_errors(fit.predictor, windows, row, fit.sigma, START_LOOSENESS)
-    written, fine = (one.predict(windows, row[None])[0] for one in (fit.predictor, finer_in_time(fit.predictor)))
+    predictors = (fit.predictor, finer_in_time(fit.predictor))
+    written, fine = (predictor.predict(fit.windows, fit.base[None])[0] for predictor in predictors)
     effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
-    return DiagnosisProblem(
-        replace(fit, starts=starts), candidates, written, effect, _split_windows(windows, candidates)
-    )
+    half = _split_windows(fit.windows, candidates)
+    return DiagnosisProblem(fit.at(fit.base), candidates, written, effect, half)
 
 
 def _split_windows(windows: Windows, candidates: CandidateParameters) -> Indices:
