@@ -104,7 +104,10 @@ class Task(Protocol):
 class Policy(Protocol):
     """What chooses actions. Explicit memory: the last `history` observations and actions."""
 
-    history: int
+    @property
+    def history(self) -> int:
+        """How many observations it is given."""
+        ...
 
     def act(self, observation: Array) -> Array:
         """Returns actions in [-1, 1], (num_worlds, action_size), for stacked observations."""

@@ -186,20 +186,13 @@ def _make_result(
 
 def _list_conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
     """Returns the table of conditions, those that matter most first."""
-    return tuple(
-        ConditionRate(
-            factor.name,
-            level.value,
-            level.num_runs,
-            level.num_failures,
-            level.failure.value,
-            level.failure.low,
-            level.failure.high,
-            factor.probability,
-        )
-        for factor in (outcomes.factors if outcomes else ())
-        for level in factor.levels
-    )
+    rates: list[ConditionRate] = []
+    for factor in outcomes.factors if outcomes else ():
+        for level in factor.levels:
+            counts, failure = (level.num_runs, level.num_failures), level.failure
+            ends = failure.value, failure.low, failure.high
+            rates.append(ConditionRate(factor.name, level.value, *counts, *ends, factor.probability))
+    return tuple(rates)
 
 
 def _store(

@@ -92,15 +92,8 @@ def compare_failures(
     and noise. That stated noise may be wrong is allowed for: what noisier readings do to the policy speaks for no
     dimension. Cost: `runs_per_dimension` runs for each dimension, and twice more for the model as written.
 
-    Args:
-        simulate: From `make_policy_simulator`.
-        real: Runs of that policy; those without an outcome are left out.
-        dimensions: What to make wrong.
-        draw: Draws rows, (count, num_parameters), in which only this dimension is wrong, at plausible severities.
-        rng: Source of severities, starts and noise.
-        space: What the rows hold.
-        runs_per_dimension: Simulated runs of each dimension.
-        progress: Called with what is being done and how far it is, in [0, 1].
+    `real` are runs of that policy; those without an outcome are left out. `draw` draws (count, num_parameters) rows of
+    the space in which only one dimension is wrong, at plausible severities.
     """
     judged = [episode for episode in real if episode.outcome is not None]
     if len(judged) < MIN_REAL_RUNS:
@@ -194,12 +187,8 @@ def _describe_dimension(
 def find_narrowed_ranges(rows: Array, share: Array, space: ParameterSpace) -> dict[str, tuple[float, float]]:
     """Returns target -> (low, high) that hold 80 % of the weight, for the parameters that reality narrows most.
 
-    A dimension's only parameter is always among them; of several, those whose range leaves out the model's value.
-
-    Args:
-        rows: (num_severities, num_parameters).
-        share: (num_severities,) weights that sum to 1.
-        space: What the rows hold.
+    A dimension's only parameter is always among them; of several, those whose range leaves out the model's value. The
+    weights `share` of the (num_severities, num_parameters) rows sum to 1.
     """
     variance = rows.var(axis=0)
     left = share @ (rows - share @ rows) ** 2

@@ -20,12 +20,10 @@ class SimulatePolicy(Protocol):
     """Runs a policy once in each world of given rows."""
 
     def __call__(self, rows: Array, rng: np.random.Generator, *, noise_scale: float = 1.0) -> Runs:
-        """Returns one run per row, in order.
+        """Returns one run per row, (num_rows, num_parameters), in order.
 
-        Args:
-            rows: (num_rows, num_parameters).
-            rng: Source of starts and noise; the same seed and number of rows give the same ones, world by world.
-            noise_scale: Factor on the noise that the project states [1].
+        The same seed and number of rows give the same starts and noise, world by world; the noise that the project
+        states is multiplied by `noise_scale`.
         """
         ...
 
@@ -33,14 +31,9 @@ class SimulatePolicy(Protocol):
 def make_policy_simulator(
     project: Project, policy: Policy, task: Task, space: ParameterSpace, *, num_threads: int = 0
 ) -> SimulatePolicy:
-    """Returns what runs a policy once in each simulated world of given rows. Worlds are kept between calls.
+    """Returns what runs a policy once in each simulated world of given rows of a space. Worlds are kept between calls.
 
-    Args:
-        project: The project; readings carry the noise that it states.
-        policy: What chooses actions.
-        task: What to do.
-        space: What the rows hold.
-        num_threads: Threads to step on; 0 for one per processor.
+    `num_threads` of 0 takes one thread per processor.
     """
     units = (project.command_units, project.measurement_units)
     worlds: dict[tuple[int, float], Simulation] = {}
@@ -78,13 +71,6 @@ def rank_repairs(
     """Returns every repair, the one that recovers most success first: that is not always the largest cause.
 
     Only dimensions that the fit moved are tried. Cost: `num_runs` runs for each of them, and once more.
-
-    Args:
-        simulate: From `make_policy_simulator`.
-        fitted_row: (num_parameters,) all fitted values.
-        space: What the row holds.
-        rng: Source of starts and noise.
-        num_runs: Runs of each kind.
     """
     seed = int(rng.integers(2**32))
 

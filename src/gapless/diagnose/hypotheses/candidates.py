@@ -1,6 +1,7 @@
 """Parameters that may cause a gap, and how far such values typically are off on real robots."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -42,23 +43,16 @@ class ErrorSize:
 
 
 ERROR_SIZES = {
-    "gain": ErrorSize("factor", 0.15, 0.9),
-    "kp": ErrorSize("factor", 0.15, 0.9),
+    **dict.fromkeys(("gain", "kp", "motorconst", "resistance"), ErrorSize("factor", 0.15, 0.9)),
     "kd": ErrorSize("factor", 0.3, 1.5),
-    "motorconst": ErrorSize("factor", 0.15, 0.9),
-    "resistance": ErrorSize("factor", 0.15, 0.9),
-    "damping": ErrorSize("range", 0.1, 0.7),
-    "frictionloss": ErrorSize("range", 0.1, 0.7),
-    "armature": ErrorSize("range", 0.1, 0.7),
+    **dict.fromkeys(("damping", "frictionloss", "armature"), ErrorSize("range", 0.1, 0.7)),
     "backlash": ErrorSize("range", 0.15, 0.8),
     "delay": ErrorSize("amount", 0.008, 0.07),
     "scale": ErrorSize("factor", 0.03, 0.2),
-    "mass": ErrorSize("factor", 0.2, 0.9),
-    "inertia": ErrorSize("factor", 0.2, 0.9),
+    **dict.fromkeys(("mass", "inertia"), ErrorSize("factor", 0.2, 0.9)),
     "friction": ErrorSize("factor", 0.2, 1.1),
     "stiffness": ErrorSize("factor", 0.5, 2.5),
-    "tilt/x": ErrorSize("amount", 0.02, 0.12),
-    "tilt/y": ErrorSize("amount", 0.02, 0.12),
+    **dict.fromkeys(("tilt/x", "tilt/y"), ErrorSize("amount", 0.02, 0.12)),
     "load": ErrorSize("range", 0.08, 0.45),
     "payload": ErrorSize("range", 0.05, 0.6),
     "limit": ErrorSize("amount", 0.1, 0.6),  # share of the peak effort in the logs that is cut off
@@ -74,12 +68,7 @@ def field_of(target: str) -> str:
 
 
 def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterSpace:
-    """Returns the parameters that a diagnosis considers: the owner's list, or more than `identify` would fit at once.
-
-    Args:
-        data: The logs.
-        peaks: Actuator -> its peak effort in them.
-    """
+    """Returns the parameters that a diagnosis considers: the owner's list, or more than `identify` fits at once."""
     project, model = data.project, data.blueprint.model
     if project.parameters != "auto":
         return data.space
@@ -97,8 +86,11 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
     paths.append("measurement/*/delay")
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _body_paths(model) + _contact_paths(data)
-    wanted = [path for path in dict.fromkeys(paths) if not _is_redundant(path)]
-    return ParameterSpace(tuple(_bound_limit(p, peaks) for path in wanted for p in _find_parameter(data, path)))
+    found: list[Parameter] = []
+    for path in (path for path in dict.fromkeys(paths) if not _is_redundant(path)):
+        with suppress(InputError):  # this model has no such thing
+            found += [_bound_limit(p, peaks) for p in parameters_of(data.blueprint, data.tracks, [path])]
+    return ParameterSpace(tuple(found))
 
 
 def _bound_limit(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
@@ -127,14 +119,6 @@ def _contact_paths(data: ProjectData) -> list[str]:
     touching = {int(g) for pair in find_near_pairs(data.blueprint, data.tracks, TOUCHING_M) for g in pair.ravel()}
     names = sorted({model.geom(g).name for g in touching if model.geom(g).name and model.geom_bodyid[g] != 0})
     return [f"geom/{name}/friction" for name in names] + (["geom/*/stiffness"] if names else [])
-
-
-def _find_parameter(data: ProjectData, path: str) -> tuple[Parameter, ...]:
-    """Returns the parameter of a path; nothing where this model has no such thing."""
-    try:
-        return parameters_of(data.blueprint, data.tracks, [path])
-    except InputError:
-        return ()
 
 
 @dataclass(frozen=True)

@@ -130,13 +130,7 @@ def bound_probability(probability: float) -> float:
 def calibrate_probabilities(
     cases: Sequence[RehearsedCase], dimensions: Sequence[Dimension], known: SignalCalibration
 ) -> SignalCalibration:
-    """Returns the calibration under which rehearsed cases are likeliest.
-
-    Args:
-        cases: The cases.
-        dimensions: All dimensions.
-        known: Values found on other robots; they count as much as `PRIOR_CASES` cases.
-    """
+    """Returns the calibration under which rehearsed cases are likeliest; `known` counts as `PRIOR_CASES` cases."""
 
     def cost(factors: tuple[float, ...]) -> float:
         tried = SignalCalibration(known.temperature * factors[0], known.price * factors[1], known.doubt * factors[2])
@@ -173,13 +167,7 @@ def estimate_shares(
     """Returns each dimension's share of what all together explain: what it adds to every set of the others, on average.
 
     That is Shapley's value. A set that was not fitted scores like the best fitted set within it. Intervals are of a
-    bootstrap over windows.
-
-    Args:
-        fits: The sets that were fitted.
-        ranked: Dimensions, most probable first.
-        rng: Draws windows.
-        level: Of the intervals.
+    bootstrap over windows. `ranked` has the dimensions, most probable first.
     """
     sharing = tuple(ranked[:MAX_SHARING])
     scores = np.stack([fit.window_scores for fit in fits])
@@ -194,13 +182,7 @@ def estimate_shares(
 
 
 def _shapley_shares(totals: Array, sets: Sequence[frozenset[Dimension]], sharing: Sequence[Dimension]) -> Array:
-    """Returns the shares under each draw of windows, (num_draws, num_sharing): they sum to 1 or to 0.
-
-    Args:
-        totals: (num_draws, num_sets) score of each fitted set.
-        sets: The fitted sets.
-        sharing: The dimensions that share.
-    """
+    """Returns (num_draws, num_sharing) shares, which sum to 1 or to 0, from (num_draws, num_sets) scores."""
 
     def worth(chosen: tuple[Dimension, ...]) -> Array:
         return totals[:, [held <= set(chosen) for held in sets]].max(axis=1)

@@ -124,14 +124,7 @@ class DiagnosisProblem:
         return np.einsum("...tm,...tm->...m", residual, residual) / self.num_known + 1.0
 
     def slopes(self, point: Array, residual: Array, moved: Array, entries: Indices) -> Array:
-        """Returns how residuals change with some entries of a point, (num_entries, *residual.shape).
-
-        Args:
-            point: (num_entries,) where.
-            residual: The residuals there.
-            moved: Those at `moved_points(point, entries)`.
-            entries: Which entries were moved.
-        """
+        """Returns how residuals change with some entries, from those at a point and those at its `moved_points`."""
         width = (self.moved_points(point, entries) - point)[np.arange(len(entries)), entries]
         return _divide_by_width(moved - residual, width)
 
@@ -154,10 +147,7 @@ class DiagnosisProblem:
         return _divide_by_width(residual[: len(entries)] - residual[len(entries) :], np.diag(ahead - behind))
 
     def with_measured(self, measured: Array) -> "DiagnosisProblem":
-        """Returns the problem with other readings, (num_windows, num_steps + 1, num_measurements).
-
-        What is unknown stays unknown.
-        """
+        """Returns the problem with other readings in place of those that are known, shaped as `windows.measured`."""
         measured = np.where(np.isfinite(self.windows.measured), measured, np.nan)
         return replace(self, fit=replace(self.fit, windows=replace(self.windows, measured=measured)))
 

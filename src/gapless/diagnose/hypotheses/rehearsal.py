@@ -37,7 +37,7 @@ Report = Callable[[float], None]
 
 @dataclass(frozen=True)
 class SimulatedGap:
-    """What took part, and what was read in the windows, (num_windows, num_steps + 1, num_measurements)."""
+    """What took part, and the readings of the windows, (num_windows, num_steps + 1, num_measurements)."""
 
     causes: tuple[Dimension, ...]
     measured: Array

@@ -69,12 +69,7 @@ def weigh_signals(
 ) -> SignalEvidence:
     """Returns what the signals of some logs say; the first time for a model, it rehearses gaps of that model.
 
-    Args:
-        data: The logs.
-        problem: Windows of them.
-        rng: Draws windows for intervals.
-        progress: Called with what is being done and how far it is, in [0, 1].
-        fitted: Target -> value of an earlier fit, at which fits of sets begin as well.
+    `fitted` has target -> value of an earlier fit, at which fits of sets begin as well.
     """
     calibration = load_or_rehearse(problem, progress and partial(progress, REHEARSING))
     near = problem.point_near(fitted) if fitted else None

@@ -78,37 +78,23 @@ def describe_phases(phases: Sequence[FailurePhase], given: bool) -> list[str]:
 
 def suggest_recordings(factors: Sequence[FailureFactor], runs: RunFactors) -> tuple[str, ...]:
     """Returns which recordings would show what these do not."""
-    found = [_suggest_separation(group, runs) for group in _group_confounded(factors)]
+    found, named = list[str](), set[str]()
+    for factor in factors:
+        if factor.confounded_with and factor.name not in named:
+            named.update((factor.name, *factor.confounded_with))
+            found.append(_suggest_separation((factor.name, *factor.confounded_with), runs))
     for factor in factors:
         thin = [level for level in factor.levels if level.num_runs < MIN_LEVEL_RUNS]
         if not thin or factor.name.startswith(TREND) or factor.probability > MAX_CERTAIN:
             continue
-        named = ", ".join(f"{level.value} ({level.num_runs})" for level in thin[:MAX_NAMED])
+        values = ", ".join(f"{level.value} ({level.num_runs})" for level in thin[:MAX_NAMED])
         more = f" and {len(thin) - MAX_NAMED} more" if len(thin) > MAX_NAMED else ""
         have = f"{'have' if len(thin) > 1 else 'has'} fewer than {MIN_LEVEL_RUNS} runs"
-        found.append(f"{factor.name}: {named}{more} {have}: record {MIN_LEVEL_RUNS} of each")
+        found.append(f"{factor.name}: {values}{more} {have}: record {MIN_LEVEL_RUNS} of each")
     varied = [text for text in runs.constant if condition_dimensions(text.split("=")[0])[0]]
     found += [f"{text} in every run: record another, or it cannot be judged" for text in varied[:MAX_NAMED]]
     found += [f"{name} differs in every run: repeat some of its values" for name in runs.unique[:MAX_NAMED]]
     return tuple(found)
-
-
-def _group_confounded(factors: Sequence[FailureFactor]) -> list[list[str]]:
-    """Returns the connected groups of factors that changed together."""
-    partners = {factor.name: factor.confounded_with for factor in factors}
-    found: list[list[str]] = []
-    seen: set[str] = set()
-    for name in partners:
-        group, left = list[str](), [name]
-        while left:
-            here = left.pop(0)
-            if here not in seen:
-                seen.add(here)
-                group.append(here)
-                left += partners[here]
-        if len(group) > 1:
-            found.append(group)
-    return found
 
 
 def _suggest_separation(names: Sequence[str], runs: RunFactors) -> str:
