@@ -41,8 +41,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
 from gapless.project.load import load_project
 from gapless.sim.blueprint import CompiledProject, compile_project
-from gapless.sim.realism.registry import LAYERS
-from gapless.sim.realism.switching import path_of
+from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 from gapless.sim.targets.layers import kinds_of
@@ -284,7 +283,9 @@ def compare_layers(model: str, blueprint: CompiledProject, num_turns: int, secon
         pairs.append(rates[contenders[1].name] / rates[contenders[0].name])
     joints = int(np.sum(blueprint.model.jnt_type != mujoco.mjtJoint.mjJNT_FREE))
     share = _engine_share(world, contenders[1], commands)
-    return Turns(model, len({use.layer.name for use in world.fields.uses.values()}), joints, np.array(pairs), share)
+    return Turns(
+        model, len({one.layer.name for one in world.fields.active_layers.values()}), joints, np.array(pairs), share
+    )
 
 
 def _engine_share(world: Simulation, contender: Contender, commands: np.ndarray) -> float:

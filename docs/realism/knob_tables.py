@@ -36,10 +36,15 @@ def number(value: float) -> str:
 
 def table(layer: Layer) -> str:
     """Returns what a page says about a layer besides its equation."""
-    needs = f" It needs {', '.join(f'`{name}`' for name in layer.needs)} of the moment." if layer.needs else ""
+    needs = f" It needs {', '.join(f'`{name}`' for name in layer.needs)}." if layer.needs else ""
     columns = f" Its columns are {', '.join(layer.columns)}." if layer.columns else ""
+    same = [f"`{knob.same_as}` for `{knob.name}`" for knob in layer.knobs if knob.same_as]
+    switch = f"\n\nIn a project, write {', '.join(same)}." if same else ""
+    if layer.python_only:
+        instead = " or ".join(f"`{knob.same_as}`" for knob in layer.knobs)
+        switch = f"\n\nFor use from Python only: in a project, write {instead}, which does the same without this layer."
     rows = [
-        f"Acts on: {layer.acts_on}.{columns}{needs} `{home(layer)}`",
+        f"Acts on: {layer.acts_on}.{columns}{needs} `{home(layer)}`{switch}",
         "",
         "| knob | unit | ideal | range | typical | source of the typical value |",
         "|---|---|---|---|---|---|",

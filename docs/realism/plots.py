@@ -8,20 +8,11 @@ from drawing import Curve, Panel, write
 
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.human import ADULTS, partners, reached
-from gapless.sim.realism.layer import Layer, Moment, play
-from gapless.sim.realism.layers import (
-    contact,
-    delay,
-    drive,
-    friction,
-    inertial,
-    packets,
-    power,
-    ranging,
-    reading,
-    surroundings,
-)
-from gapless.sim.realism.layers import spread as spreads
+from gapless.sim.realism.layer import Layer, LayerContext, run_layer
+from gapless.sim.realism.layers import contact, drive, friction
+from gapless.sim.realism.layers import environment as environments
+from gapless.sim.realism.layers import latency as latencies
+from gapless.sim.realism.layers import sensor as sensors
 
 HERE = Path(__file__).parent
 COLOURS = ("blue", "orange", "violet")
@@ -32,9 +23,9 @@ def run(
 ) -> np.ndarray:
     """Returns what a layer makes of (num_steps, num_columns) in one world; knobs not given are ideal."""
     values = layer.ideal(1) | {name: np.atleast_2d(np.asarray(value, dtype=float)) for name, value in knobs.items()}
-    moment = Moment(step_s, Draws(1, np.zeros(1, dtype=np.uint64)))
+    context = LayerContext(step_s, Draws(1, np.zeros(1, dtype=np.uint64)))
     whole = {name: item[:, None] for name, item in (seen or {}).items()}
-    return play(layer, signal[:, None], values, moment, **whole)[:, 0]
+    return run_layer(layer, signal[:, None], values, context, **whole)[:, 0]
 
 
 def line(layer: Layer, signal: np.ndarray, step_s: float = 0.01, **knobs: object) -> np.ndarray:
@@ -52,7 +43,7 @@ def actuator() -> list[Panel]:
     times = np.arange(0, 2, 0.005)
     sine = 0.5 * np.sin(2 * np.pi * times)
     hot = np.arange(0, 900.0)
-    warm = line(power.HEATING, np.full_like(hot, 3.0), 1.0, loss=2.0, thermal_k_per_w=5.0, time_constant_s=200.0)
+    warm = line(drive.HEATING, np.full_like(hot, 3.0), 1.0, loss=2.0, thermal_k_per_w=5.0, time_constant_s=200.0)
     return [
         Panel("The most torque that a motor has", "speed [rad/s]", "torque [N·m]", [Curve("", speed, curve, "orange")]),
         Panel("Friction near standstill", "velocity [rad/s]", "force on the joint [N·m]",
@@ -76,17 +67,17 @@ def latency() -> list[Panel]:
     def late(layer: Layer, **knobs: object) -> np.ndarray:
         return 1e3 * (clock - line(layer, clock, **knobs))
 
-    stalls = late(delay.INFERENCE, inference_s=0.008, spike_share=0.03, spike_s=0.02)
+    stalls = late(latencies.INFERENCE, inference_s=0.008, spike_share=0.03, spike_s=0.02)
     return [
         Panel("Late, and with gaps", "time [s]", "command [1]", [
             Curve("sent", times, sine, "gray"),
-            Curve("delay of 37 ms", times, line(delay.COMMAND_DELAY, sine, delay_s=0.037), "blue"),
-            Curve("30 % lost", times, line(packets.DROPPED, sine, share=0.3, burst=4.0), "orange"),
+            Curve("delay of 37 ms", times, line(latencies.COMMAND_DELAY, sine, delay_s=0.037), "blue"),
+            Curve("30 % lost", times, line(latencies.DROPPED, sine, share=0.3, burst=4.0), "orange"),
         ]),
         Panel("How late a command is", "time [s]", "age [ms]", [
-            Curve("duplicates, 5 %", clock, late(packets.DUPLICATED, share=0.05, queue=3.0), "gray"),
+            Curve("duplicates, 5 %", clock, late(latencies.DUPLICATED, share=0.05, queue=3.0), "gray"),
             Curve("inference, stalls", clock, stalls, "orange"),
-            Curve("jitter of 3 ms", clock, late(delay.JITTER, jitter_s=0.003), "violet"),
+            Curve("jitter of 3 ms", clock, late(latencies.JITTER, jitter_s=0.003), "violet"),
         ]),
     ]  # fmt: skip
 
@@ -104,16 +95,16 @@ def allan(rates: np.ndarray, step_s: float) -> tuple[np.ndarray, np.ndarray]:
 def sensor() -> list[Panel]:
     """Returns the panels of sensors."""
     still = np.zeros((40000, 3))
-    only_white = allan(run(inertial.IMU, still, 0.05, density=7e-4), 0.05)
-    whole = allan(run(inertial.IMU, still, 0.05, density=7e-4, instability=4e-4, tau_s=20.0, walk=1e-5), 0.05)
+    only_white = allan(run(sensors.IMU, still, 0.05, density=7e-4), 0.05)
+    whole = allan(run(sensors.IMU, still, 0.05, density=7e-4, instability=4e-4, tau_s=20.0, walk=1e-5), 0.05)
     pixels = np.arange(160.0)
     scene = np.where(pixels < 60, 1.0, 2.5 + 0.01 * pixels)
     shiny = np.where((pixels > 110) & (pixels < 130), 0.6, 0.0)
-    depth = run(ranging.DEPTH, scene[None], 0.03, base_m=0.001, growth_per_m=0.006, flying=1.0, shiny=shiny)[0]
+    depth = run(sensors.DEPTH, scene[None], 0.03, base_m=0.001, growth_per_m=0.006, flying=1.0, shiny=shiny)[0]
     times = np.arange(0, 4, 0.02)
     hand = 0.3 * np.sin(times * 2)
-    seen = line(reading.NOISE, line(reading.OCCLUSION, hand, 0.02, share=0.2, blind_s=0.3), 0.02, noise=0.005)
-    seen = line(reading.OUTLIERS, seen, 0.02, share=0.03, size=0.2)
+    seen = line(sensors.NOISE, line(sensors.OCCLUSION, hand, 0.02, share=0.2, blind_s=0.3), 0.02, noise=0.005)
+    seen = line(sensors.OUTLIERS, seen, 0.02, share=0.03, size=0.2)
     turn = np.linspace(0, 0.02, 200)
     return [
         Panel("A gyroscope at rest", "averaging time [s]", "Allan deviation [rad/s]", [
@@ -125,7 +116,7 @@ def sensor() -> list[Panel]:
             Curve("true", times, hand, "gray"), Curve("tracked", times, seen, "orange", dots=True)]),
         Panel("An encoder of 12 bits", "true angle [rad]", "reading [rad]", [
             Curve("true", turn, turn, "gray"),
-            Curve("read", turn, line(reading.QUANTISATION, turn, step=2 * np.pi / 4096), "orange")]),
+            Curve("read", turn, line(sensors.QUANTISATION, turn, step=2 * np.pi / 4096), "orange")]),
     ]  # fmt: skip
 
 
@@ -134,7 +125,7 @@ def contact_and_object() -> list[Panel]:
     along = np.linspace(0, 1, 300)
     place = np.stack([along, 0 * along + 0.02], axis=1)[:, None]
     waves = line(contact.FRICTION_WAVES, 0 * along + 0.5, seen={"place": place}, amplitude=0.3, wavelength_m=0.2)
-    patches = line(surroundings.PATCHES, 0 * along + 0.5, seen={"place": place}, spread=0.25, size_m=0.15)
+    patches = line(environments.PATCHES, 0 * along + 0.5, seen={"place": place}, spread=0.25, size_m=0.15)
     speed = np.linspace(0, 3, 200)
     bounce = line(contact.RESTITUTION, 0 * speed + 0.8, seen={"velocity": speed[:, None]}, fall=0.25)
     return [
@@ -149,17 +140,17 @@ def contact_and_object() -> list[Panel]:
 def environment() -> list[Panel]:
     """Returns the panels of the environment."""
     times = np.arange(0, 20, 0.05)
-    windy = line(surroundings.WIND, 0 * times, 0.05, steady=1.0, gust=0.5, tau_s=1.0)
-    pushed = line(surroundings.PUSHES, 0 * times, 0.05, rate_hz=0.3, strength=3.0, length_s=0.3)
+    windy = line(environments.WIND, 0 * times, 0.05, steady=1.0, gust=0.5, tau_s=1.0)
+    pushed = line(environments.PUSHES, 0 * times, 0.05, rate_hz=0.3, strength=3.0, length_s=0.3)
     angle = np.linspace(-2, 2, 200)
     still = {"position": angle[:, None], "velocity": 0 * angle[:, None]}
-    cable = line(surroundings.CABLE, 0 * angle, seen=still, stiffness=0.2, slack=0.5)
+    cable = line(environments.CABLE, 0 * angle, seen=still, stiffness=0.2, slack=0.5)
     warmth = np.linspace(-20, 30, 101)
     nominal = np.ones((1, 3))
     causes = {"thinning_per_k": 0.02, "offset_per_k": 0.01, "weakening_per_k": 0.004}
-    moved = np.concatenate([run(surroundings.TEMPERATURE, nominal, 1.0, warmth_k=warm, **causes) for warm in warmth])
+    moved = np.concatenate([run(environments.TEMPERATURE, nominal, 1.0, warmth_k=warm, **causes) for warm in warmth])
     hours = np.arange(0, 24, 0.1)
-    light = line(surroundings.LIGHT, 0 * hours + 1.0, 360.0, share=0.6, clock_s=0.0)
+    light = line(environments.LIGHT, 0 * hours + 1.0, 360.0, share=0.6, clock_s=0.0)
     return [
         Panel("Wind and pushes", "time [s]", "force [N]", [
             Curve("pushes", times, pushed, "blue"), Curve("wind", times, windy, "orange")]),
@@ -193,7 +184,7 @@ def spread() -> list[Panel]:
     robot = np.repeat(np.arange(20.0), 12)
     knobs = {"robot": robot[:, None], "fleet": np.full((240, 1), 0.15), "trial": np.full((240, 1), 0.03)}
     draws = Draws(1, np.arange(240, dtype=np.uint64))
-    factor = play(spreads.SPREAD, np.ones((1, 240, 1)), knobs, Moment(0.01, draws))[0, :, 0]
+    factor = run_layer(environments.SPREAD, np.ones((1, 240, 1)), knobs, LayerContext(0.01, draws))[0, :, 0]
     dots = Curve("one trial each", robot, factor, "orange", dots=True)
     return [Panel("Twenty robots of one fleet", "robot", "factor on a parameter [1]", [dots])]
 

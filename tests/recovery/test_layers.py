@@ -16,7 +16,7 @@ from gapless.project.load import load_project
 from gapless.project.log.write import write_log
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Moment, play
+from gapless.sim.realism.layer import LayerContext, run_layer
 from gapless.sim.realism.registry import LAYERS, layer_named
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
@@ -40,7 +40,7 @@ def changed(name: str, case: Case, signals: Array) -> Array:
     draws = Draws(0, np.arange(signals.shape[1], dtype=np.uint64))
     knobs = layer.ideal(signals.shape[1])
     knobs |= {knob: np.full((signals.shape[1], 1), value) for knob, value in case.by_layer.items()}
-    return play(layer, signals, knobs, Moment(1 / case.rate_hz, draws))
+    return run_layer(layer, signals, knobs, LayerContext(1 / case.rate_hz, draws))
 
 
 def recorded(name: str, case: Case, blueprint: CompiledProject, seed: int) -> tuple[Array, Array]:

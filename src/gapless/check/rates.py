@@ -9,7 +9,7 @@ from gapless.check.findings import Finding
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track, quaternion_columns
-from gapless.sim.restart import body_rate
+from gapless.sim.measurements import body_rate
 
 SAME_MOTION_CORRELATION = 0.8  # above, a column is the rate of a position, but for sign and unit
 OTHER_MOTION_CORRELATION = 0.4  # below, it is not

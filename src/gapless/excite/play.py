@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.project.log.columns import read_columns
 from gapless.project.model import load_model
 from gapless.project.records import Project
-from gapless.sim.restart import StateReader
+from gapless.sim.measurements import StateReader
 
 
 def motion_csv(project: Project, commands: Array) -> bytes:

@@ -23,8 +23,8 @@ from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.auto import parameter_space, parameters_of
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
+from gapless.sim.measurements import StateReader
 from gapless.sim.ranges import read_result
-from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import driven_joint, is_position_servo, resolve
 

@@ -20,9 +20,8 @@ from gapless.project.log.inspect import merge_notes, time_notes
 from gapless.project.log.read import Log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
-from gapless.sim.auto import parameter_space
+from gapless.sim.auto import candidate_terms, parameter_space
 from gapless.sim.blueprint import CompiledProject, compile_project
-from gapless.sim.terms import candidate_terms
 
 READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalogue", "smoothing the logs"
 Progress = Callable[[str, float], None]

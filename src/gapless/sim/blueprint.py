@@ -10,7 +10,7 @@ from gapless.core.errors import ProjectError
 from gapless.core.parameters import ParameterSpace
 from gapless.project.model import load_spec
 from gapless.project.records import Project
-from gapless.sim.reading import Reader
+from gapless.sim.measurements import MeasurementReader
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class CompiledProject:
     project: Project
     model: mujoco.MjModel
     num_substeps: int
-    reader: Reader
+    reader: MeasurementReader
     actuator_ids: tuple[int, ...]
 
     @property
@@ -67,7 +67,7 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     num_substeps = max(1, int(np.ceil(1.0 / (project.rate_hz * limit_s) - 1e-6)))
     model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)
     actuator_ids = tuple(model.actuator(item.actuator).id for item in project.commands)
-    return CompiledProject(project, model, num_substeps, Reader.of(project, model), actuator_ids)
+    return CompiledProject(project, model, num_substeps, MeasurementReader.of(project, model), actuator_ids)
 
 
 def _leave_to_counters(message: str) -> None:

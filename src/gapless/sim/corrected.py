@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.project.model import relocate_files
 from gapless.sim.blueprint import CompiledProject, editable_spec
-from gapless.sim.realism.actuator import time_constant
+from gapless.sim.realism.signal_path import engine_time_constant
 from gapless.sim.simulation import Simulation
 
 
@@ -41,7 +41,7 @@ def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array,
         if lag_s > 0 and actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
             delay_s += lag_s
         elif lag_s > 0:
-            _write_lag(actuator, time_constant(lag_s, blueprint.model.opt.timestep))
+            _write_lag(actuator, engine_time_constant(lag_s, blueprint.model.opt.timestep))
         if delay_s >= 0.5 * original.opt.timestep:
             actuator.delay = float(delay_s)
             shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps

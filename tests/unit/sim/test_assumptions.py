@@ -13,7 +13,7 @@ from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.identify.verdict import add_data_findings
 from gapless.project.load import load_project
 from gapless.sim.blueprint import CompiledProject, compile_project
-from gapless.sim.restart import StateReader
+from gapless.sim.measurements import StateReader
 from gapless.verbs import check, identify, measure
 from unit.check.robots import BASE_POSE, MOTOR, write_base, write_servo
 from unit.sim.scenes import THINGS, THINGS_VALUES, arm, write_project

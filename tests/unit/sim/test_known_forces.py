@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from gapless.project.load import load_project
-from gapless.sim.auto import parameter_space
+from gapless.sim.auto import candidate_terms, parameter_space
 from gapless.sim.blueprint import CompiledProject, compile_project
-from gapless.sim.terms import candidate_terms
 
 ARM = """<mujoco><worldbody>
 <body name="upper"><joint name="a" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -.3" size=".02" mass="2"/>

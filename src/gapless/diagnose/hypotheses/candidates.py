@@ -16,8 +16,7 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
 from gapless.sim.auto import moving_joints, parameters_of
-from gapless.sim.efforts import peak_efforts
-from gapless.sim.measured_states import find_near_pairs
+from gapless.sim.logged_states import find_near_pairs, peak_efforts
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
 from gapless.sim.targets.path import split_target
 

@@ -8,7 +8,7 @@ import mujoco
 
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
-from gapless.sim.measured_states import find_near_pairs
+from gapless.sim.logged_states import find_near_pairs
 
 NEAR_M = 0.01  # what comes nearer than this may touch in a prediction
 _SPARED = int(mujoco.mjtDisableBit.mjDSBL_CONTACT) | int(mujoco.mjtDisableBit.mjDSBL_ISLAND)

@@ -8,8 +8,8 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.fit.prediction.windows import Windows
 from gapless.sim.blueprint import CompiledProject
+from gapless.sim.measurements import StateReader
 from gapless.sim.realism.draws import Bits
-from gapless.sim.restart import StateReader
 from gapless.sim.simulation import Simulation
 
 MAX_WORLDS = 2048

@@ -20,7 +20,7 @@ from gapless.fit.scatter.invert import LEVEL, Told, invert
 from gapless.fit.scatter.statistics import statistics_of
 from gapless.signals.track import Track, subtract_readings
 from gapless.sim.blueprint import CompiledProject, with_finer_step
-from gapless.sim.restart import StateReader
+from gapless.sim.measurements import StateReader
 from gapless.sim.simulation import Simulation
 
 NUM_RUNS = 384  # of each log, in each round

@@ -15,7 +15,7 @@ from gapless.fit.scatter.invert import LEVEL
 from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum
 from gapless.signals.track import Track, make_track
-from gapless.sim.realism.switching import is_random_knob
+from gapless.sim.realism.registry import is_random_knob
 from gapless.sim.targets import resolve
 
 QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # no slope leads there

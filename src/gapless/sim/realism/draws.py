@@ -43,9 +43,8 @@ class Draws:
     def __post_init__(self) -> None:
         """Refuses worlds that numpy would turn into floating-point numbers."""
         if self.worlds.dtype != np.uint64 or self.worlds.ndim != 1:
-            raise InputError(
-                f"give worlds as one row of uint64, found {self.worlds.dtype} of shape {self.worlds.shape}"
-            )
+            found = f"{self.worlds.dtype} of shape {self.worlds.shape}"
+            raise InputError(f"give worlds as one row of uint64, found {found}")
 
     def at(self, step: int) -> "Draws":
         """Returns the draws of another step."""
@@ -91,10 +90,10 @@ class Draws:
 
     def _bits(self, stream: str, columns: int | NDArray[np.int64]) -> Bits:
         key = np.uint64(_key(self.seed, stream))
-        of_world = _mixed(_mixed(self.worlds + key) + np.uint64(self.step * _GOLDEN & _MASK))
+        of_world = _mix(_mix(self.worlds + key) + np.uint64(self.step * _GOLDEN & _MASK))
         counters = np.arange(columns)[None] if isinstance(columns, int) else columns
         spread = counters.astype(np.int64).view(np.uint64) * np.uint64(_GOLDEN)
-        return _mixed(of_world.reshape(-1, *[1] * (counters.ndim - 1)) + spread)
+        return _mix(of_world.reshape(-1, *[1] * (counters.ndim - 1)) + spread)
 
 
 def draws_from(rng: np.random.Generator, num_worlds: int) -> Draws:
@@ -106,10 +105,10 @@ def draws_from(rng: np.random.Generator, num_worlds: int) -> Draws:
 def _key(seed: int, name: str) -> int:
     """Returns 64 bits that depend on a seed and a name."""
     word = np.array([(seed + (zlib.crc32(name.encode()) + 1) * _GOLDEN) & _MASK], dtype=np.uint64)
-    return int(_mixed(word)[0])
+    return int(_mix(word)[0])
 
 
-def _mixed(bits: Bits) -> Bits:
+def _mix(bits: Bits) -> Bits:
     """Returns 64 bits each of which depends on all 64 of the argument (which is overwritten)."""
     bits ^= bits >> _BY_30
     bits *= _FIRST

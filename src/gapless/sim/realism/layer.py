@@ -1,11 +1,11 @@
 """What a realism layer is: one imperfection of a real robot as a pure function with its state outside.
 
-    state = layer.begin(signal, knobs, moment)
-    state, signal = layer.act(state, signal, knobs, moment)
+    state = layer.begin(signal, knobs, context)
+    state, signal = layer.act(state, signal, knobs, context)
 
 Everything is batched: axis 0 is num_worlds. Knobs are arguments, one row per world, so the same layer serves
 training (many rows drawn), a twin (one row) and fitting (rows that an optimiser tries). `check_layer` in
-`gapless.sim.realism.contract` tells whether a layer of your own keeps the contract.
+`gapless.sim.realism.contract` checks whether a layer of your own keeps the contract.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,23 +20,19 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
 
-Target = Literal["command", "effort", "reading", "model"]
-TARGETS: tuple[Target, ...] = get_args(Target)
+SignalKind = Literal["command", "effort", "reading", "model"]
+SIGNAL_KINDS: tuple[SignalKind, ...] = get_args(SignalKind)
 
 State = tuple[Array, ...]  # each (num_worlds, ...), never written to; () for a layer without memory
 Knobs = Mapping[str, Array]  # name -> (num_worlds, 1) or (num_worlds, num_columns)
 
-NOT_GIVEN: Array = np.full((1, 1), np.nan)  # what a `Moment` holds of what its caller did not say
+NOT_GIVEN: Array = np.full((1, 1), np.nan)  # a field of `LayerContext` that its caller left out
 NOT_GIVEN.flags.writeable = False
-
-
-def _not_given() -> Array:
-    return NOT_GIVEN
 
 
 @dataclass(frozen=True)
 class Knob:
-    """A number of a layer, with what is known of it.
+    """A parameter of a layer.
 
     Attributes:
         name: Its name, with the unit where the unit is the same for all columns (`delay_s`).
@@ -47,6 +43,8 @@ class Knob:
         typical: An ordinary value, to begin with.
         source: Where the typical value is from; `rule of thumb` where it is judgement.
         per_column: Whether each column may have a value of its own.
+        same_as: Parameter target that does the same without a layer, such as `actuator/NAME/gain`; in a project that
+            target is written instead, so that one effect has one path. Empty: the knob has a path of its own.
     """
 
     name: str
@@ -57,10 +55,11 @@ class Knob:
     typical: float
     source: str
     per_column: bool = True
+    same_as: str = ""
 
 
 @dataclass(frozen=True)
-class Moment:
+class LayerContext:
     """What a layer may know besides its signal. Give what the layer's `needs` name; the rest may be left out.
 
     Attributes:
@@ -75,22 +74,42 @@ class Moment:
 
     step_s: float
     draws: Draws
-    position: Array = field(default_factory=_not_given)
-    velocity: Array = field(default_factory=_not_given)
-    load: Array = field(default_factory=_not_given)
-    place: Array = field(default_factory=_not_given)
-    warmth_k: Array = field(default_factory=_not_given)
+    position: Array = field(default_factory=lambda: NOT_GIVEN)
+    velocity: Array = field(default_factory=lambda: NOT_GIVEN)
+    load: Array = field(default_factory=lambda: NOT_GIVEN)
+    place: Array = field(default_factory=lambda: NOT_GIVEN)
+    warmth_k: Array = field(default_factory=lambda: NOT_GIVEN)
 
 
 NEEDS = ("position", "velocity", "load", "place", "warmth_k")
 
-Act = Callable[[State, Array, Knobs, Moment], tuple[State, Array]]
-Start = Callable[[Array, Knobs, Moment], State]
+ActFunction = Callable[[State, Array, Knobs, LayerContext], tuple[State, Array]]
+BeginFunction = Callable[[Array, Knobs, LayerContext], State]
 
 
-def stateless(signal: Array, knobs: Knobs, moment: Moment) -> State:
+def begin_without_state(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     """Returns the state of a layer that remembers nothing."""
     return ()
+
+
+def begin_with_signal(signal: Array, knobs: Knobs, context: LayerContext) -> State:
+    """Returns the state of a layer that remembers its last output: the signal."""
+    return (signal,)
+
+
+def begin_with_zeros(signal: Array, knobs: Knobs, context: LayerContext) -> State:
+    """Returns the state of a layer that remembers one number per column: 0."""
+    return (np.zeros_like(signal),)
+
+
+def begin_with_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
+    """Returns the state of a layer that remembers one number per world: 0."""
+    return (np.zeros((len(signal), 1)),)
+
+
+def begin_with_signal_and_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
+    """Returns the state of a layer that remembers its last output and one number per world: the signal and 0."""
+    return signal, np.zeros((len(signal), 1))
 
 
 @dataclass(frozen=True)
@@ -103,33 +122,38 @@ class Layer:
         acts_on: `command` on its way to the robot, `effort` on a joint or body [N·m, N], `reading` on its way back,
             or field of the `model`, such as friction coefficients.
         knobs: Its parameters.
-        act: (state, signal, knobs, moment) -> (state, signal) of one step; writes to none of its arguments.
-        start: (signal, knobs, moment) -> state, as if the signal had always been what it is now.
+        act: (state, signal, knobs, context) -> (state, signal) of one step; writes to none of its arguments.
+        start: (signal, knobs, context) -> state, as if the signal had always been what it is now.
         columns: What the columns of its signal must be; empty: any number of like ones.
-        needs: Fields of `Moment` that it reads, besides `step_s` and `draws`.
+        needs: Fields of `LayerContext` that it reads, besides `step_s` and `draws`.
         adds: Whether it adds to its signal whatever that is: y - u does not depend on u.
     """
 
     name: str
     dimension: Dimension | Literal["spread"]
-    acts_on: Target
+    acts_on: SignalKind
     knobs: tuple[Knob, ...]
-    act: Act
-    start: Start = stateless
+    act: ActFunction
+    start: BeginFunction = begin_without_state
     columns: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     adds: bool = False
 
-    def begin(self, signal: Array, knobs: Knobs, moment: Moment) -> State:
+    @property
+    def python_only(self) -> bool:
+        """Whether no path switches it on: other targets do all that it does; the layer itself is called from Python."""
+        return all(knob.same_as for knob in self.knobs)
+
+    def begin(self, signal: Array, knobs: Knobs, context: LayerContext) -> State:
         """Returns the state to act from; refuses what the layer cannot work with.
 
         Args:
             signal: (num_worlds, num_columns) the first signal; it is taken to have been there forever.
             knobs: Every knob of the layer, (num_worlds, 1), or (num_worlds, num_columns) where it may differ by column.
-            moment: The first moment.
+            context: That of the first step.
 
         Raises:
-            InputError: A knob or a field of the moment is missing, or of another shape, or the columns are others.
+            InputError: A knob or a field of the context is missing, or of another shape, or the columns are others.
         """
         names = [knob.name for knob in self.knobs]
         for name in sorted({*names} ^ {*knobs}):
@@ -143,14 +167,14 @@ class Layer:
                 found = knobs[knob.name].shape
                 raise InputError(f"the knob {knob.name} of the layer {self.name} has shape {found}; give {wanted}")
         for name in self.needs:
-            if getattr(moment, name) is NOT_GIVEN:
-                raise InputError(f"the layer {self.name} needs the {name} of the moment; give Moment({name}=...)")
+            if getattr(context, name) is NOT_GIVEN:
+                raise InputError(f"the layer {self.name} needs the {name}; give LayerContext({name}=...)")
         if self.columns and num_columns != len(self.columns):
             wanted = ", ".join(self.columns)
             raise InputError(
                 f"the layer {self.name} acts on the columns {wanted}: give these, found {num_columns} columns"
             )
-        return self.start(signal, knobs, moment)
+        return self.start(signal, knobs, context)
 
     def ideal(self, num_worlds: int) -> dict[str, Array]:
         """Returns knobs at which nothing changes, each (num_worlds, 1)."""
@@ -162,14 +186,8 @@ class Layer:
         return {name: np.full((num_worlds, 1), value) for name, value in values.items()}
 
 
-def restarted(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
-    """Returns a state in which some worlds begin anew and the others go on.
-
-    Args:
-        state: State of all worlds.
-        fresh: State of the worlds that begin anew, from `Layer.begin` with their rows alone.
-        ids: Which worlds those are.
-    """
+def replace_worlds(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
+    """Returns the state of all worlds in which the worlds `ids` have the state `fresh`, from `Layer.begin`."""
     out: list[Array] = []
     for part, new in zip(state, fresh, strict=True):
         widths = np.broadcast_shapes(part.shape[1:], new.shape[1:])  # knobs per column may have widened it
@@ -179,21 +197,21 @@ def restarted(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
     return tuple(out)
 
 
-def play(layer: Layer, signals: Array, knobs: Knobs, moment: Moment, **seen: Array) -> Array:
-    """Returns what a layer makes of a signal over time, (num_steps, num_worlds, num_columns).
+def run_layer(layer: Layer, signals: Array, knobs: Knobs, context: LayerContext, **varying: Array) -> Array:
+    """Returns the output of a layer over time, (num_steps, num_worlds, num_columns).
 
     Args:
         layer: The layer.
         signals: (num_steps, num_worlds, num_columns).
         knobs: Its knobs, the same over time.
-        moment: The first moment; the step of its draws counts on.
-        seen: Fields of the moment that change over time, each with num_steps in front.
+        context: That of the first step; the step of its draws counts on.
+        varying: Fields of the context that change over time, each with num_steps in front.
     """
     out = np.empty_like(signals)
     state: State = ()
     for k, signal in enumerate(signals):
-        now = {name: values[k] for name, values in seen.items()}
-        here = replace(moment, draws=moment.draws.at(moment.draws.step + k), **now)
+        now = {name: values[k] for name, values in varying.items()}
+        here = replace(context, draws=context.draws.at(context.draws.step + k), **now)
         if k == 0:
             state = layer.begin(signal, knobs, here)
         state, out[k] = layer.act(state, signal, knobs, here)

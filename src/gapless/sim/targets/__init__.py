@@ -1,25 +1,23 @@
 """Parameter targets: what each path of the design sets, its unit, and its value in the model as written."""
 
-from gapless.sim.targets.actuators.drive import (
+from gapless.sim.targets.body import is_object
+from gapless.sim.targets.drive import (
     driven_joint,
+    engine_lag_remainder,
     force_per_command,
+    has_one_axis,
     is_dc_motor,
     is_filter,
     is_position_servo,
     takes_force,
 )
-from gapless.sim.targets.actuators.lag import engine_keep
-from gapless.sim.targets.body import is_object
-from gapless.sim.targets.contact import effective_friction
-from gapless.sim.targets.joint import has_one_axis
 from gapless.sim.targets.resolve import resolve
 from gapless.sim.targets.target import Target, write_order
 
 __all__ = [
     "Target",
     "driven_joint",
-    "effective_friction",
-    "engine_keep",
+    "engine_lag_remainder",
     "force_per_command",
     "has_one_axis",
     "is_dc_motor",

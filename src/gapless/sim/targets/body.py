@@ -4,10 +4,9 @@ import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.sim.targets.target import Index, NamedElements, Target, size_target
 
 
 def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
@@ -23,124 +22,121 @@ def is_object(model: mujoco.MjModel, body: int) -> bool:
     return free_joint_of(model, body) is not None
 
 
-def body_target(place: Place) -> Target:
+def body_target(named: NamedElements) -> Target:
     """Returns a target of bodies."""
-    place.require_field()
-    if place.field == "mass":
-        return _mass(place)
-    if place.field == "payload":
-        return _payload(place, int(place.ids[0]), place.model.body_ipos[place.ids[0]].copy())
-    if place.field == "inertia":
+    named.require_field()
+    body, field = int(named.ids[0]), named.field
+    if field == "mass":
+        return _mass_target(named)
+    if field == "payload":
+        return _payload_target(named, body, named.model.body_ipos[body].copy())
+    if field == "length":
+        return _length_target(named)
+    if field == "inertia":
 
         def write_inertia(fields: Fields, values: Array) -> None:
-            here = np.ix_(fields.ids, place.ids)
+            here = np.ix_(fields.ids, named.ids)
             fields.of("body_inertia", constants=True)[here] *= values[:, None, None]
 
-        return Target(place.path, "object", "1", 1.0, write_inertia)
-    if place.field == "length":
-        return _length(place)
-    if place.field.startswith("spread/"):
-        return _spread(place)
-    if place.shared:
-        raise InputError(f"parameter {place.path}: a centre belongs to one body; name it")
-    body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
+        return Target(named.path, "object", "1", 1.0, write_inertia)
+    axis = "xyz".index(field[-1])
+    if field.startswith("spread/"):
+        return _spread_target(named, body, axis)
+    named.require_one("a centre")
 
     def write_centre(fields: Fields, values: Array) -> None:
         fields.of("body_ipos", constants=True)[fields.ids, body, axis] = values
 
-    return Target(place.path, "object", "m", float(place.model.body_ipos[body, axis]), write_centre)
+    return Target(named.path, "object", "m", float(named.model.body_ipos[body, axis]), write_centre)
 
 
-def _spread(place: Place) -> Target:
+def _spread_target(named: NamedElements, body: int, axis: int) -> Target:
     """Returns the target of a factor on how far mass reaches from the centre along an axis of the body's frame.
 
     With S = trace(I) / 2 - I the second moments of mass, an axis stretched by D = diag(f, 1, 1) has D S D: whatever
     the factors, some distribution of mass has these inertias.
     """
-    if place.shared:
-        raise InputError(f"parameter {place.path}: a spread belongs to one body; name it")
-    body, axis = int(place.ids[0]), "xyz".index(place.field[-1])
+    named.require_one("a spread")
 
     def write(fields: Fields, values: Array) -> None:
         here = (fields.ids[values != 1.0], body)
         frame, inertia = (fields.of(name, constants=True) for name in ("body_iquat", "body_inertia"))
-        tensor = tensor_of(frame[here], inertia[here])
+        tensor = inertia_tensor(frame[here], inertia[here])
         moments = 0.5 * np.trace(tensor, axis1=1, axis2=2)[:, None, None] * np.eye(3) - tensor
         moments[:, axis, :] *= values[values != 1.0, None]
         moments[:, :, axis] *= values[values != 1.0, None]
-        frame[here], inertia[here] = principal(np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moments)
+        tensor = np.trace(moments, axis1=1, axis2=2)[:, None, None] * np.eye(3) - moments
+        frame[here], inertia[here] = principal_inertia(tensor)
 
-    return Target(place.path, "object", "1", 1.0, write, turn=1)
+    return Target(named.path, "object", "1", 1.0, write, turn=1)
 
 
-def _mass(place: Place) -> Target:
+def _mass_target(named: NamedElements) -> Target:
     """Returns the target of a mass; the inertia scales along, as if the density were wrong."""
-    base = place.model.body_mass[place.ids].copy()
-    if not place.shared and base[0] == 0:
-        raise InputError(f"parameter {place.path}: this body has no mass; name one that has")
+    base = named.model.body_mass[named.ids].copy()
+    if not named.shared and base[0] == 0:
+        raise named.error("this body has no mass; name one that has")
 
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
         mass = fields.of("body_mass", constants=True)
         factor = np.divide(sizes, mass[here], out=np.ones(sizes.shape), where=mass[here] > 0)
         mass[here] = sizes
         fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
 
-    return sized(place, "object", "kg", base, put)
+    return size_target(named, "object", "kg", base, write_sizes)
 
 
-def _length(place: Place) -> Target:
+def _length_target(named: NamedElements) -> Target:
     """Returns the target of how long a body is, its mass kept: the centre moves, and the inertia with its square."""
-    joints = [int(place.model.body_jntadr[body]) for body in place.ids]
-    pivot = np.stack([place.model.jnt_pos[j] if j >= 0 else np.zeros(3) for j in joints])
+    joints = [int(named.model.body_jntadr[body]) for body in named.ids]
+    pivot = np.stack([named.model.jnt_pos[j] if j >= 0 else np.zeros(3) for j in joints])
 
     def write(fields: Fields, values: Array) -> None:
-        here, factor = np.ix_(fields.ids, place.ids), values[:, None, None]
+        here, factor = np.ix_(fields.ids, named.ids), values[:, None, None]
         centre, inertia = (fields.of(name, constants=True) for name in ("body_ipos", "body_inertia"))
         centre[here] = pivot + factor * (centre[here] - pivot)
         inertia[here] *= factor**2
 
-    return Target(place.path, "object", "1", 1.0, write, turn=1)
+    return Target(named.path, "object", "1", 1.0, write, turn=1)
 
 
-def site_target(place: Place) -> Target:
+def site_target(named: NamedElements) -> Target:
     """Returns a target of sites: what hangs there."""
-    place.require_field()
-    site = int(place.ids[0])
-    return _payload(place, int(place.model.site_bodyid[site]), place.model.site_pos[site].copy())
+    named.require_field()
+    site = int(named.ids[0])
+    return _payload_target(named, int(named.model.site_bodyid[site]), named.model.site_pos[site].copy())
 
 
-def _payload(place: Place, body: int, spot: Array) -> Target:
+def _payload_target(named: NamedElements, body: int, spot: Array) -> Target:
     """Returns the target of a point mass that is carried at a spot of a body's frame, (3,) [m]."""
-    if place.shared:
-        raise InputError(f"parameter {place.path}: a payload belongs to one {place.path.partition('/')[0]}; name it")
-    if place.model.body_mass[body] == 0:
-        raise InputError(f"parameter {place.path}: this body has no mass of its own; name one that has")
+    named.require_one("a payload")
+    if named.model.body_mass[body] == 0:
+        raise named.error("this body has no mass of its own; name one that has")
 
     def write(fields: Fields, values: Array) -> None:
-        ids = fields.ids[values != 0]
-        here = (ids, body)
+        here = (fields.ids[values != 0], body)
         names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
         mass, centre, frame, inertia = (fields.of(name, constants=True) for name in names)
-        both = joined(mass[here], centre[here], frame[here], inertia[here], values[values != 0], spot)
+        both = add_point_mass(mass[here], centre[here], frame[here], inertia[here], values[values != 0], spot)
         mass[here], centre[here], frame[here], inertia[here] = both
 
-    return Target(place.path, "object", "kg", 0.0, write, turn=2)
+    return Target(named.path, "object", "kg", 0.0, write, turn=2)
 
 
-def tensor_of(frame: Array, inertia: Array) -> Array:
+def inertia_tensor(frame: Array, inertia: Array) -> Array:
     """Returns inertia tensors (num_worlds, 3, 3) of inertial frames (num_worlds, 4) and principal inertias."""
     axes = Rotation.from_quat(frame, scalar_first=True).as_matrix()
     return np.einsum("nij,nj,nkj->nik", axes, inertia, axes)
 
 
-def principal(tensor: Array) -> tuple[Array, Array]:
+def principal_inertia(tensor: Array) -> tuple[Array, Array]:
     """Returns inertial frames (num_worlds, 4), wxyz, and principal inertias (num_worlds, 3) of inertia tensors."""
     values, vectors = np.linalg.eigh(tensor)
     vectors[:, :, 2] *= np.linalg.det(vectors)[:, None]  # right-handed
     return Rotation.from_matrix(vectors).as_quat(scalar_first=True), values
 
 
-def joined(
+def add_point_mass(
     mass: Array, centre: Array, frame: Array, inertia: Array, extra: Array, spot: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
@@ -158,9 +154,9 @@ def joined(
     """
     total = mass + extra
     common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]
-    tensor = tensor_of(frame, inertia)
+    tensor = inertia_tensor(frame, inertia)
     for weight, place in ((mass, centre), (extra, np.broadcast_to(spot, centre.shape))):
         arm = place - common
         square = np.sum(arm**2, axis=1)[:, None, None] * np.eye(3)
         tensor += weight[:, None, None] * (square - arm[:, :, None] * arm[:, None, :])
-    return total, common, *principal(tensor)
+    return total, common, *principal_inertia(tensor)

@@ -5,37 +5,29 @@ from dataclasses import replace
 import mujoco
 import numpy as np
 
-from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.targets.contact import Surface, damping_ratio, restitution, surface_of
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.sim.targets.target import Index, NamedElements, Target, set_field, size_target
 
 
-def geom_target(place: Place) -> Target:
+def geom_target(named: NamedElements) -> Target:
     """Returns a target of geoms."""
-    place.require_field()
-    if place.field == "friction":
-        return _friction(place)
-    if place.field == "restitution":
-        return _restitution(place)
-    return _stiffness(place) if place.field == "stiffness" else _size(place)
+    named.require_field()
+    makers = {"friction": _friction_target, "restitution": _restitution_target, "stiffness": _stiffness_target}
+    return makers.get(named.field, _size_target)(named)
 
 
-def _size(place: Place) -> Target:
-    axis = "xyz".index(place.field[-1])
-    ids = place.ids[place.model.geom_size[place.ids, axis] > 0]
+def _size_target(named: NamedElements) -> Target:
+    axis = "xyz".index(named.field[-1])
+    ids = named.ids[named.model.geom_size[named.ids, axis] > 0]
     if not len(ids):
-        raise InputError(f"parameter {place.path}: this shape has no {place.field}; write size/x")
-
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
-        fields.of("geom_size", constants=True)[(*here, axis)] = sizes
-
-    place = replace(place, ids=ids)
-    return sized(place, "object", "m", place.model.geom_size[ids, axis].copy(), put)
+        raise named.error(f"this shape has no {named.field}; write size/x")
+    base = named.model.geom_size[ids, axis].copy()
+    return size_target(replace(named, ids=ids), "object", "m", base, set_field("geom_size", axis, constants=True))
 
 
-def take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujoco.MjModel) -> None:
+def decide_alone(fields: Fields, here: Index, surfaces: list[Surface], model: mujoco.MjModel) -> None:
     """Lets geoms decide on their contacts alone, by priority, as these were before.
 
     Without priority MuJoCo takes the larger friction of the two geoms, so that a smaller one would not show.
@@ -55,80 +47,74 @@ def take_over(fields: Fields, here: Block, surfaces: list[Surface], model: mujoc
     priority[those] = rank
 
 
-def _friction(place: Place) -> Target:
+def _friction_target(named: NamedElements) -> Target:
     """Returns the target of the sliding friction of all contacts of a geom, or of a factor on all frictions.
 
     With several partners of different friction, one number cannot be the model as written for all of them:
     the nominal value is that of the partners of `surface_of`, and contacts with others take it too.
     """
-    model = place.model
-    if place.shared:  # max(factor * a, factor * b) = factor * max(a, b): no geom needs to decide
-        base = model.geom_friction[place.ids, 0].copy()
+    model = named.model
+    if named.shared:  # max(factor * a, factor * b) = factor * max(a, b): no geom needs to decide
+        base = model.geom_friction[named.ids, 0].copy()
 
-        def put_all(fields: Fields, here: Block, sizes: Array) -> None:
+        def write_all(fields: Fields, here: Index, sizes: Array) -> None:
             factor = sizes.max(axis=1, keepdims=True) / base.max()
             fields.of("geom_friction")[(*here, 0)] *= factor  # what a geom that decides alone has is not its own
 
-        return sized(place, "contact", "1", base, put_all)
-    surfaces = [surface_of(model, int(g)) for g in place.ids]
+        return size_target(named, "contact", "1", base, write_all)
+    surfaces = [surface_of(model, int(g)) for g in named.ids]
 
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
-        take_over(fields, here, surfaces, model)
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
+        decide_alone(fields, here, surfaces, model)
         fields.of("geom_friction")[(*here, 0)] = sizes
 
-    return sized(place, "contact", "1", np.array([s.friction[0] for s in surfaces]), put)
+    return size_target(named, "contact", "1", np.array([s.friction[0] for s in surfaces]), write_sizes)
 
 
-def _stiffness(place: Place) -> Target:
-    """Returns the target of a contact's stiffness, with its damping ratio kept.
+def _stiffness_target(named: NamedElements) -> Target:
+    """Returns the target of a contact's stiffness, with its damping ratio kept, or of a factor on all stiffnesses.
 
     With time constant t and ratio r the stiffness is 1 / (t r)^2 and the damping 2 / t, both to be divided by
-    the impedance (MuJoCo manual, Solver parameters); written as -stiffness and -damping.
+    the impedance (MuJoCo manual, Solver parameters); written as -stiffness and -damping. A factor shrinks times by its
+    root, or lets dampings grow by it.
     """
-    model = place.model
-    if place.shared:
-        return _shared_stiffness(place)
-    surfaces = [surface_of(model, int(g)) for g in place.ids]
+    model = named.model
+    if named.shared:
+        is_time = model.geom_solref[named.ids, 0] > 0
+
+        def write_factor(fields: Fields, values: Array) -> None:
+            here, root = np.ix_(fields.ids, named.ids), np.sqrt(values)[:, None]
+            solref = fields.of("geom_solref")
+            solref[(*here, 0)] *= np.where(is_time, 1 / root, root**2)
+            solref[(*here, 1)] *= np.where(is_time, 1.0, root)
+
+        return Target(named.path, "contact", "1", 1.0, write_factor)
+    surfaces = [surface_of(model, int(g)) for g in named.ids]
     base, ratio = np.array([springs(model, s.solref) for s in surfaces]).T
 
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
-        take_over(fields, here, surfaces, model)
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
+        decide_alone(fields, here, surfaces, model)
         fields.of("geom_solref")[here] = np.stack([-sizes, -2 * ratio * np.sqrt(sizes)], axis=-1)
 
-    return sized(place, "contact", "1/s²", base, put)
+    return size_target(named, "contact", "1/s²", base, write_sizes)
 
 
-def _shared_stiffness(place: Place) -> Target:
-    """Returns the target of one factor on all: times shrink by its root, dampings grow by it."""
-    is_time = place.model.geom_solref[place.ids, 0] > 0
-
-    def write(fields: Fields, values: Array) -> None:
-        here, root = np.ix_(fields.ids, place.ids), np.sqrt(values)[:, None]
-        solref = fields.of("geom_solref")
-        solref[(*here, 0)] *= np.where(is_time, 1 / root, root**2)
-        solref[(*here, 1)] *= np.where(is_time, 1.0, root)
-
-    return Target(place.path, "contact", "1", 1.0, write)
-
-
-def _restitution(place: Place) -> Target:
+def _restitution_target(named: NamedElements) -> Target:
     """Returns the target of how fast a geom leaves what it hits, as a share of how fast it came; stiffness kept."""
-    model = place.model
-    if place.shared:
-        raise InputError(f"parameter {place.path}: a restitution belongs to one geom; name it")
-    surfaces = [surface_of(model, int(place.ids[0]))]
-    nominal = float(restitution(springs(model, surfaces[0].solref)[1]))
+    named.require_one("a restitution")
+    model, geom = named.model, int(named.ids[0])
+    surface = surface_of(model, geom)
+    nominal = float(restitution(springs(model, surface.solref)[1]))
 
     def write(fields: Fields, values: Array) -> None:
         ids = fields.ids[values != nominal]
-        here = np.ix_(ids, place.ids)
-        take_over(fields, here, surfaces, model)
-        solref = fields.of("geom_solref")[ids, place.ids[0]]
-        stiffness = springs(model, solref)[0]
+        decide_alone(fields, np.ix_(ids, named.ids), [surface], model)
+        solref = fields.of("geom_solref")
+        stiffness = springs(model, solref[ids, geom])[0]
         damping = 2 * damping_ratio(values[values != nominal]) * np.sqrt(stiffness)
-        fields.of("geom_solref")[ids, place.ids[0]] = np.stack([-stiffness, -damping], axis=1)
+        solref[ids, geom] = np.stack([-stiffness, -damping], axis=1)
 
-    return Target(place.path, "contact", "1", nominal, write, turn=1)
+    return Target(named.path, "contact", "1", nominal, write, turn=1)
 
 
 def springs(model: mujoco.MjModel, solref: Array) -> tuple[Array, Array]:

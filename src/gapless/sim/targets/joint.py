@@ -2,17 +2,15 @@
 
 from dataclasses import replace
 
-import mujoco
 import numpy as np
 
-from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.targets.actuators.drive import driven_joint, is_position_servo
+from gapless.sim.targets.drive import driven_joint, has_one_axis, is_hinge, is_position_servo
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Block, Place, Target, sized
+from gapless.sim.targets.target import Index, NamedElements, Target, set_field, size_target
 
-SOFT = 1e-4  # stiffness that a load needs, as a share of it per rad or m
-_UNITS = {
+LOAD_STIFFNESS = 1e-4  # stiffness that a load needs, as a share of it per rad or m: too soft to matter
+_UNITS = {  # field -> unit of a hinge, unit of a slide
     "damping": ("N·m·s/rad", "N·s/m"),
     "frictionloss": ("N·m", "N"),
     "armature": ("kg·m²", "kg"),
@@ -24,108 +22,95 @@ _UNITS = {
 }
 
 
-def has_one_axis(model: mujoco.MjModel, joint: int) -> bool:
-    """Tells whether a joint is a hinge or a slide."""
-    return mujoco.mjtJoint(int(model.jnt_type[joint])) in (
-        mujoco.mjtJoint.mjJNT_HINGE,
-        mujoco.mjtJoint.mjJNT_SLIDE,
-    )
-
-
-def joint_target(place: Place) -> Target:
+def joint_target(named: NamedElements) -> Target:
     """Returns a target of hinge and slide joints."""
-    place.require_field()
-    model, field = place.model, place.field
-    joints = np.array([j for j in place.ids if has_one_axis(model, int(j))], np.intp)
+    named.require_field()
+    model, field, joints = named.model, named.field, named.select(has_one_axis)
     if not len(joints):
-        raise InputError(f"parameter {place.path}: only hinge and slide joints have a {field}: name one of these")
-    unit = _UNITS[field][0 if model.jnt_type[joints[0]] == mujoco.mjtJoint.mjJNT_HINGE else 1]
+        raise named.error(f"only hinge and slide joints have a {field}: name one of these")
+    unit = _UNITS[field][0 if is_hinge(model, int(joints[0])) else 1]
+    on_joints = replace(named, ids=joints)
+    on_dofs = replace(named, ids=model.jnt_dofadr[joints].astype(np.intp))
     if field == "offset":
-        return _offset(replace(place, ids=joints), unit)
+        return _offset_target(on_joints, unit)
     if field == "backlash":
-        return _backlash(replace(place, ids=joints), unit)
+        return _backlash_target(on_joints, unit)
     if field == "creep":
-        return _creep(replace(place, ids=model.jnt_dofadr[joints].astype(np.intp)))
+        return _creep_target(on_dofs)
     if field in ("stiffness", "load"):
-        return _spring(replace(place, ids=joints), unit)
-    name, index = f"dof_{field}", model.jnt_dofadr[joints].astype(np.intp)
-
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
-        fields.of(name, constants=field == "armature")[here] = sizes
-
-    return sized(replace(place, ids=index), "actuator", unit, getattr(model, name)[index].copy(), put)
+        return _spring_target(on_joints, unit)
+    name = f"dof_{field}"
+    base = getattr(model, name)[on_dofs.ids].copy()
+    return size_target(on_dofs, "actuator", unit, base, set_field(name, constants=field == "armature"))
 
 
-def _creep(place: Place) -> Target:
+def _creep_target(named: NamedElements) -> Target:
     """Returns the target of how much joints creep that friction should hold, as a factor of what the engine lets them.
 
     The engine's friction is soft: below its limit it lets a joint move at a speed of load * (1 - d) / d times a
     constant, d = solimpfriction[0]. The factor is on (1 - d) / d; a real joint that sticks is near 0.
     """
-    impedance = place.model.dof_solimp[place.ids, :2].copy()
+    impedance = named.model.dof_solimp[named.ids, :2].copy()
     softness = (1 - impedance) / impedance
 
     def write(fields: Fields, values: Array) -> None:
-        here = np.ix_(fields.ids, place.ids)
+        here = np.ix_(fields.ids, named.ids)
         fields.of("dof_solimp")[(*here, slice(0, 2))] = 1 / (1 + values[:, None, None] * softness)
 
-    return Target(place.path, "actuator", "1", 1.0, write)
+    return Target(named.path, "actuator", "1", 1.0, write)
 
 
-def _spring(place: Place, unit: str) -> Target:
+def _spring_target(named: NamedElements, unit: str) -> Target:
     """Returns the target of a spring's stiffness, or of a constant load: a cable, a spring that was left out.
 
     The engine has springs, force = k (rest - q), and a load is one that is far stretched: rest = load / k. A joint
-    without stiffness gets one too soft to matter, `SOFT` of the load per unit of travel.
+    without stiffness gets one of `LOAD_STIFFNESS`.
     """
-    model, is_load = place.model, place.field == "load"
-    base = model.jnt_stiffness[place.ids].copy()
-    rest = model.qpos_spring[model.jnt_qposadr[place.ids]].copy()
+    model, is_load = named.model, named.field == "load"
+    base = model.jnt_stiffness[named.ids].copy()
+    rest = model.qpos_spring[model.jnt_qposadr[named.ids]].copy()
 
-    def put(fields: Fields, here: Block, sizes: Array) -> None:
-        stiffness, worlds = fields.of("jnt_stiffness"), here[0]
-        middle = fields.of("qpos_spring")
-        address = model.jnt_qposadr[here[1]]
-        load = stiffness[here] * (middle[worlds, address] - rest)
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
+        stiffness, middle = fields.of("jnt_stiffness"), fields.of("qpos_spring")
+        there = (here[0], model.jnt_qposadr[here[1]])
+        load = stiffness[here] * (middle[there] - rest)
         load, hardness = (sizes, stiffness[here]) if is_load else (load, sizes)
-        hardness = np.maximum(hardness, SOFT * np.abs(load))
+        hardness = np.maximum(hardness, LOAD_STIFFNESS * np.abs(load))
         stiffness[here] = hardness
-        middle[worlds, address] = rest + np.divide(load, hardness, out=np.zeros(load.shape), where=hardness > 0)
+        middle[there] = rest + np.divide(load, hardness, out=np.zeros(load.shape), where=hardness > 0)
 
-    return sized(place, "environment" if is_load else "actuator", unit, np.zeros(len(base)) if is_load else base, put)
+    if is_load:
+        return size_target(named, "environment", unit, np.zeros(len(base)), write_sizes)
+    return size_target(named, "actuator", unit, base, write_sizes)
 
 
-def _servos(place: Place) -> tuple[list[int], Array]:
+def _servos_on(named: NamedElements) -> tuple[list[int], Array]:
     """Returns the position actuators on these joints, and the actuator's travel per joint travel."""
-    model = place.model
-    found = [a for a in range(model.nu) if driven_joint(model, a) in place.ids and is_position_servo(model, a)]
+    model = named.model
+    found = [a for a in range(model.nu) if driven_joint(model, a) in named.ids and is_position_servo(model, a)]
     return found, model.actuator_gear[found, 0].copy()
 
 
-def _backlash(place: Place, unit: str) -> Target:
-    servos, gear = _servos(place)
+def _backlash_target(named: NamedElements, unit: str) -> Target:
+    servos, gear = _servos_on(named)
     if not servos:
-        text = "backlash needs a position actuator on the joint, it has none: add one, or leave this out"
-        raise InputError(f"parameter {place.path}: {text}")
+        raise named.error("backlash needs a position actuator on the joint, it has none: add one, or leave this out")
 
     def write(fields: Fields, values: Array) -> None:
         fields.backlash[np.ix_(fields.ids, servos)] = values[:, None] * np.abs(gear)
 
-    return Target(place.path, "actuator", unit, 0.0, write)
+    return Target(named.path, "actuator", unit, 0.0, write)
 
 
-def _offset(place: Place, unit: str) -> Target:
+def _offset_target(named: NamedElements, unit: str) -> Target:
     """Returns the target of an encoder's zero: the reading and the servo that follows it both shift."""
-    servos, gear = _servos(place)
-    names = {place.model.joint(int(j)).name for j in place.ids}
-    columns = [
-        k
-        for k, item in enumerate(place.project.measurements)
-        if item.element == "joint" and item.quantity == "position" and item.name in names
-    ]
+    servos, gear = _servos_on(named)
+    encoders = {("joint", named.model.joint(int(j)).name, "position") for j in named.ids}
+    measured = [(item.element, item.name, item.quantity) for item in named.project.measurements]
+    columns = [k for k, item in enumerate(measured) if item in encoders]
 
     def write(fields: Fields, values: Array) -> None:
         fields.bias[np.ix_(fields.ids, columns)] += values[:, None]
         fields.target_offset[np.ix_(fields.ids, servos)] -= values[:, None] * gear
 
-    return Target(place.path, "sensor", unit, 0.0, write)
+    return Target(named.path, "sensor", unit, 0.0, write)

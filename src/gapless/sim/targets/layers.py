@@ -6,40 +6,18 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
-from gapless.project.records import Project
+from gapless.sim.active_layers.active_layer import KnobTarget
+from gapless.sim.active_layers.model_signals import KINDS_OF_MODEL_LAYERS
 from gapless.sim.realism.layer import Knob, Layer
-from gapless.sim.realism.switching import BY_PATH, as_written
+from gapless.sim.realism.registry import BY_PATH, nominal_value
+from gapless.sim.targets.drive import has_one_axis, is_hinge
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.joint import has_one_axis
-from gapless.sim.targets.slots import KINDS_OF_MODEL_LAYERS
-from gapless.sim.targets.target import Place, Target
-from gapless.sim.targets.use import KnobPlace
+from gapless.sim.targets.target import NamedElements, Target
 
-# What other targets set already: one mechanism, not two.
-SAME = {
-    ("gain", "gain"): "actuator/NAME/gain",
-    ("lag", "lag_s"): "actuator/NAME/lag",
-    ("backlash", "width"): "joint/NAME/backlash",
-    ("command delay", "delay_s"): "actuator/NAME/delay",
-    ("reading delay", "delay_s"): "measurement/COLUMN/delay",
-    ("torque-speed curve", "limit"): "actuator/NAME/limit",
-    ("friction", "coulomb"): "joint/NAME/frictionloss",
-    ("friction", "viscous"): "joint/NAME/damping",
-    ("LuGre friction", "viscous"): "joint/NAME/damping",
-    ("cable drag", "drag"): "joint/NAME/damping",
-    ("scale and bias", "scale"): "measurement/COLUMN/scale",
-    ("scale and bias", "bias"): "measurement/COLUMN/bias",
-    ("inertial sensor", "scale"): "measurement/COLUMN/scale",
-    ("surface friction", "factor"): "geom/NAME/friction",
-    ("contact stiffness", "factor"): "geom/NAME/stiffness",
-    ("restitution", "factor"): "geom/NAME/restitution",
-    ("mass", "factor"): "body/NAME/mass",
-    ("shifted centre", "shift_m"): "body/NAME/com/x",
-    ("tilt", "x_rad"): "world/tilt/x",
-    ("tilt", "y_rad"): "world/tilt/y",
-}
-_KIND_OF = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
-_OF_SPREAD: dict[str, Dimension] = {"actuator": "actuator", "joint": "actuator", "body": "object", "geom": "contact"}
+_KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
+_SPREAD_DIMENSIONS: dict[str, Dimension] = {
+    "actuator": "actuator", "joint": "actuator", "body": "object", "geom": "contact",
+}  # fmt: skip
 _WIDTHS = {"size": 3, "clutter": 2}  # axes of an element
 _SENSORS = {
     "inertial sensor": ((mujoco.mjtSensor.mjSENS_GYRO,), (mujoco.mjtSensor.mjSENS_ACCELEROMETER,)),
@@ -48,11 +26,13 @@ _SENSORS = {
 
 
 def kinds_of(layer: Layer) -> tuple[str, ...]:
-    """Returns the kinds of elements that a layer can be switched on for."""
+    """Returns the kinds of elements that a layer can be switched on for; none for one that is for Python only."""
+    if layer.python_only:
+        return ()
     if layer.acts_on == "model":
-        return KINDS_OF_MODEL_LAYERS.get(layer.name, ())
+        return KINDS_OF_MODEL_LAYERS[layer.name]
     on_bodies = layer.acts_on == "effort" and layer.adds and not layer.needs
-    return (*_KIND_OF[layer.acts_on], *(("body",) if on_bodies else ()))
+    return (*_KINDS[layer.acts_on], *(("body",) if on_bodies else ()))
 
 
 def refuse_unknown_knob(path: str, field: str) -> None:
@@ -67,36 +47,32 @@ def refuse_unknown_knob(path: str, field: str) -> None:
         raise InputError(f"parameter {path}: the layer {BY_PATH[name].name} has no knob {knob!r}; write one of {known}")
 
 
-def layer_target(place: Place) -> Target:
+def layer_target(named: NamedElements) -> Target:
     """Returns the target of a knob of a layer; every element of `*` gets the same value.
 
     Raises:
         InputError: If another target sets this already, or the layer does not act on elements of this kind.
     """
-    name, _, rest = place.field.partition("/")
-    kind, layer = place.kind, BY_PATH[name]
+    name, _, rest = named.field.partition("/")
+    kind, layer = named.kind, BY_PATH[name]
     knob_name, _, axis = rest.partition("/")
     knob = next(one for one in layer.knobs if one.name == knob_name)
-    same = SAME.get((layer.name, knob.name))
-    if same:
-        shown = same.replace("NAME", place.name) if same.startswith(kind) else same
-        raise InputError(f"parameter {place.path}: that is the same as {shown}; write that")
+    if knob.same_as:
+        same = knob.same_as.replace("NAME", named.name) if knob.same_as.startswith(kind) else knob.same_as
+        raise named.error(f"that is the same as {same}; write that")
     kinds = kinds_of(layer)
     if kind not in kinds:
-        raise InputError(
-            f"parameter {place.path}: the layer {layer.name} acts on a {' or a '.join(kinds)}, no "
-            f"{kind}: name one of these"
-        )
-    where = _where(place, kind, layer, knob, axis)
+        raise named.error(f"the layer {layer.name} acts on a {' or a '.join(kinds)}, no {kind}: name one of these")
+    target = _find_elements(named, layer, knob, axis)
 
     def write(fields: Fields, values: Array) -> None:
-        fields.uses[where.key].write(where, fields.ids, values)
+        fields.active_layers[target.key].write(target, fields.ids, values)
 
-    dimension: Dimension = _OF_SPREAD[kind] if layer.dimension == "spread" else layer.dimension
-    return Target(place.path, dimension, _unit(place, where), as_written(knob), write, knob=where)
+    dimension: Dimension = _SPREAD_DIMENSIONS[kind] if layer.dimension == "spread" else layer.dimension
+    return Target(named.path, dimension, _unit(named, target), nominal_value(knob), write, knob=target)
 
 
-def bounds_of(knob: Knob) -> tuple[float, float]:
+def knob_bounds(knob: Knob) -> tuple[float, float]:
     """Returns bounds for a knob whose owner stated none: ten times as far from ideal as is typical, within its range.
 
     Of a knob that is typically ideal, or whose ideal is no limit at all: from a tenth to ten times the typical value.
@@ -110,88 +86,65 @@ def bounds_of(knob: Knob) -> tuple[float, float]:
     return knob.low, knob.high
 
 
-def _unit(place: Place, where: KnobPlace) -> str:
+def _unit(named: NamedElements, target: KnobTarget) -> str:
     """Returns the unit of a knob: `signal` is that of the element, and of `N·m, N` the first is that of a hinge."""
-    first = where.elements[0]
-    turns = where.kind == "joint" and place.model.jnt_type[first] == mujoco.mjtJoint.mjJNT_HINGE
-    options = where.knob.unit.split(", ")
-    return options[0 if turns else -1].replace("signal", _signal_unit(place, where.kind, first))
-
-
-def _signal_unit(place: Place, kind: str, element: int) -> str:
+    first, kind, signal = target.elements[0], target.kind, "1"
     if kind == "measurement":
-        return place.project.measurement_units[element]
-    if kind == "actuator":
-        name = place.model.actuator(element).name
-        return next((item.unit for item in place.project.commands if item.actuator == name), "1")
-    return "rad" if kind == "world" else "1"  # temperature shifts encoders
+        signal = named.project.measurement_units[first]
+    elif kind == "actuator":
+        name = named.model.actuator(first).name
+        signal = next((item.unit for item in named.project.commands if item.actuator == name), "1")
+    elif kind == "world":
+        signal = "rad"  # temperature shifts encoders
+    options = target.knob.unit.split(", ")
+    return options[0 if kind == "joint" and is_hinge(named.model, first) else -1].replace("signal", signal)
 
 
-def _where(place: Place, kind: str, layer: Layer, knob: Knob, axis: str) -> KnobPlace:
+def _find_elements(named: NamedElements, layer: Layer, knob: Knob, axis: str) -> KnobTarget:
     """Returns which elements a knob belongs to, and which others are columns of the same signal."""
-    model, elements = place.model, tuple(int(e) for e in place.ids)
+    kind, model, elements = named.kind, named.model, tuple(int(e) for e in named.ids)
     width = _WIDTHS.get(layer.name, 3 if kind == "body" and layer.acts_on == "effort" else 1)
     if axis and (width == 1 or axis not in tuple("xyz"[:width])):
         text = f"write one of {', '.join('xyz'[:width])}, or nothing" if width > 1 else "it has no axes: leave that out"
-        raise InputError(f"parameter {place.path}: nothing called {axis!r} there: {text}")
+        raise named.error(f"nothing called {axis!r} there: {text}")
     if kind == "world":
-        return KnobPlace(place.path, kind, layer, knob, (0,), (0,), _world_width(place, layer))
+        if not layer.columns and not model.nlight:
+            raise named.error("the model has no light; add one")
+        return KnobTarget(named.path, kind, layer, knob, (0,), (0,), len(layer.columns) or model.nlight)
     if kind == "joint":
         elements = tuple(j for j in elements if has_one_axis(model, j))
         if not elements:
-            raise InputError(
-                f"parameter {place.path}: only hinge and slide joints have a {layer.name}: name one of these"
-            )
+            raise named.error(f"only hinge and slide joints have a {layer.name}: name one of these")
     if layer.name == "uneven mass":
         elements = tuple(b for b in elements if model.body_mass[b] > 0)
         if len(elements) != 1:
-            raise InputError(f"parameter {place.path}: name one body that has a mass")
-        return KnobPlace(place.path, kind, layer, knob, elements, elements, len(layer.columns))
+            raise named.error("name one body that has a mass")
+        return KnobTarget(named.path, kind, layer, knob, elements, elements, len(layer.columns))
     if kind == "measurement" and layer.columns:
-        group = _companions(place, layer)
-        return KnobPlace(place.path, kind, layer, knob, group if place.shared else elements, group)
+        group = _axes_of_one_sensor(named, layer)
+        return KnobTarget(named.path, kind, layer, knob, group if named.shared else elements, group)
     column = "xyz".index(axis) if axis else None
-    return KnobPlace(place.path, kind, layer, knob, elements, (), width, column)
+    return KnobTarget(named.path, kind, layer, knob, elements, (), width, column)
 
 
-def _world_width(place: Place, layer: Layer) -> int:
-    if layer.columns:
-        return len(layer.columns)
-    if not place.model.nlight:
-        raise InputError(f"parameter {place.path}: the model has no light; add one")
-    return place.model.nlight
-
-
-def _companions(place: Place, layer: Layer) -> tuple[int, ...]:
+def _axes_of_one_sensor(named: NamedElements, layer: Layer) -> tuple[int, ...]:
     """Returns the columns of the project that are the axes of one sensor, in the order in which the layer wants them.
 
     Raises:
         InputError: If they are not all mapped, or for `*` if there is more than one such sensor.
     """
-    groups = {group for column in place.ids for group in _sensor_axes(place.project, place.model, int(column), layer)}
+    mapped = [(k, item) for k, item in enumerate(named.project.measurements) if item.element == "sensor"]
+    sensors = {k: named.model.sensor(item.name) for k, item in mapped}
+    columns = {(int(sensors[k].objid[0]), int(sensors[k].type[0]), item.axis): k for k, item in mapped}
+    groups: set[tuple[int, ...]] = set()
+    for column in (int(k) for k in named.ids if int(k) in sensors):
+        site, kind = int(sensors[column].objid[0]), int(sensors[column].type[0])
+        for types in ([int(one) for one in types] for types in _SENSORS[layer.name]):
+            axes = [(site, one, axis) for one in types for axis in range(3)]
+            if kind in types and all(one in columns for one in axes):
+                groups.add(tuple(columns[one] for one in axes))
     if len(groups) != 1:
         wanted = ", ".join(layer.columns)
         found = "map all of them, each with its `axis`" if not groups else "name a column of one"
-        raise InputError(f"parameter {place.path}: the layer {layer.name} acts on {wanted} of one sensor: {found}")
+        raise named.error(f"the layer {layer.name} acts on {wanted} of one sensor: {found}")
     return next(iter(groups))
-
-
-def _sensor_axes(project: Project, model: mujoco.MjModel, column: int, layer: Layer) -> list[tuple[int, ...]]:
-    item = project.measurements[column]
-    if item.element != "sensor":
-        return []
-    here = model.sensor(item.name)
-    place = int(here.objid[0])
-    found: list[tuple[int, ...]] = []
-    for types in _SENSORS[layer.name]:
-        if int(here.type[0]) not in [int(one) for one in types]:
-            continue
-        axes = [(int(one), axis) for one in types for axis in range(3)]
-        columns = {
-            (int(model.sensor(other.name).type[0]), other.axis): k
-            for k, other in enumerate(project.measurements)
-            if other.element == "sensor" and int(model.sensor(other.name).objid[0]) == place
-        }
-        if all(one in columns for one in axes):
-            found.append(tuple(columns[one] for one in axes))
-    return found

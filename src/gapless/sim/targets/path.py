@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from gapless.core.target_path import TargetPath, split_path
-from gapless.sim.realism.switching import BY_PATH
+from gapless.sim.realism.registry import BY_PATH
 
 
 def split_target(path: str, names: Collection[str] = ()) -> TargetPath:

@@ -7,16 +7,16 @@ import numpy as np
 
 from gapless.core.errors import InputError, nearest
 from gapless.project.records import Project
-from gapless.sim.targets.actuators.actuator import actuator_target
+from gapless.sim.targets.actuator import actuator_target
 from gapless.sim.targets.body import body_target, site_target
 from gapless.sim.targets.geom import geom_target
 from gapless.sim.targets.joint import joint_target
 from gapless.sim.targets.layers import layer_target, refuse_unknown_knob
 from gapless.sim.targets.path import is_knob, split_target
-from gapless.sim.targets.surroundings import measurement_target, world_target
-from gapless.sim.targets.target import Place, Target
+from gapless.sim.targets.target import NamedElements, Target
+from gapless.sim.targets.world import measurement_target, world_target
 
-_KINDS: dict[str, Callable[[Place], Target]] = {
+_KINDS: dict[str, Callable[[NamedElements], Target]] = {
     "joint": joint_target,
     "actuator": actuator_target,
     "body": body_target,
@@ -33,34 +33,32 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
     Raises:
         InputError: If the path names nothing; the message lists what exists.
     """
-    kind, _, rest = path.partition("/")
+    kind = path.partition("/")[0]
     if kind not in _KINDS:
         raise InputError(f"parameter {path}: no kind {kind!r}; write one of {', '.join(_KINDS)}")
-    if kind == "world":
-        return _target(world_target, Place(path, kind, "", rest, np.zeros(1, np.intp), project, model))
     elements = _elements(kind, project, model)
     parts = split_target(path, set(elements.values()))
-    ids = list(elements) if parts.name == "*" else [k for k, known in elements.items() if known and known == parts.name]
+    everything = parts.name == "*" or kind == "world"
+    ids = [k for k, known in elements.items() if everything or (known and known == parts.name)]
     if not ids:
         known = nearest(parts.name, [known for known in elements.values() if known])
         raise InputError(f"parameter {path}: no {kind} {parts.name!r}; choose from: {known}")
-    return _target(_KINDS[kind], Place(path, kind, parts.name, parts.field, np.array(ids, np.intp), project, model))
-
-
-def _target(of_kind: Callable[[Place], Target], place: Place) -> Target:
-    if is_knob(place.field):
-        return layer_target(place)
+    named = NamedElements(path, kind, parts.name, parts.field, np.array(ids, np.intp), project, model)
+    if is_knob(named.field):
+        return layer_target(named)
     try:
-        return of_kind(place)
+        return _KINDS[kind](named)
     except InputError as error:
         _, unknown, known = str(error).partition("write one of")
-        if unknown and f"{place.field.partition('/')[0]}/" not in known:
-            refuse_unknown_knob(place.path, place.field)
+        if unknown and f"{named.field.partition('/')[0]}/" not in known:
+            refuse_unknown_knob(path, named.field)
         raise
 
 
 def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, str]:
     """Returns index -> name of everything of a kind but the world body; a name may be empty."""
+    if kind == "world":
+        return {0: ""}
     if kind == "measurement":
         return dict(enumerate(project.measurement_names))
     counts = {

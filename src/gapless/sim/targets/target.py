@@ -12,13 +12,13 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 from gapless.core.target_path import FIELDS
 from gapless.project.records import Project
+from gapless.sim.active_layers.active_layer import KnobTarget
 from gapless.sim.targets.fields import Fields
 from gapless.sim.targets.path import split_target
-from gapless.sim.targets.use import KnobPlace
 
 Write = Callable[[Fields, Array], None]
-Block = tuple[NDArray[np.intp], ...]
-Put = Callable[[Fields, Block, Array], None]
+Index = tuple[NDArray[np.intp], ...]  # of the elements in the worlds, from `np.ix_`
+WriteSizes = Callable[[Fields, Index, Array], None]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Target:
     nominal: float
     write: Write
     turn: int = 0
-    knob: KnobPlace | None = None
+    knob: KnobTarget | None = None
 
     @property
     def shared(self) -> bool:
@@ -51,15 +51,15 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a path points.
+class NamedElements:
+    """The elements of a model or project that a path names, and the field of them that it sets.
 
     Attributes:
         path: The path, for messages.
         kind: Its first part, such as `joint`.
         name: Name of the element, `*` for all, empty for the world.
         field: Its last part, such as `damping` or `com/x`.
-        ids: (num_elements,) indices of the elements it names: one, or all for `*`.
+        ids: (num_elements,) indices of the elements: one, or all for `*`.
         project: The project.
         model: Its compiled model.
     """
@@ -77,16 +77,25 @@ class Place:
         """Whether the path has a `*`: one value for all."""
         return self.name == "*"
 
-    def require_field(self) -> None:
-        """Refuses a field that elements of this kind do not have.
+    def error(self, text: str) -> InputError:
+        """Returns the error that refuses this path."""
+        return InputError(f"parameter {self.path}: {text}")
 
-        Raises:
-            InputError: If the field is not a known one; the message lists them.
-        """
+    def require_field(self) -> None:
+        """Refuses a field that elements of this kind do not have; the message lists those that they have."""
         fields = FIELDS[self.kind]
         if self.field not in fields:
             known = nearest(self.field, fields, len(fields))
-            raise InputError(f"parameter {self.path}: nothing called {self.field!r} there; write one of {known}")
+            raise self.error(f"nothing called {self.field!r} there; write one of {known}")
+
+    def require_one(self, what: str) -> None:
+        """Refuses `*` for what belongs to one element, such as `a centre`."""
+        if self.shared:
+            raise self.error(f"{what} belongs to one {self.kind}; name it")
+
+    def select(self, is_wanted: Callable[[mujoco.MjModel, int], bool]) -> NDArray[np.intp]:
+        """Returns the indices of some of the elements."""
+        return np.array([int(e) for e in self.ids if is_wanted(self.model, int(e))], np.intp)
 
 
 def write_order(targets: Sequence[Target]) -> list[int]:
@@ -94,26 +103,35 @@ def write_order(targets: Sequence[Target]) -> list[int]:
     return sorted(range(len(targets)), key=lambda k: (targets[k].turn, not targets[k].shared))
 
 
-def sized(place: Place, dimension: Dimension, unit: str, base: Array, put: Put) -> Target:
+def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Array, write_sizes: WriteSizes) -> Target:
     """Returns the target of a size of its own for one element, or of one factor on the sizes of all.
 
     Args:
-        place: Where the path points.
+        named: What the path names; `ids` are where the sizes stand in their field.
         dimension: The target's dimension.
         unit: Unit of the size; a factor has none.
         base: (num_elements,) sizes in the model as written.
-        put: Gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
+        write_sizes: Gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
 
     Raises:
         InputError: If a factor is asked for, but there is nothing to multiply.
     """
-    if place.shared and not base.any():
-        text = f"a factor on {place.field}, but the model has none; name one {place.kind} instead"
-        raise InputError(f"parameter {place.path}: {text}")
+    if named.shared and not base.any():
+        raise named.error(f"a factor on {named.field}, but the model has none; name one {named.kind} instead")
 
     def write(fields: Fields, values: Array) -> None:
         wanted = values[:, None]
-        sizes = wanted * base if place.shared else np.broadcast_to(wanted, (len(values), len(base)))
-        put(fields, np.ix_(fields.ids, place.ids), sizes)
+        sizes = wanted * base if named.shared else np.broadcast_to(wanted, (len(values), len(base)))
+        write_sizes(fields, np.ix_(fields.ids, named.ids), sizes)
 
-    return Target(place.path, dimension, "1" if place.shared else unit, 1.0 if place.shared else float(base[0]), write)
+    unit, nominal = ("1", 1.0) if named.shared else (unit, float(base[0]))
+    return Target(named.path, dimension, unit, nominal, write)
+
+
+def set_field(name: str, *columns: int, constants: bool = False) -> WriteSizes:
+    """Returns what sets sizes in a field of the model, or in some columns of it."""
+
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
+        fields.of(name, constants=constants)[(*here, *columns)] = sizes
+
+    return write_sizes

@@ -6,8 +6,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.target_path import FIELDS, TargetPath
 from gapless.project.load import load_project
-from gapless.sim.realism.registry import LAYERS
-from gapless.sim.realism.switching import path_of
+from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.targets import resolve
 from gapless.sim.targets.path import split_target
 

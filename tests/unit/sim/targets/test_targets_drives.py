@@ -10,13 +10,12 @@ from gapless.core.errors import InputError
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import HISTORY_S, cut_windows
 from gapless.project.load import load_project
-from gapless.sim.auto import parameter_space
+from gapless.sim.auto import candidate_terms, parameter_space
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.corrected import corrected_xml
-from gapless.sim.realism.actuator import time_constant
+from gapless.sim.realism.signal_path import engine_time_constant
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.terms import candidate_terms
 from unit.sim.scenes import ARM, ARM_VALUES, arm, run, run_plain, run_rows, space_of, waves, write_project
 from unit.sim.test_predict import recorded, worst
 
@@ -57,7 +56,7 @@ JOINTS = [
 @pytest.mark.parametrize("lag_s", [0.0005, 0.01, 0.08])
 def test_a_lag_is_the_filter_of_the_engine(tmp_path: Path, lag_s: float) -> None:
     ours = run_rows(arm(tmp_path / "a"), {"actuator/*/lag": lag_s})[:, 0]
-    theirs = run_plain(filtered_arm(tmp_path / "b", time_constant(lag_s, STEP_S)))
+    theirs = run_plain(filtered_arm(tmp_path / "b", engine_time_constant(lag_s, STEP_S)))
     assert np.abs(ours - run_plain(arm(tmp_path / "c"))).max() > 1e-3
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
 

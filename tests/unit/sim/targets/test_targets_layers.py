@@ -7,10 +7,9 @@ import pytest
 
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Moment, play
-from gapless.sim.realism.registry import layer_named
+from gapless.sim.realism.layer import LayerContext, run_layer
+from gapless.sim.realism.registry import LAYERS, layer_named
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets.layers import SAME
 from unit.sim.scenes import arm, space_of, things
 
 PAIRS = [  # layer, its knobs, target and value, field and where in it
@@ -27,8 +26,8 @@ def made(layer: str, knobs: dict[str, float], signal: Array) -> Array:
     values = found.ideal(1) | {name: np.full((1, 1), value) for name, value in knobs.items()}
     width = len(found.columns) or signal.size
     whole = np.resize(signal, (1, 1, width))
-    moment = Moment(0.01, Draws(0, np.zeros(1, dtype=np.uint64)))
-    return play(found, whole, values, moment)[0, 0, : signal.size]
+    context = LayerContext(0.01, Draws(0, np.zeros(1, dtype=np.uint64)))
+    return run_layer(found, whole, values, context)[0, 0, : signal.size]
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=[pair[2] for pair in PAIRS])
@@ -41,10 +40,11 @@ def test_a_layer_and_its_target_do_the_same(tmp_path: Path, pair: tuple) -> None
     np.testing.assert_allclose(made(layer, knobs, before), world.fields.of(field)[0][where], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(("layer", "knob"), SAME, ids=[f"{layer}, {knob}" for layer, knob in SAME])
-def test_what_is_the_same_exists(tmp_path: Path, layer: str, knob: str) -> None:
-    target = SAME[layer, knob]
-    assert knob in [one.name for one in layer_named(layer).knobs]
+SAME = {f"{layer.name}, {knob.name}": knob.same_as for layer in LAYERS for knob in layer.knobs if knob.same_as}
+
+
+@pytest.mark.parametrize("target", SAME.values(), ids=list(SAME))
+def test_what_is_the_same_exists(tmp_path: Path, target: str) -> None:
     kind, in_arm = target.partition("/")[0], arm(tmp_path)
     names = {"actuator": "motor", "joint": "elbow", "measurement": "q1", "body": "upper"}
     if kind == "geom":

@@ -62,8 +62,8 @@ def written(robot: CompiledProject, those: list[Target], times: dict[Target, flo
     fields = world.fields
     found = {name: fields.of(name).copy() for name in fields.expanded}
     found |= {name: one.copy() for name, one in vars(fields).items() if isinstance(one, np.ndarray)}
-    for key, use in fields.uses.items():
-        found |= {f"{key} {knob}": one.copy() for knob, one in use.values.items()}
+    for key, layer in fields.active_layers.items():
+        found |= {f"{key} {knob}": one.copy() for knob, one in layer.values.items()}
     return found
 
 

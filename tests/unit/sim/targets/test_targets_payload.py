@@ -11,7 +11,7 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.body import joined
+from gapless.sim.targets.body import add_point_mass
 from unit.sim.scenes import (
     ARM,
     ARM_COMMANDS,
@@ -48,7 +48,7 @@ def test_a_payload_of_a_body_sits_at_its_centre(tmp_path: Path) -> None:
 
 def test_two_parts_become_one_in_closed_form() -> None:
     # 1 kg at x = 0 with inertias (1, 2, 2), and 3 kg at x = 4: centre x = 3; about it 9 * 1 + 1 * 3 = 12 more in y, z.
-    whole = joined(
+    whole = add_point_mass(
         np.array([1.0]),
         np.zeros((1, 3)),
         np.array([[1.0, 0, 0, 0]]),

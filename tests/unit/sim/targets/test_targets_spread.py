@@ -8,12 +8,11 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
-from gapless.sim.auto import parameter_space
+from gapless.sim.auto import candidate_terms, parameter_space
 from gapless.sim.blueprint import CompiledProject, compile_project
+from gapless.sim.bounds import half_extent
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.objects import half_extent
-from gapless.sim.terms import candidate_terms
 from unit.sim.scenes import space_of
 
 BOX = """<mujoco><worldbody><geom type="plane" size="0 0 1"/><body name="box" pos="0 0 1"><freejoint/>

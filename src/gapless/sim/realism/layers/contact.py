@@ -1,74 +1,135 @@
-"""Contacts: friction that differs by surface and by place, springs, bounces. The signal is a field of the model."""
+"""Contacts and objects that are not as modelled: friction, springs, bounces, mass, size.
+
+The signal is a field of the model.
+"""
 
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import Knob, Knobs, Layer, Moment, State
+from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State
+
+INERTIAL = ("mass", "cx", "cy", "cz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
+_PLACE = "rule of thumb: inside the object"
 
 
-def scaled(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _scale(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = factor u."""
     return state, knobs["factor"] * signal
 
 
-def _phases(signal: Array, knobs: Knobs, moment: Moment) -> State:
-    return (2 * np.pi * moment.draws.uniform("waves", 2),)
+def _draw_phases(signal: Array, knobs: Knobs, context: LayerContext) -> State:
+    return (2 * np.pi * context.draws.uniform("waves", 2),)
 
 
-def _waves(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _vary_over_floor(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 + amplitude sin(2 pi px / wavelength + a) sin(2 pi py / wavelength + b)).
 
     The phases a and b are drawn per world.
     """
-    turns = moment.place * (2 * np.pi) / knobs["wavelength_m"][..., None] + state[0][:, None]
+    turns = context.place * (2 * np.pi) / knobs["wavelength_m"][..., None] + state[0][:, None]
     wave = np.sin(turns[..., 0]) * np.sin(turns[..., 1])
     return state, signal * (1 + knobs["amplitude"] * wave)
 
 
-def _softness(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _soften(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """1 / y = 1 / u + compliance: a soft skin or pad in series with the stiffness u of the model."""
     return state, signal / (1 + knobs["compliance"] * np.abs(signal))
 
 
-def _restitution(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _bounce_less_when_fast(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = factor u (1 + |v| / speed)^-fall, at most max(u, 1): bounces lose more when faster.
 
     Plastic impacts go with v^-1/4 (Johnson 1985, Contact Mechanics, chapter 11): fall 0.25 far above `speed`.
     """
-    shrunk = np.exp(-knobs["fall"] * np.log1p(np.abs(moment.velocity) / knobs["speed"]))
+    shrunk = np.exp(-knobs["fall"] * np.log1p(np.abs(context.velocity) / knobs["speed"]))
     return state, np.minimum(knobs["factor"] * shrunk * signal, np.maximum(signal, 1.0))
 
 
-def factor(source: str, typical: float, low: float = 0.01, high: float = 100.0) -> Knob:
-    """Returns the knob of a layer that multiplies."""
-    return Knob("factor", "1", 1.0, low, high, typical, source)
+def _factor(source: str, typical: float, low: float = 0.01, high: float = 100.0, same_as: str = "") -> Knob:
+    return Knob("factor", "1", 1.0, low, high, typical, source, same_as=same_as)
+
+
+def _shift_centre(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """Returns y = u + shift: the centre of mass is elsewhere; a shift per axis, or one for all three."""
+    return state, signal + knobs["shift_m"]
+
+
+def _resize(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """Returns y = factor u + offset: parts of another size, and coatings or wear that add or take the same."""
+    return state, knobs["factor"] * signal + knobs["offset_m"]
+
+
+def _add_lump(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """A share s of the mass m is a lump at r from the centre c; the whole mass stays.
+
+    c' = c + s r, I' = (1 - s) I + m s (1 - s) (|r|^2 E - r r^T): two bodies about their common centre (Steiner).
+    """
+    share = knobs["share"]
+    place = np.concatenate([knobs["x_m"], knobs["y_m"], knobs["z_m"]], axis=1)
+    square = place**2
+    x, y, z = place.T[..., None]
+    turning = np.concatenate([square.sum(axis=1, keepdims=True) - square, -x * y, -x * z, -y * z], axis=1)
+    mass, centre, inertia = signal[:, :1], signal[:, 1:4], signal[:, 4:]
+    added = mass * share * (1 - share) * turning
+    return state, np.concatenate([mass, centre + share * place, (1 - share) * inertia + added], axis=1)
 
 
 SURFACE_FRICTION = Layer(
-    "surface friction", "contact", "model", (factor("rule of thumb: tables of friction scatter by 30 %", 0.7),), scaled
-)
+    "surface friction", "contact", "model",
+    (_factor("rule of thumb: tables of friction scatter by 30 %", 0.7, same_as="geom/NAME/friction"),), _scale,
+)  # fmt: skip
 FRICTION_WAVES = Layer(
     "uneven friction", "contact", "model",
     (
         Knob("amplitude", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: planar pushing data vary by tens of per cent"),
         Knob("wavelength_m", "m", 0.1, 0.01, 10.0, 0.1, "rule of thumb"),
     ),
-    _waves, _phases, needs=("place",),
+    _vary_over_floor, _draw_phases, needs=("place",),
 )  # fmt: skip
 CONTACT_STIFFNESS = Layer(
-    "contact stiffness", "contact", "model", (factor("rule of thumb: seldom known to a factor of 3", 0.3),), scaled
-)
+    "contact stiffness", "contact", "model",
+    (_factor("rule of thumb: seldom known to a factor of 3", 0.3, same_as="geom/NAME/stiffness"),), _scale,
+)  # fmt: skip
 SOFTNESS = Layer(
     "softness", "contact", "model",
-    (Knob("compliance", "m/N", 0.0, 0.0, 1.0, 1e-4, "rule of thumb: a rubber pad that gives 1 mm at 10 N"),), _softness,
+    (Knob("compliance", "m/N", 0.0, 0.0, 1.0, 1e-4, "rule of thumb: a rubber pad that gives 1 mm at 10 N"),), _soften,
 )  # fmt: skip
 RESTITUTION = Layer(
     "restitution", "contact", "model",
     (
-        factor("rule of thumb", 0.8, 0.0, 10.0),
+        _factor("rule of thumb", 0.8, 0.0, 10.0, same_as="geom/NAME/restitution"),
         Knob("fall", "1", 0.0, 0.0, 1.0, 0.25, "Johnson 1985: 1/4 for plastic impacts"),
         Knob("speed", "m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb: where metals begin to yield, or below"),
     ),
-    _restitution, needs=("velocity",),
+    _bounce_less_when_fast, needs=("velocity",),
+)  # fmt: skip
+MASS = Layer(
+    "mass", "object", "model",
+    (_factor("rule of thumb: 20 % between products of a kind", 1.2, same_as="body/NAME/mass"),), _scale,
+)  # fmt: skip
+CENTRE = Layer(
+    "shifted centre", "object", "model",
+    (Knob("shift_m", "m", 0.0, -1.0, 1.0, 0.01, "rule of thumb: 10 % of the size of a hand-held thing",
+          same_as="body/NAME/com/x"),),
+    _shift_centre, columns=("cx", "cy", "cz"),
+)  # fmt: skip
+SIZE = Layer(
+    "size", "object", "model",
+    (
+        _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
+        Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
+    ),
+    _resize,
+)  # fmt: skip
+UNEVEN_MASS = Layer(
+    "uneven mass", "object", "model",
+    (
+        Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
+        Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False),
+        Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),
+        Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False),
+    ),
+    _add_lump, columns=INERTIAL,
 )  # fmt: skip
 CONTACT_LAYERS = (SURFACE_FRICTION, FRICTION_WAVES, CONTACT_STIFFNESS, SOFTNESS, RESTITUTION)
+OBJECT_LAYERS = (MASS, UNEVEN_MASS, CENTRE, SIZE)

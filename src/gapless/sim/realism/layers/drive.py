@@ -1,177 +1,135 @@
-"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear, and what a network learned."""
-
-from dataclasses import dataclass
+"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear, heat, a weak battery."""
 
 import numpy as np
 
-from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.realism.actuator import backlash, kept
-from gapless.sim.realism.layer import Knob, Knobs, Layer, Moment, State
+from gapless.sim.realism.layer import (
+    Knob,
+    Knobs,
+    Layer,
+    LayerContext,
+    State,
+    begin_with_signal,
+    begin_with_zero,
+    begin_with_zeros,
+)
+from gapless.sim.realism.signal_path import apply_backlash, lag_remainder
 
-RECENT = 3  # samples of effort and of velocity that the network sees, the newest first
 
-
-def _gain(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _amplify(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = gain u: a torque constant, an amplifier or a servo that is weaker or stronger than its data sheet."""
     return state, knobs["gain"] * signal
 
 
-def _torque_speed(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _limit_torque(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """|y| <= min(limit, stall (1 - v sign(u) / free_speed)), at least 0: the line of a DC motor at fixed voltage.
 
     Braking gets more than stall, by back-EMF, up to `limit`, which is what the current limit of the drive allows.
     """
     with np.errstate(invalid="ignore"):
-        line = knobs["stall"] * np.maximum(1 - moment.velocity * np.sign(signal) / knobs["free_speed"], 0.0)
+        line = knobs["stall"] * np.maximum(1 - context.velocity * np.sign(signal) / knobs["free_speed"], 0.0)
     unbounded = np.isinf(knobs["stall"])
     most = np.minimum(np.where(unbounded, np.inf, line), knobs["limit"])
     return state, np.clip(signal, -most, most)
 
 
-def _first(signal: Array, knobs: Knobs, moment: Moment) -> State:
-    return (signal,)
-
-
-def _rate(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _limit_rate(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = clip(u, y - rate h, y + rate h)."""
-    most = knobs["rate"] * moment.step_s
+    most = knobs["rate"] * context.step_s
     out = np.clip(signal, state[0] - most, state[0] + most)
     return (out,), out
 
 
-def _lag(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _lag(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = u + k (y - u), k = lag / (lag + h): first order, mean delay exactly `lag_s` at any step."""
-    out = signal + kept(knobs["lag_s"], moment.step_s) * (state[0] - signal)
+    out = signal + lag_remainder(knobs["lag_s"], context.step_s) * (state[0] - signal)
     return (out,), out
 
 
-def _backlash(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def add_backlash(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = clip(y, u - w/2, u + w/2): the play operator."""
-    out = backlash(state[0], signal, knobs["width"])
+    out = apply_backlash(state[0], signal, knobs["width"])
     return (out,), out
 
 
-def _spring_start(signal: Array, knobs: Knobs, moment: Moment) -> State:
+def _begin_spring(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     shape = np.zeros(signal.shape)
-    return moment.position + shape, moment.velocity + shape
+    return context.position + shape, context.velocity + shape
 
 
-def _spring(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _twist_spring(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """J a = u - f, f = (p - q) / c + d (w - v): rotor (p, w) and joint (q, v) with a spring between; y = f.
 
     Backward Euler, so that stiff springs and light rotors stay stable at any step. The rotor's inertia J is that
     behind the spring: take it out of the model's armature. Without it the spring passes the torque on as it is.
     """
     angle, speed = state
-    step_s, inertia, damping = moment.step_s, knobs["rotor_inertia"], knobs["damping"]
+    step_s, inertia, damping = context.step_s, knobs["rotor_inertia"], knobs["damping"]
     stiffness = 1 / knobs["compliance"]
-    ahead = angle - moment.position - step_s * moment.velocity
+    ahead = angle - context.position - step_s * context.velocity
     mass = inertia + step_s * damping + step_s**2 * stiffness
-    speed = (inertia * speed + step_s * (signal - stiffness * ahead + damping * moment.velocity)) / mass
+    speed = (inertia * speed + step_s * (signal - stiffness * ahead + damping * context.velocity)) / mass
     angle = angle + step_s * speed
-    force = stiffness * (ahead + step_s * speed) + damping * (speed - moment.velocity)
+    force = stiffness * (ahead + step_s * speed) + damping * (speed - context.velocity)
     return (angle, speed), np.where(inertia > 0, force, signal)
 
 
-@dataclass(frozen=True)
-class Network:
-    """A network of one hidden layer: y = out tanh(hidden x + bias), the same for every joint.
+def _heat(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """Returns y = u (1 - weakening T) clip(1 - (T - soft) / span, 0, 1), tc dT/dt = thermal loss y^2 - T.
 
-    x are the last `RECENT` efforts, as shares of the knob `scale`, and the last `RECENT` velocities, as shares of
-    `speed`; y is the effort as a share of `scale`. Samples are `spacing_s` apart.
-
-    Attributes:
-        hidden: (num_hidden, 2 * RECENT) weights.
-        bias: (num_hidden,).
-        out: (num_hidden,).
-        spacing_s: Time between samples [s].
+    One thermal mass: winding losses are `loss` y^2 [W], T is the rise above the air around [K]. Magnets weaken with T,
+    and the drive cuts the torque from `soft_k` on, to nothing `span_k` later. Exact for losses held over the step.
     """
-
-    hidden: Array
-    bias: Array
-    out: Array
-    spacing_s: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Refuses weights of other shapes."""
-        count = len(self.bias)
-        if self.hidden.shape != (count, 2 * RECENT) or self.out.shape != (count,):
-            wanted = f"hidden ({count}, {2 * RECENT}) and out ({count},)"
-            raise InputError(f"the weights are {self.hidden.shape} and {self.out.shape}; give {wanted}")
-
-    def __call__(self, efforts: Array, velocities: Array) -> Array:
-        """Returns shares of the scale, (num_worlds, num_joints), of histories (num_worlds, RECENT, num_joints)."""
-        seen = np.concatenate([efforts, velocities], axis=1)
-        return np.einsum(
-            "h,nhj->nj", self.out, np.tanh(np.einsum("hk,nkj->nhj", self.hidden, seen) + self.bias[:, None])
-        )
+    (rise,) = state
+    left = np.maximum(1 - knobs["weakening_per_k"] * rise, 0.0)
+    out = signal * (left * np.clip(1 - (rise - knobs["soft_k"]) / knobs["span_k"], 0.0, 1.0))
+    end = knobs["thermal_k_per_w"] * knobs["loss"] * out**2
+    return (end + (rise - end) * np.exp(-context.step_s / knobs["time_constant_s"]),), out
 
 
-def _next(past: Array, now: Array, due: Array) -> Array:
-    """Returns a history with a newer sample: one more where it is due, in place of the newest elsewhere."""
-    older = np.where(due, past[:, :-1], past[:, 1:])
-    return np.concatenate([now[:, None], older], axis=1)
+def _sag(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """Returns y = u V / V0, V = V0 - drop Q / capacity - resistance I, I = sum |u v| / V0, dQ/dt = I, Q <= capacity.
 
-
-def learned_actuator(network: Network, name: str = "learned actuator") -> Layer:
-    """Returns the layer of a network: y = u + share (scale net(u, v) - u)."""
-
-    def start(signal: Array, knobs: Knobs, moment: Moment) -> State:
-        velocity = np.broadcast_to(moment.velocity, signal.shape)
-        shape = (len(signal), RECENT, signal.shape[1])
-        return (
-            np.broadcast_to(signal[:, None], shape).copy(),
-            np.broadcast_to(velocity[:, None], shape).copy(),
-            np.zeros((len(signal), 1)),
-        )
-
-    def act(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
-        efforts, velocities, age_s = state
-        due = (age_s >= network.spacing_s * (1 - 1e-9))[:, :, None]
-        efforts, velocities = _next(efforts, signal, due), _next(velocities, moment.velocity, due)
-        age_s = np.where(due[:, 0], 0.0, age_s) + moment.step_s
-        scale, speed = knobs["scale"], knobs["speed"]
-        said = scale * network(efforts / scale[:, None], velocities / speed[:, None])
-        return (efforts, velocities, age_s), signal + knobs["share"] * (said - signal)
-
-    knobs = (
-        Knob("share", "1", 0.0, 0.0, 1.0, 0.5, "1 where the network is all there is to say of the drive"),
-        Knob("scale", "N·m, N", 1.0, 0.01, 1e4, 1.0, "what the network was trained on: the largest effort"),
-        Knob("speed", "rad/s, m/s", 10.0, 0.01, 1e4, 10.0, "what the network was trained on: the largest speed"),
-    )
-    return Layer(name, "actuator", "effort", knobs, act, start, needs=("velocity",))
+    All joints share one battery: what one draws, all feel. Neither losses nor the recovery after a load are modelled.
+    """
+    (used,), full = state, knobs["voltage_v"]
+    current = np.abs(signal * context.velocity).sum(axis=1, keepdims=True) / full
+    sag = knobs["drop_v"] * used / knobs["capacity_as"] + knobs["resistance_ohm"] * current
+    share = np.clip((full - sag) / full, 0.0, 1.0)
+    return (np.minimum(used + current * context.step_s, knobs["capacity_as"]),), signal * share
 
 
 GAIN = Layer(
-    "gain",
-    "actuator",
-    "command",
-    (Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet"),),
-    _gain,
-)
+    "gain", "actuator", "command",
+    (Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet", same_as="actuator/NAME/gain"),),
+    _amplify,
+)  # fmt: skip
 TORQUE_SPEED = Layer(
     "torque-speed curve", "actuator", "effort",
     (
         Knob("stall", "N·m, N", np.inf, 0.01, 1e4, 3.0, "rule of thumb: a hobby servo; see the data sheet"),
         Knob("free_speed", "rad/s, m/s", np.inf, 0.1, 1e4, 6.0, "rule of thumb: 60 rpm; see the data sheet"),
-        Knob("limit", "N·m, N", np.inf, 0.0, 1e4, 3.0, "current limit of the drive; see its manual"),
+        Knob("limit", "N·m, N", np.inf, 0.0, 1e4, 3.0, "current limit of the drive; see its manual",
+             same_as="actuator/NAME/limit"),
     ),
-    _torque_speed, needs=("velocity",),
+    _limit_torque, needs=("velocity",),
 )  # fmt: skip
 RATE_LIMIT = Layer(
     "rate limit", "actuator", "command",
     (Knob("rate", "signal/s", np.inf, 0.0, 1e5, 5.0, "rule of thumb: profile speed of small servos, rad/s"),),
-    _rate, _first,
+    _limit_rate, begin_with_signal,
 )  # fmt: skip
 LAG = Layer(
     "lag", "actuator", "command",
-    (Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms"),), _lag, _first,
+    (Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms",
+          same_as="actuator/NAME/lag"),),
+    _lag, begin_with_signal,
 )  # fmt: skip
 BACKLASH = Layer(
     "backlash", "actuator", "command",
-    (Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears"),),
-    _backlash, _first,
+    (Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears",
+          same_as="joint/NAME/backlash"),),
+    add_backlash, begin_with_signal,
 )  # fmt: skip
 SERIES_ELASTICITY = Layer(
     "series elasticity", "actuator", "effort",
@@ -180,13 +138,29 @@ SERIES_ELASTICITY = Layer(
         Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad"),
         Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
     ),
-    _spring, _spring_start, needs=("position", "velocity"),
+    _twist_spring, _begin_spring, needs=("position", "velocity"),
 )  # fmt: skip
-# A drive that saturates softly, answers late and is slowed by its own speed; written by hand, to begin with.
-EXAMPLE = Network(
-    hidden=np.array([[0.5, 0.3, 0.2, -0.2, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]),
-    bias=np.zeros(2),
-    out=np.array([0.8, 0.1]),
-)
-LEARNED_ACTUATOR = learned_actuator(EXAMPLE)
-DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH, LEARNED_ACTUATOR)
+HEATING = Layer(
+    "heating", "actuator", "effort",
+    (
+        Knob("loss", "W/(N·m)², W/N²", 0.0, 0.0, 1e4, 2.0, "1 / motor constant squared, from the data sheet"),
+        Knob("thermal_k_per_w", "K/W", 1.0, 0.0, 100.0, 5.0, "rule of thumb; in the data sheet of the motor"),
+        Knob("time_constant_s", "s", 600.0, 1.0, 1e4, 600.0, "rule of thumb: minutes for a housing"),
+        Knob("soft_k", "K", 40.0, 0.0, 200.0, 40.0, "rule of thumb: derating from about 60 degrees Celsius"),
+        Knob("span_k", "K", 20.0, 1.0, 200.0, 20.0, "rule of thumb"),
+        Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.01, 0.001, "remanence of NdFeB magnets falls about 0.1 %/K"),
+    ),
+    _heat, begin_with_zeros,
+)  # fmt: skip
+BATTERY = Layer(
+    "battery sag", "actuator", "effort",
+    (
+        Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False),
+        Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium, 4.2 V to 3.4 V", per_column=False),
+        Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False),
+        Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell and wiring", per_column=False),
+    ),
+    _sag, begin_with_zero, needs=("velocity",),
+)  # fmt: skip
+DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH)
+POWER_LAYERS = (HEATING, BATTERY)

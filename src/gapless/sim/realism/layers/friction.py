@@ -3,40 +3,37 @@
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.actuator import stribeck
-from gapless.sim.realism.layer import Knob, Knobs, Layer, Moment, State
+from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State, begin_with_zeros
 
-_SHARP = 20.0  # the sign of the velocity is tanh(20 v / speed), as in `gapless.sim.realism.actuator.stribeck`
+_SHARPNESS = 20.0  # the sign of the velocity is tanh(20 v / speed)
+_FORCE = "N·m, N"
 
 
-def _friction(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _rub(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - (coulomb + hump exp(-(v / speed)^2)) tanh(20 v / speed) - viscous v.
 
     Armstrong-Helouvry, Dupont, Canudas de Wit 1994 (survey). Smooth at standstill: it creeps instead of sticking.
     """
-    velocity, speed = moment.velocity, knobs["speed"]
-    hump = stribeck(velocity, knobs["hump"], speed)
-    sliding = knobs["coulomb"] * np.tanh(_SHARP * velocity / speed)
+    velocity, speed = context.velocity, knobs["speed"]
+    ratio = velocity / speed
+    hump = -knobs["hump"] * np.exp(-(ratio**2)) * np.tanh(_SHARPNESS * ratio)
+    sliding = knobs["coulomb"] * np.tanh(_SHARPNESS * velocity / speed)
     return state, signal + (hump - sliding - knobs["viscous"] * velocity)
 
 
-def _load_friction(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _rub_under_load(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - share |load| tanh(20 v / speed): teeth under load rub more (Duclusaud et al. 2024)."""
-    sign = np.tanh(_SHARP * moment.velocity / knobs["speed"])
-    return state, signal - knobs["share"] * np.abs(moment.load) * sign
+    sign = np.tanh(_SHARPNESS * context.velocity / knobs["speed"])
+    return state, signal - knobs["share"] * np.abs(context.load) * sign
 
 
-def _unbent(signal: Array, knobs: Knobs, moment: Moment) -> State:
-    return (np.zeros_like(signal),)
-
-
-def _lugre(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _bend_bristles(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - (s0 z + s1 dz/dt + viscous v), dz/dt = v - s0 |v| z / g, g = coulomb + hump exp(-(v / speed)^2).
 
     Canudas de Wit, Olsson, Astrom, Lischinsky 1995. Bristles bend by z before they slip. Integrated exactly for the
     velocity held over the step: z' = z e^-x + v h (1 - e^-x) / x, x = s0 |v| h / g, so stiff bristles stay stable.
     """
-    (bend,), velocity, step_s = state, moment.velocity, moment.step_s
+    (bend,), velocity, step_s = state, context.velocity, context.step_s
     level = knobs["coulomb"] + knobs["hump"] * np.exp(-((velocity / knobs["speed"]) ** 2))
     rate = knobs["stiffness"] * np.abs(velocity) * step_s / np.maximum(level, 1e-12)
     share = np.where(rate > 1e-9, -np.expm1(-rate) / np.maximum(rate, 1e-9), 1.0)
@@ -45,22 +42,21 @@ def _lugre(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[S
     return (after,), signal - force
 
 
-def _cogging(state: State, signal: Array, knobs: Knobs, moment: Moment) -> tuple[State, Array]:
+def _cog(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + amplitude sin(poles q + phase): the rotor prefers some angles."""
-    return state, signal + knobs["amplitude"] * np.sin(knobs["poles"] * moment.position + knobs["phase"])
+    return state, signal + knobs["amplitude"] * np.sin(knobs["poles"] * context.position + knobs["phase"])
 
-
-_FORCE = "N·m, N"
 
 FRICTION = Layer(
     "friction", "actuator", "effort",
     (
-        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: 2 to 5 % of the stall torque of a geared servo"),
+        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: 2 to 5 % of the stall torque of a geared servo",
+             same_as="joint/NAME/frictionloss"),
         Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "rule of thumb: breakaway 1.5 times Coulomb"),
         Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
-        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb"),
+        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
     ),
-    _friction, needs=("velocity",), adds=True,
+    _rub, needs=("velocity",), adds=True,
 )  # fmt: skip
 LOAD_FRICTION = Layer(
     "load-dependent friction", "actuator", "effort",
@@ -68,7 +64,7 @@ LOAD_FRICTION = Layer(
         Knob("share", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: gears of 90 % efficiency"),
         Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
     ),
-    _load_friction, needs=("velocity", "load"), adds=True,
+    _rub_under_load, needs=("velocity", "load"), adds=True,
 )  # fmt: skip
 LUGRE = Layer(
     "LuGre friction", "actuator", "effort",
@@ -78,9 +74,9 @@ LUGRE = Layer(
         Knob("speed", "rad/s, m/s", 0.01, 1e-4, 10.0, 0.01, "rule of thumb"),
         Knob("stiffness", "N·m/rad, N/m", 100.0, 1.0, 1e6, 100.0, "rule of thumb: 1 mrad at the Coulomb force"),
         Knob("damping", "N·m·s/rad, N·s/m", 0.3, 0.0, 1e3, 0.3, "rule of thumb"),
-        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb"),
+        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
     ),
-    _lugre, _unbent, needs=("velocity",), adds=True,
+    _bend_bristles, begin_with_zeros, needs=("velocity",), adds=True,
 )  # fmt: skip
 COGGING = Layer(
     "cogging", "actuator", "effort",
@@ -89,6 +85,6 @@ COGGING = Layer(
         Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14"),
         Knob("phase", "rad", 0.0, -np.pi, np.pi, 0.0, "any: how the motor was mounted"),
     ),
-    _cogging, needs=("position",), adds=True,
+    _cog, needs=("position",), adds=True,
 )  # fmt: skip
 FRICTION_LAYERS = (FRICTION, LOAD_FRICTION, LUGRE, COGGING)

@@ -1,9 +1,9 @@
 import numpy as np
 
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Moment
+from gapless.sim.realism.layer import LayerContext
 from gapless.sim.realism.layers.friction import COGGING, FRICTION, LOAD_FRICTION, LUGRE
-from unit.sim.realism.layers.playing import flat
+from unit.sim.realism.layers.one_layer import flat
 
 
 def test_friction_is_breakaway_when_slow_and_coulomb_plus_viscous_when_fast() -> None:
@@ -18,6 +18,22 @@ def test_friction_is_breakaway_when_slow_and_coulomb_plus_viscous_when_fast() ->
         viscous=2.0,
     )
     np.testing.assert_allclose(out, [0.0, -(1 + 0.5 * np.exp(-0.09)) * np.tanh(6) - 0.06, 11.0], rtol=1e-9)
+
+
+def hump(velocity: np.ndarray, height: float, speed: float) -> np.ndarray:
+    return flat(FRICTION, np.zeros(len(velocity)), seen={"velocity": velocity}, hump=height, speed=speed)
+
+
+def test_the_stribeck_hump_in_closed_form() -> None:
+    # At v = speed: -b * exp(-1) * tanh(20) = -0.5 * 0.36788; at rest 0; far away nothing is left.
+    force = hump(np.array([0.1, 0.0, 2.0, -0.1]), 0.5, 0.1)
+    np.testing.assert_allclose(force, [-0.5 * np.exp(-1), 0.0, 0.0, 0.5 * np.exp(-1)], atol=1e-12)
+
+
+def test_the_stribeck_hump_opposes_motion_and_is_ideal_without_height() -> None:
+    velocity = np.linspace(-1, 1, 101)
+    assert np.all(hump(velocity, 0.3, 0.2) * velocity <= 0)
+    assert not hump(velocity, 0.0, 0.2).any()
 
 
 def test_load_adds_friction_in_proportion_and_against_the_motion() -> None:
@@ -62,9 +78,9 @@ def test_lugre_holds_a_mass_below_breakaway_and_lets_go_above() -> None:
     moved = {}
     for k in range(20000):
         pull = np.array([[1e-4 * k]])
-        moment = Moment(step_s, draws, velocity=velocity)
-        state = LUGRE.begin(pull, knobs, moment) if state is None else state
-        state, force = LUGRE.act(state, pull, knobs, moment)
+        context = LayerContext(step_s, draws, velocity=velocity)
+        state = LUGRE.begin(pull, knobs, context) if state is None else state
+        state, force = LUGRE.act(state, pull, knobs, context)
         velocity = velocity + step_s * force
         position += step_s * float(velocity[0, 0])
         moved[k] = position

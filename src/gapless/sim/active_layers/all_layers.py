@@ -1,0 +1,201 @@
+"""All layers that are on in a simulation.
+
+Commands pass their layers once per control interval, before play, delay and lag; efforts in every physics step; wind
+and pushes, readings, and fields of the model that depend on place or time once per control interval.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from mujoco.batch import Batch
+
+from gapless.core.signal import Array
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
+from gapless.sim.active_layers.drive_force import DriveForce
+from gapless.sim.active_layers.model_layers import ModelLayers
+from gapless.sim.blueprint import CompiledProject
+from gapless.sim.realism.draws import Bits, Draws
+from gapless.sim.realism.layer import Layer, SignalKind
+from gapless.sim.realism.layers.environment import TEMPERATURE
+from gapless.sim.realism.registry import layers_in_order
+from gapless.sim.targets.fields import Fields
+
+SEED = 0  # of all draws: worlds differ by their identity, and robot 7 of a fleet is the same in every simulation
+
+
+class ActiveLayers:
+    """The layers that are on, in the order in which signals pass them."""
+
+    def __init__(self, blueprint: CompiledProject, batch: Batch, fields: Fields, place: int | None) -> None:
+        """Puts `fields.active_layers` in order; see `Simulation` for `place`."""
+        model, num_worlds = blueprint.model, fields.num_worlds
+        self._step_s, self._interval_s = float(model.opt.timestep), blueprint.interval_s
+        self._num_substeps, self._fields = blueprint.num_substeps, fields
+        self._draws = Draws(SEED, np.arange(num_worlds, dtype=np.uint64), median=True)
+        self._count = 0
+        self.any = bool(fields.active_layers)
+        self.on_commands = self._attach("command", "actuator", np.arange(model.nu))
+        self.on_readings = self._attach("reading", "measurement", np.arange(len(blueprint.project.measurements)))
+        joints, self._bodies = self._elements("joint"), self._elements("body")
+        on_joints = self._attach("effort", "joint", joints)
+        self.on_efforts = [one for one in on_joints if not _is_weather(one.layer)]
+        self._weather = [one for one in on_joints if _is_weather(one.layer)]
+        self._forces = self._attach("effort", "body", np.repeat(self._bodies, 3))
+        of_drive = [one.layer for one in self.on_efforts if not one.layer.adds or "load" in one.layer.needs]
+        self._drive_force = DriveForce(fields, batch, joints, of_drive[0].name) if of_drive else None
+        self._address, self._dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
+        self._control, self._qpos, self._qvel = (batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
+        self._joint_force = batch.bind("qfrc_applied") if on_joints else None
+        self._weather_force = np.zeros((num_worlds, len(joints)))
+        self._body_force = batch.bind("xfrc_applied") if self._forces else None
+        self._on_model = ModelLayers(blueprint, batch, fields, place)
+        self._last_reading: Array | None = None
+
+    def _select(self, acts_on: SignalKind, kind: str) -> list[ActiveLayer]:
+        names = [layer.name for layer in layers_in_order(acts_on)]
+        found = [one for one in self._fields.active_layers.values() if one.layer.acts_on == acts_on]
+        return sorted((one for one in found if one.kind == kind), key=lambda one: names.index(one.layer.name))
+
+    def _attach(self, acts_on: SignalKind, kind: str, elements: Ids) -> list[ActiveLayer]:
+        return [one.attach(elements) for one in self._select(acts_on, kind)]
+
+    def _elements(self, kind: str) -> Ids:
+        """Returns all elements of a kind whose efforts a layer acts on."""
+        return np.array(sorted({int(e) for one in self._select("effort", kind) for e in one.ids}), np.intp)
+
+    def noisy_columns(self) -> list[int]:
+        """Returns the measurements whose noise is a layer's."""
+        return [int(column) for one in self.on_readings if one.layer.name == "noise" for column in one.ids]
+
+    def update(self, ids: Ids) -> None:
+        """Reads the knobs of some worlds, and writes to the model what follows from them."""
+        if self._drive_force is not None:
+            self._drive_force.update()
+        self._on_model.update(ids, self._draws)
+
+    def reset(self, ids: Ids, rng: np.random.Generator) -> None:
+        """Gives some worlds other random numbers, for a run that begins."""
+        worlds = self._draws.worlds.copy()
+        worlds[ids] = rng.integers(1 << 63, size=len(ids), dtype=np.uint64)
+        self._draws = Draws(SEED, worlds)
+        self._on_model.begin(ids, self._draws)
+
+    def begin_prediction(self, identity: Bits | None) -> None:
+        """Begins predictions of all worlds.
+
+        Args:
+            identity: (num_worlds,) whose random numbers each world has; None makes them all their medians: predictions
+                are then of what is to be expected.
+        """
+        worlds = self._draws.worlds if identity is None else identity
+        self._draws, self._count = Draws(SEED, worlds, median=identity is None), 0
+        self._on_model.begin(None, self._draws)
+
+    def draw_noise(self, num_columns: int) -> Array:
+        """Returns standard normal numbers of this control interval, (num_worlds, num_columns)."""
+        return self._draws.at(self._count).normal("stated noise", num_columns)
+
+    def begin(self, resting: Array, ids: Ids | None) -> None:
+        """Begins layers on commands and efforts in some worlds.
+
+        Args:
+            resting: (num_worlds, nu) the commands that were in force.
+            ids: The worlds; None for all.
+        """
+        for layer in self.on_commands:
+            layer.begin(resting, self._interval_s, self._draws, {}, ids)
+        if self.on_efforts:
+            position, velocity, effort = self._joint_state(resting)
+            given = {"position": position, "velocity": velocity, "load": effort}
+            for layer in self.on_efforts:
+                layer.begin(effort, self._step_s, self._draws, given, ids)
+        for layer in self._weather:
+            layer.begin(np.zeros_like(self._weather_force), self._interval_s, self._draws, {}, ids)
+        for layer in self._forces:
+            calm = np.zeros((self._fields.num_worlds, 3 * len(self._bodies)))
+            layer.begin(calm, self._interval_s, self._draws, {}, ids)
+
+    def apply_to_command(self, sent: Array) -> Array:
+        """Returns commands after their layers, (num_worlds, nu); to be called once per control interval."""
+        self._count += 1
+        draws = self._draws.at(self._count)
+        for layer in self.on_commands:
+            sent = layer.act(sent, self._interval_s, draws, {})
+        return sent
+
+    def apply_to_past(self, history: Array) -> Array:
+        """Returns past commands after their layers, (num_worlds, num_past, nu); they begin with the oldest."""
+        out = history.copy()
+        for layer in self.on_commands:
+            layer.begin(out[:, 0], self._interval_s, self._draws, {}, None)
+            for k in range(out.shape[1]):
+                out[:, k] = layer.act(out[:, k], self._interval_s, self._draws.at(k), {})
+        return out
+
+    def apply_to_surroundings(self) -> None:
+        """Pushes bodies and changes the model as place and time ask for; once per control interval."""
+        draws = self._draws.at(self._count)
+        if self._body_force is not None:
+            force = np.zeros((self._fields.num_worlds, 3 * len(self._bodies)))
+            for layer in self._forces:
+                force = layer.act(force, self._interval_s, draws, {})
+            self._body_force[:, self._bodies, :3] = force.reshape(len(force), -1, 3)
+        if self._weather and self._joint_force is not None:
+            self._weather_force = np.zeros_like(self._weather_force)
+            for layer in self._weather:
+                self._weather_force = layer.act(self._weather_force, self._interval_s, draws, {})
+            self._joint_force[:, self._dofs] = self._weather_force
+        self._on_model.step(draws)
+
+    def apply_to_efforts(self, substep: int) -> None:
+        """Adds to the efforts of joints what layers make of them; before each physics step, controls being set."""
+        assert self._joint_force is not None
+        draws = self._draws.at(self._count * self._num_substeps + substep)
+        position, velocity, before = self._joint_state(self._control)
+        effort = before
+        given = {"position": position, "velocity": velocity}
+        for layer in self.on_efforts:
+            given["load"] = effort
+            effort = layer.act(effort, self._step_s, draws, given)
+        self._joint_force[:, self._dofs] = (effort - before) + self._weather_force
+
+    def begin_readings(self, reading: Array, ids: Ids) -> Array:
+        """Returns the readings when some worlds begin; those of the others stay as they were."""
+        draws, given = self._draws.at(self._count), self._warmth()
+        out, before = reading, self._last_reading
+        for layer in self.on_readings:
+            out = layer.begin_and_act(out, self._interval_s, draws, given, ids)
+        if before is not None:
+            out, begun = before.copy(), out
+            out[ids] = begun[ids]
+        self._last_reading = out
+        return out.copy()
+
+    def apply_to_reading(self, reading: Array) -> Array:
+        """Returns readings after their layers, (num_worlds, num_measurements); once per control interval."""
+        draws, given = self._draws.at(self._count), self._warmth()
+        for layer in self.on_readings:
+            reading = layer.act(reading, self._interval_s, draws, given)
+        self._last_reading = reading
+        return reading.copy()
+
+    def _joint_state(self, control: Array) -> tuple[Array, Array, Array]:
+        """Returns positions, velocities and what drives exert, (num_worlds, num_joints) each."""
+        position, velocity = self._qpos[:, self._address], self._qvel[:, self._dofs]
+        if self._drive_force is None:
+            return position, velocity, np.zeros_like(position)
+        return position, velocity, self._drive_force.compute(position, velocity, control)
+
+    def _warmth(self) -> Mapping[str, Array]:
+        """Returns how warm it is: as `temperature` says, or its typical value."""
+        if not any("warmth_k" in one.layer.needs for one in self.on_readings):
+            return {}
+        for one in self._fields.active_layers.values():
+            if one.layer is TEMPERATURE:
+                return {"warmth_k": one.values["warmth_k"]}
+        return {"warmth_k": TEMPERATURE.typical(self._fields.num_worlds)["warmth_k"]}
+
+
+def _is_weather(layer: Layer) -> bool:
+    """Tells whether a layer adds forces that depend on nothing that moves: wind and pushes, once per interval."""
+    return layer.adds and not layer.needs

@@ -1,0 +1,172 @@
+"""Delay, lag and backlash of commands: used by the simulation, and by the layers of the same names."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gapless.core.signal import Array
+
+
+@dataclass(frozen=True)
+class DelayPlan:
+    """How each substep of a control interval mixes two held commands; made once per set of delays.
+
+    Attributes:
+        index: (num_worlds, num_commands) place of the older command in the history; the newer comes next.
+        weight: (num_worlds, num_substeps, num_commands) share of the older command [1].
+    """
+
+    index: NDArray[np.intp]
+    weight: Array
+
+
+class History:
+    """The last rows of a signal, the newest last, without moving them: each is stored twice in a ring buffer."""
+
+    def __init__(self, num_worlds: int, length: int, num_columns: int) -> None:
+        """Makes a history of zeros."""
+        self._rows = np.zeros((num_worlds, 2 * length, num_columns))
+        self._length = length
+        self._first = 0
+
+    @property
+    def rows(self) -> Array:
+        """A view of (num_worlds, length, num_columns), the newest last; valid until `push`."""
+        return self._rows[:, self._first : self._first + self._length]
+
+    @property
+    def last(self) -> Array:
+        """A view of the newest row, (num_worlds, num_columns); valid until `push`."""
+        return self._rows[:, self._first + self._length - 1]
+
+    def push(self, row: Array) -> None:
+        """Adds (num_worlds, num_columns) as the newest row and forgets the oldest."""
+        self._rows[:, self._first] = row
+        self._rows[:, self._first + self._length] = row
+        self._first = (self._first + 1) % self._length
+
+    def fill(self, ids: NDArray[np.intp], rows: Array) -> None:
+        """Sets the whole history of some worlds, (num_ids, length or 1, num_columns)."""
+        places = (self._first + np.arange(self._length)) % self._length
+        self._rows[np.ix_(ids, places)] = rows
+        self._rows[np.ix_(ids, places + self._length)] = rows
+
+
+def history_length(max_delay_s: float, interval_s: float) -> int:
+    """Returns how many held commands must be stored, the current one included."""
+    return int(np.ceil(max_delay_s / interval_s - 1e-9)) + 2
+
+
+def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int) -> DelayPlan:
+    """Returns how delayed commands are read from a history of held commands.
+
+    The command is held over each control interval. Substep s sees the mean of the held signal over
+    [s h - d, (s + 1) h - d], h = interval / num_substeps: exact for any delay d, and continuous in d,
+    so that a delay can be fitted like any other number. A late interval overlaps just two held commands.
+
+    Args:
+        delay_s: (num_worlds, num_commands) delays [s], at least 0.
+        interval_s: Length of a control interval [s].
+        num_substeps: Physics steps in a control interval.
+        length: Number of held commands in the history, the current one last.
+    """
+    begin = -delay_s / interval_s
+    older = np.floor(begin + 1e-9)
+    substeps = np.arange(num_substeps)[None, :, None]
+    weight = np.clip((older + 1 - begin)[:, None, :] * num_substeps - substeps, 0.0, 1.0)
+    index = np.clip(length - 1 + older.astype(np.intp), 0, length - 1)
+    return DelayPlan(index, weight)
+
+
+def apply_delay(history: Array, plan: DelayPlan) -> Array:
+    """Returns the commands of each substep, (num_worlds, num_substeps, num_commands).
+
+    Args:
+        history: (num_worlds, length, num_commands) held commands, the current one last.
+        plan: From `plan_delay`.
+    """
+    worlds = np.arange(len(history))[:, None]
+    commands = np.arange(history.shape[2])
+    older = history[worlds, plan.index, commands][:, None]
+    newer = history[worlds, np.minimum(plan.index + 1, history.shape[1] - 1), commands][:, None]
+    out = plan.weight * (older - newer)
+    out += newer
+    return out
+
+
+def lag_remainder(lag_s: Array, step_s: float) -> Array:
+    """Returns the share of the way to the command that a first-order lag leaves after one physics step.
+
+    lag / (lag + step): the discrete lag whose mean delay is exactly `lag_s`, for any step. Its slope at no lag is
+    not 0, so that a lag can be fitted from none like any other number, and for lags far above the step it is
+    exp(-step / (lag + step / 2)): the engine's force is that of the end of a step, half a step early on average.
+    """
+    return lag_s / (lag_s + step_s)
+
+
+def engine_time_constant(lag_s: float, step_s: float) -> float:
+    """Returns the time constant t of the engine's exact filter for a lag: exp(-step / t) = `lag_remainder` [s]."""
+    return float(step_s / np.log1p(step_s / lag_s))
+
+
+def apply_lag(command: Array, before: Array, remainder: Array) -> Array:
+    """Returns commands after a first-order lag: y' = u + remainder (y - u), one physics step after another.
+
+    Args:
+        command: (num_worlds, num_substeps, num_commands) what is sent.
+        before: (num_worlds, num_commands) output of the lag before; the last row returned is its output now.
+        remainder: (num_worlds, num_commands) from `lag_remainder`; 0 is ideal: the output is the input.
+    """
+    out = np.empty_like(command)
+    for k in range(command.shape[1]):
+        before = command[:, k] + remainder * (before - command[:, k])
+        out[:, k] = before
+    return out
+
+
+def settle_lag(past: Array, remainder: Array, delay_s: Array, interval_s: float, num_substeps: int) -> Array:
+    """Returns the output of lags after a past of held commands that reach them late, (num_worlds, num_commands).
+
+    Before the past the oldest command was held forever. A delay and a lag may change places: the lag runs over the
+    past by whole intervals, y' = u + remainder^num_substeps (y - u), and is then read as long ago as the delay says,
+    between substeps along a line, as `plan_delay` mixes commands.
+
+    Args:
+        past: (num_worlds, num_past, num_commands) held commands, the newest last.
+        remainder: (num_worlds, num_commands) share that a lag leaves after a physics step.
+        delay_s: (num_worlds, num_commands) delays [s].
+        interval_s: Length of a control interval [s].
+        num_substeps: Physics steps in a control interval.
+    """
+    after = past.copy()
+    whole = remainder**num_substeps
+    for k in range(1, past.shape[1]):
+        after[:, k] = past[:, k] + whole * (after[:, k - 1] - past[:, k])
+    late = delay_s / interval_s * num_substeps  # in substeps
+    newer = np.floor(late + 1e-9).astype(np.intp)
+    share = np.clip(late - newer, 0.0, 1.0)
+    rows, columns = np.arange(len(past))[:, None], np.arange(past.shape[2])
+
+    def output_ago(count: NDArray[np.intp]) -> Array:
+        """Returns the output of the lags some substeps ago."""
+        index = past.shape[1] - 1 - count // num_substeps
+        here, before = np.clip(index, 0, None), np.clip(index - 1, 0, None)
+        part = remainder ** (num_substeps - count % num_substeps)
+        command = past[rows, here, columns]
+        return command + part * (after[rows, before, columns] - command)
+
+    return output_ago(newer) + share * (output_ago(newer + 1) - output_ago(newer))
+
+
+def apply_backlash(position: Array, command: Array, width: Array) -> Array:
+    """Returns the position behind a gear with play after the gear moves to `command`.
+
+    Play operator: the output stays unless the input pushes it, y' = clip(y, u - w/2, u + w/2).
+
+    Args:
+        position: (num_worlds, num_commands) output before [rad, m].
+        command: (num_worlds, num_commands) input [rad, m].
+        width: (num_worlds, num_commands) play [rad, m]; 0 is ideal: the output is the input.
+    """
+    return np.clip(position, command - width / 2, command + width / 2)

@@ -1,1 +1,0 @@
-"""What can be wrong in actuators, and what kind of drive they are."""
