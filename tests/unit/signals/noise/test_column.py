@@ -2,20 +2,11 @@ import numpy as np
 import pytest
 
 from gapless.core.signal import Array
-<<<<<<< HEAD
 from gapless.signals.noise.column import fit_column_noise
 from gapless.signals.noise.samples import find_time_grid, fit_quantum
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
 from gapless.signals.noise.units import read_unit
 from gapless.sim.realism.layers.sensor import IMU
-=======
-from gapless.signals.noise.column import column_noise
-from gapless.signals.noise.grid import even_grid
-from gapless.signals.noise.quantum import quantum_of
-from gapless.signals.noise.stillness import knocked, unrest
-from gapless.signals.noise.units import unit_of
-from gapless.sim.realism.layers.sensor import IMU
->>>>>>> 509fed4 (Name the modules of sim by what they hold; mark Python-only layers)
 from unit.signals.noise.simulated import column
 
 NUM = 6000
