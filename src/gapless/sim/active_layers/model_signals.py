@@ -161,9 +161,8 @@ def _multiply_light(fields: Fields, worlds: Ids, elements: Ids, factor: Array) -
 
 def _temperature_signal(project: Project) -> ModelSignal:
     """Returns what warms together: friction of joints, offsets of their encoders, force of drives."""
-    encoders = [
-        k for k, item in enumerate(project.measurements) if item.element == "joint" and item.quantity == "position"
-    ]
+    measured = [(item.element, item.quantity) for item in project.measurements]
+    encoders = np.flatnonzero([one == ("joint", "position") for one in measured])
 
     def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
         return np.tile([1.0, 0.0, 1.0], (len(worlds), 1))

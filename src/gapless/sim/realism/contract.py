@@ -14,7 +14,7 @@ import numpy as np
 from gapless.core.dimensions import DIMENSIONS
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.realism.draws import Draws
+from gapless.sim.realism.draws import Bits, Draws
 from gapless.sim.realism.layer import NEEDS, SIGNAL_KINDS, Knob, Layer, LayerContext, State, replace_worlds
 
 NUM_STEPS = 30
@@ -36,7 +36,7 @@ class _Case:
     varying: dict[str, Array]  # fields of the context, each (num_steps, num_worlds, ...)
     step_s: float
     seed: int
-    worlds: Array  # (num_worlds,) identity of each
+    worlds: Bits  # (num_worlds,) identity of each
 
     def pick(self, row: int) -> "_Case":
         """Returns the same for one world."""
@@ -47,7 +47,7 @@ class _Case:
 
     def context(self, k: int) -> LayerContext:
         """Returns the context of a step."""
-        draws = Draws(self.seed, self.worlds.astype(np.uint64), k)
+        draws = Draws(self.seed, self.worlds, k)
         return LayerContext(self.step_s, draws, **{name: values[k] for name, values in self.varying.items()})
 
     def begin(self, k: int) -> State:
@@ -139,7 +139,7 @@ def _make_case(
     varying = {name: walk(*shapes.get(name, (width,))) for name in layer.needs}
     if "warmth_k" in varying:
         varying["warmth_k"] = np.clip(varying["warmth_k"], -40.0, 60.0)
-    return _Case(layer, knobs, walk(width), varying, step_s, seed, np.arange(num_worlds))
+    return _Case(layer, knobs, walk(width), varying, step_s, seed, np.arange(num_worlds, dtype=np.uint64))
 
 
 def _are_equal(one: State, other: State) -> bool:

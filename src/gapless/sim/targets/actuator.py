@@ -119,7 +119,8 @@ def _servo_gain_target(named: NamedElements) -> Target:
         if column == 1:
             fields.of("actuator_gainprm")[(*here, 0)] = sizes
 
-    unit = _MOTOR_COLUMNS[named.field][2 if _drives_hinge(named) else 3]
+    _, _, turning, sliding, _ = _MOTOR_COLUMNS[named.field]
+    unit = turning if _drives_hinge(named) else sliding
     named = replace(named, ids=servos)
     return size_target(named, "actuator", unit, -model.actuator_biasprm[servos, column], write_sizes)
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.sim.targets.drive import driven_joint, has_one_axis, is_hinge, is_position_servo
@@ -84,16 +85,17 @@ def _spring_target(named: NamedElements, unit: str) -> Target:
     return size_target(named, "actuator", unit, base, write_sizes)
 
 
-def _servos_on(named: NamedElements) -> tuple[list[int], Array]:
+def _servos_on(named: NamedElements) -> tuple[NDArray[np.intp], Array]:
     """Returns the position actuators on these joints, and the actuator's travel per joint travel."""
     model = named.model
-    found = [a for a in range(model.nu) if driven_joint(model, a) in named.ids and is_position_servo(model, a)]
+    on_joints = [driven_joint(model, a) in named.ids and is_position_servo(model, a) for a in range(model.nu)]
+    found = np.flatnonzero(on_joints)
     return found, model.actuator_gear[found, 0].copy()
 
 
 def _backlash_target(named: NamedElements, unit: str) -> Target:
     servos, gear = _servos_on(named)
-    if not servos:
+    if not len(servos):
         raise named.error("backlash needs a position actuator on the joint, it has none: add one, or leave this out")
 
     def write(fields: Fields, values: Array) -> None:
@@ -107,7 +109,7 @@ def _offset_target(named: NamedElements, unit: str) -> Target:
     servos, gear = _servos_on(named)
     encoders = {("joint", named.model.joint(int(j)).name, "position") for j in named.ids}
     measured = [(item.element, item.name, item.quantity) for item in named.project.measurements]
-    columns = [k for k, item in enumerate(measured) if item in encoders]
+    columns = np.flatnonzero([item in encoders for item in measured])
 
     def write(fields: Fields, values: Array) -> None:
         fields.bias[np.ix_(fields.ids, columns)] += values[:, None]

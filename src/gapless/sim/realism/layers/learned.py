@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gapless.core.errors import InputError
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags
 from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State
 
 RECENT = 3  # samples of effort and of velocity that the network sees, the newest first
@@ -45,7 +45,7 @@ class Network:
         )
 
 
-def _push_sample(past: Array, now: Array, due: Array) -> Array:
+def _push_sample(past: Array, now: Array, due: Flags) -> Array:
     """Returns a history with a newer sample: one more where it is due, in place of the newest elsewhere."""
     older = np.where(due, past[:, :-1], past[:, 1:])
     return np.concatenate([now[:, None], older], axis=1)
