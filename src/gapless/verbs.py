@@ -144,7 +144,8 @@ def demo(
     Raises:
         InputError: If the example or the folder cannot be used.
     """
-    return __getattr__("loop")(copy_example(example, directory), seed=seed, progress=progress)
+    place = copy_example(example, directory)  # before torch is loaded: a wrong name is noticed at once
+    return __getattr__("loop")(place, seed=seed, progress=progress)
 
 
 def randomize(

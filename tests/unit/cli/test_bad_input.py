@@ -347,7 +347,7 @@ def test_a_fault_of_ours_is_one_line_too(
     def break_down(*_: object, **__: object) -> None:
         raise RuntimeError("two\nlines")
 
-    monkeypatch.setattr("gapless.measure.verb.gather", break_down)
+    monkeypatch.setattr("gapless.measure.verb.read_project_data", break_down)
     assert run(["measure", str(folder)]) == 1
     said = capsys.readouterr().err
     assert said == "gapless: RuntimeError: two lines (a fault of gapless, not yours; GAPLESS_DEBUG=1 shows where)\n"
