@@ -19,25 +19,15 @@ MISTAKEN_UNITS = {  # unit of a column -> factors that would correct it, with wh
 
 @dataclass(frozen=True)
 class Drive:
-    """A command and the measured joint that it drives.
+    """A command and the measured joint that it drives."""
 
-    Attributes:
-        command: Its column among the commands.
-        joint: Name of the joint; empty where the actuator drives something else.
-        columns: All measured columns of that joint.
-        positions: Those of them that are its position.
-        is_hinge: Whether the joint is a hinge.
-        is_servo: Whether the actuator is a position servo: the command is a target.
-        gear: Command per joint travel.
-    """
-
-    command: int
-    joint: str
-    columns: tuple[int, ...]
-    positions: tuple[int, ...]
-    is_hinge: bool
-    is_servo: bool
-    gear: float
+    command: int  # its column among the commands
+    joint: str  # name of the joint; empty where the actuator drives something else
+    columns: tuple[int, ...]  # all measured columns of that joint
+    positions: tuple[int, ...]  # those of them that are its position
+    is_hinge: bool  # whether the joint is a hinge
+    is_servo: bool  # whether the actuator is a position servo: the command is a target
+    gear: float  # command per joint travel
 
 
 @dataclass(frozen=True)

@@ -25,19 +25,12 @@ NO_TARGETS = "nothing can be fitted to these commands: they are no targets of th
 
 @dataclass(frozen=True)
 class Examination:
-    """What is wrong with the data of a project. It gives findings; verbs decide what follows from them.
+    """What is wrong with the data of a project. It gives findings; verbs decide what follows from them."""
 
-    Attributes:
-        evidence: The project with the unusable rows marked in its tracks.
-        findings: Faults in the mapping or in what columns hold.
-        notes: All that was found, as people read it; findings are faults.
-        refusal: Why nothing can be fitted to these logs; None if it can be tried.
-    """
-
-    evidence: ProjectData
-    findings: tuple[Finding, ...]
-    notes: tuple[Note, ...]
-    refusal: str | None
+    evidence: ProjectData  # the project with the unusable rows marked in its tracks
+    findings: tuple[Finding, ...]  # faults in the mapping or in what columns hold
+    notes: tuple[Note, ...]  # all that was found, as people read it; findings are faults
+    refusal: str | None  # why nothing can be fitted to these logs; None if it can be tried
 
     @property
     def every_note(self) -> tuple[Note, ...]:
@@ -75,7 +68,10 @@ def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Exa
     notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches), *_find_constant_commands(evidence)]
     report(EXAMINING, 1.0)
     marked = mark_unusable(evidence.tracks, stretches)
-    refusal = NO_TARGETS if any(f.prevents_fit for f in findings) else _find_refusal(marked, stretches)
+    lost = 1 - float(np.mean(np.concatenate([track.usable for track in marked])))
+    refusal = NO_TARGETS if any(finding.prevents_fit for finding in findings) else None
+    if stretches and lost > MAX_UNUSABLE_SHARE:
+        refusal = f"{100 * lost:.0f} % of these logs are of no use: {stretches[0].text}"
     return Examination(replace(evidence, tracks=marked), findings, tuple(notes), refusal)
 
 
@@ -120,10 +116,3 @@ def _find_constant_commands(evidence: ProjectData) -> list[Note]:
         for column, item in enumerate(evidence.project.commands)
         if all(np.ptp(track.commands[:, column]) == 0 for track in evidence.tracks)
     ]
-
-
-def _find_refusal(tracks: Sequence[Track], stretches: Sequence[UnusableRows]) -> str | None:
-    lost = 1 - float(np.mean(np.concatenate([track.usable for track in tracks])))
-    if lost <= MAX_UNUSABLE_SHARE:
-        return None
-    return f"{100 * lost:.0f} % of these logs are of no use: {stretches[0].text}"

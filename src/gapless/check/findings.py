@@ -11,36 +11,22 @@ from gapless.signals.track import Track
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault in how columns are mapped, or in what they hold, in all logs.
+    """A fault in how columns are mapped, or in what they hold, in all logs."""
 
-    Attributes:
-        columns: The columns that it is about, the likeliest first.
-        text: What looks wrong, why, and what to change, as one sentence.
-        prevents_fit: Whether nothing can be fitted until it is corrected.
-    """
-
-    columns: tuple[str, ...]
-    text: str
-    prevents_fit: bool = False
+    columns: tuple[str, ...]  # the columns that it is about, the likeliest first
+    text: str  # what looks wrong, why, and what to change, as one sentence
+    prevents_fit: bool = False  # whether nothing can be fitted until it is corrected
 
 
 @dataclass(frozen=True)
 class UnusableRows:
-    """Rows of one log that say nothing about the model, from `first_row` to before `end_row`.
+    """Rows of one log that say nothing about the model, from `first_row` to before `end_row`."""
 
-    Attributes:
-        track: Index of the log.
-        first_row: The first of them.
-        end_row: The row after the last.
-        column: The column that shows it.
-        text: What is wrong there, without where.
-    """
-
-    track: int
-    first_row: int
-    end_row: int
-    column: str
-    text: str
+    track: int  # index of the log
+    first_row: int  # the first of them
+    end_row: int  # the row after the last
+    column: str  # the column that shows it
+    text: str  # what is wrong there, without where
 
 
 def mark_unusable(tracks: Sequence[Track], stretches: Sequence[UnusableRows]) -> tuple[Track, ...]:

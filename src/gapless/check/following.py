@@ -21,21 +21,13 @@ MIN_MOTION_TO_NOISE = 10.0  # of a reading, to be compared at all
 
 @dataclass(frozen=True)
 class Following:
-    """How every reading follows every command of a position servo, over all logs.
+    """How every reading follows every command of a position servo, over all logs."""
 
-    Attributes:
-        pairs: The servos whose joints are measured and move.
-        max_correlation: (num_pairs, num_pairs) [1] largest of reading i with command j, at any lag >= 0.
-        min_correlation: (num_pairs, num_pairs) [1] smallest.
-        slope: (num_pairs, num_pairs) reading i per command j at the largest correlation, in joint units.
-        lead_s: (num_pairs,) how much earlier each reading comes than its own command [s]; 0 where it does not.
-    """
-
-    pairs: tuple[ServoPair, ...]
-    max_correlation: Array
-    min_correlation: Array
-    slope: Array
-    lead_s: Array
+    pairs: tuple[ServoPair, ...]  # the servos whose joints are measured and move
+    max_correlation: Array  # (num_pairs, num_pairs) [1] largest of reading i with command j, at any lag >= 0
+    min_correlation: Array  # (num_pairs, num_pairs) [1] smallest
+    slope: Array  # (num_pairs, num_pairs) reading i per command j at the largest correlation, in joint units
+    lead_s: Array  # (num_pairs,) how much earlier each reading comes than its own command [s]; 0 where it does not
 
     @property
     def sound_readings(self) -> set[int]:
@@ -65,8 +57,12 @@ def measure_following(blueprint: CompiledProject, tracks: Sequence[Track]) -> Fo
             causal = np.where(lags >= 0, correlation, np.nan)
             best = int(np.nanargmax(causal))
             largest[i, j], smallest[i, j], slope[i, j] = causal[best], np.nanmin(causal), slopes[best]
-            if i == j:
-                lead_s[i] = _count_lead_rows(correlation, lags) / rate_hz
+            if (
+                i == j and np.max(correlation) > causal[best]
+            ):  # at a negative lag: does that leave far less unexplained?
+                lead = int(np.argmax(correlation))
+                if 1 - correlation[lead] ** 2 < MAX_LEAD_VARIANCE * (1 - causal[best] ** 2):
+                    lead_s[i] = -lags[lead] / rate_hz
     return Following(pairs, largest, smallest, slope, lead_s)
 
 
@@ -119,13 +115,6 @@ def _find_clock_fault(following: Following, readings: Sequence[str]) -> list[Fin
     size = f"about {1000 * float(np.median(leads_s[leads_s > 0])):.0f} ms"
     text = f"readings are stamped {size} earlier than the commands that cause them"
     return [Finding(tuple(readings), f"{text}: shift the time stamps of one of them")]
-
-
-def _count_lead_rows(correlation: Array, lags: Indices) -> int:
-    """Returns by how many rows a reading leads its command; 0 unless that leaves far less unexplained."""
-    best = int(np.argmax(correlation))
-    left, otherwise = 1 - correlation[best] ** 2, 1 - float(np.max(correlation[lags >= 0])) ** 2
-    return int(-lags[best]) if lags[best] < 0 and left < MAX_LEAD_VARIANCE * otherwise else 0
 
 
 def _moves(pair: ServoPair, tracks: Sequence[Track]) -> bool:

@@ -5,7 +5,8 @@ Each is one change to the data. `mapping.py` tests them: does the model predict 
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import combinations
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -20,9 +21,13 @@ COMMANDS_LATER_S = (0.2, 0.3, 0.5, 1.0)  # by which they may be stamped too earl
 MAX_SCALE = 5.0  # a scale that a factor above 1 would make larger was never a conversion that could be undone
 
 
-class ColumnChange(NamedTuple):
-    """Column `place` gets what column `source` holds, times a factor."""
+ColumnKind = Literal["measurement", "command"]
 
+
+class ColumnChange(NamedTuple):
+    """Column `place` gets what column `source` of the same kind holds, times a factor."""
+
+    kind: ColumnKind
     place: int
     source: int
     factor: float
@@ -30,64 +35,48 @@ class ColumnChange(NamedTuple):
 
 @dataclass(frozen=True)
 class MappingHypothesis:
-    """One change to the data that would correct a fault of the mapping.
+    """One change to the data that would correct a fault of the mapping."""
 
-    Attributes:
-        text: What is then wrong with the data as mapped; goes on after "it looks as if".
-        remedy: What to write in gapless.yaml.
-        measurements: Changes of measured columns.
-        commands: Changes of commanded columns.
-        shift_rows: Rows by which commands take effect later than stamped; negative is earlier.
-        tested_columns: Measured columns whose prediction it must improve.
-    """
-
-    text: str
-    remedy: str
-    measurements: tuple[ColumnChange, ...] = ()
-    commands: tuple[ColumnChange, ...] = ()
-    shift_rows: int = 0
-    tested_columns: frozenset[int] = frozenset()
+    text: str  # what is then wrong with the data as mapped; goes on after "it looks as if"
+    remedy: str  # what to write in gapless.yaml
+    changes: tuple[ColumnChange, ...] = ()  # of columns
+    shift_rows: int = 0  # rows by which commands take effect later than stamped; negative is earlier
+    tested_columns: frozenset[int] = frozenset()  # measured columns whose prediction it must improve
 
     def column_names(self, project: Project) -> tuple[str, ...]:
         """Returns the columns that it changes; for a shift those that it is tested on."""
-        changed = [project.measurements[change.place].column for change in self.measurements]
-        changed += [project.commands[change.place].column for change in self.commands]
-        return tuple(changed) or tuple(project.measurements[k].column for k in sorted(self.tested_columns))
+        changed = tuple(_get_maps(project, change.kind)[change.place].column for change in self.changes)
+        return changed or tuple(project.measurements[k].column for k in sorted(self.tested_columns))
 
     def overlaps(self, other: "MappingHypothesis") -> bool:
         """Tells whether both change the same column, or the clock."""
-        changed = [
-            {("measurement", change.place) for change in one.measurements}
-            | {("command", change.place) for change in one.commands}
-            for one in (self, other)
-        ]
-        return bool(changed[0] & changed[1]) or bool(self.shift_rows and other.shift_rows)
+        mine, theirs = ({change[:2] for change in one.changes} for one in (self, other))
+        return bool(mine & theirs) or bool(self.shift_rows and other.shift_rows)
 
     def apply(self, project: Project, windows: Windows) -> Windows:
         """Returns windows with their columns changed; commands that are to be shifted must have been."""
-        start, slope, measured = windows.start.copy(), windows.slope.copy(), windows.measured.copy()
-        errors = [windows.noise.copy(), windows.start_sd.copy(), windows.slope_sd.copy()]
-        commands, history = windows.commands.copy(), windows.history.copy()
-        for place, source, factor in self.measurements:
-            gain, offset = _model_gain_and_offset(project.measurements, place, source, factor)
-            measured[..., place] = gain * windows.measured[..., source] + offset
-            start[:, place], slope[:, place] = gain * windows.start[:, source] + offset, gain * windows.slope[:, source]
-            for error, old in zip(errors, (windows.noise, windows.start_sd, windows.slope_sd), strict=True):
-                error[place] = abs(gain) * old[source]
-        for place, source, factor in self.commands:
-            gain, offset = _model_gain_and_offset(project.commands, place, source, factor)
-            commands[..., place] = gain * windows.commands[..., source] + offset
-            history[..., place] = gain * windows.history[..., source] + offset
-        return Windows(commands, history, measured, start, slope, windows.track, windows.first_row, *errors)
+        changed = {name: getattr(windows, name).copy() for names in _ARRAYS.values() for name in names}
+        for kind, place, source, factor in self.changes:
+            here, there = _get_maps(project, kind)[place], _get_maps(project, kind)[source]
+            gain = factor * here.scale / there.scale  # from the model value of `source` to that it has in `place`
+            offset = here.offset - gain * there.offset
+            for name in _ARRAYS[kind]:
+                old = getattr(windows, name)[..., source]
+                if name in ("noise", "start_sd", "slope_sd"):
+                    changed[name][..., place] = abs(gain) * old
+                else:
+                    changed[name][..., place] = gain * old + (0.0 if name == "slope" else offset)
+        return replace(windows, **changed)
 
 
-def _model_gain_and_offset(
-    maps: Sequence[CommandMap] | Sequence[MeasurementMap], place: int, source: int, factor: float
-) -> tuple[float, float]:
-    """Returns gain and offset from the model value of column `source` to that which it would have in `place`."""
-    here, there = maps[place], maps[source]
-    gain = factor * here.scale / there.scale
-    return gain, here.offset - gain * there.offset
+_ARRAYS: dict[ColumnKind, tuple[str, ...]] = {  # of windows, with one column per mapped column
+    "measurement": ("measured", "start", "slope", "noise", "start_sd", "slope_sd"),
+    "command": ("commands", "history"),
+}
+
+
+def _get_maps(project: Project, kind: ColumnKind) -> Sequence[CommandMap | MeasurementMap]:
+    return project.measurements if kind == "measurement" else project.commands
 
 
 def shift_commands(tracks: Sequence[Track], later_rows: int) -> list[Track]:
@@ -116,7 +105,7 @@ def list_column_hypotheses(
         *_list_reading_swaps(project, suspects, silent),
         *_list_command_swaps(project, drives, {*suspects, *silent}),
     ]
-    unique = {(one.measurements, one.commands): one for one in found if one.tested_columns & set(suspects)}
+    unique = {one.changes: one for one in found if one.tested_columns & set(suspects)}
     return list(unique.values())
 
 
@@ -144,8 +133,7 @@ def _list_reading_scales(project: Project, suspects: Sequence[int]) -> Iterator[
         for columns in groups if not item.quantity.startswith("q") else []:
             names = " and ".join(project.measurements[k].column for k in columns)
             for factor, words in _list_factors(item.unit, item.scale):
-                remedy = f"set scale: {item.scale * factor:.6g}"
-                changes = _scale_columns(columns, factor)
+                remedy, changes = f"set scale: {item.scale * factor:.6g}", _scale("measurement", columns, factor)
                 yield MappingHypothesis(f"{names} {words}", remedy, changes, tested_columns=frozenset(columns))
 
 
@@ -155,35 +143,30 @@ def _list_command_scales(
     for item, drive in zip(project.commands, drives, strict=True):
         tested = frozenset(drive.columns or suspects)
         for factor, words in _list_factors(item.unit if drive.is_servo else "", item.scale):
-            remedy = f"set scale: {item.scale * factor:.6g}"
-            changes = _scale_columns([drive.command], factor)
-            yield MappingHypothesis(f"{item.column} {words}", remedy, commands=changes, tested_columns=tested)
+            remedy, changes = f"set scale: {item.scale * factor:.6g}", _scale("command", [drive.command], factor)
+            yield MappingHypothesis(f"{item.column} {words}", remedy, changes, tested_columns=tested)
 
 
 def _list_factors(unit: str, scale: float) -> list[tuple[float, str]]:
     """Returns factors that could correct a column, in words; a unit is undone only where the scale converts one."""
-    units = [
-        (factor, f"is in {words}")
-        for factor, words in MISTAKEN_UNITS.get(unit.removesuffix("/s"), ())
-        if factor < 1 or abs(scale * factor) < MAX_SCALE
-    ]
-    return [(-1.0, "has the wrong sign"), *units]
+    units = MISTAKEN_UNITS.get(unit.removesuffix("/s"), ())
+    possible = [(factor, words) for factor, words in units if factor < 1 or abs(scale * factor) < MAX_SCALE]
+    return [(-1.0, "has the wrong sign"), *((factor, f"is in {words}") for factor, words in possible)]
 
 
 def _list_all_degrees(project: Project, drives: Sequence[Drive]) -> Iterator[MappingHypothesis]:
     """Yields that every angle is in degrees: where joints act on each other, correcting one alone helps little."""
     angles = [k for k, item in enumerate(project.measurements) if item.unit in ("rad", "rad/s")]
     hinges = [drive.command for drive in drives if drive.is_servo and drive.is_hinge]
+    remedy = f"set scale: {RADIANS_PER_DEGREE:.6g} for each"
     for commands in (hinges, []):
         if angles and len(angles) + len(commands) > 1:
             names = [project.measurements[k].column for k in angles] + [project.commands[k].column for k in commands]
-            yield MappingHypothesis(
-                f"{', '.join(names)} are in degrees, not radians",
-                f"set scale: {RADIANS_PER_DEGREE:.6g} for each",
-                _scale_columns(angles, RADIANS_PER_DEGREE),
-                _scale_columns(commands, RADIANS_PER_DEGREE),
-                tested_columns=frozenset(angles),
+            changes = _scale("measurement", angles, RADIANS_PER_DEGREE) + _scale(
+                "command", commands, RADIANS_PER_DEGREE
             )
+            text = f"{', '.join(names)} are in degrees, not radians"
+            yield MappingHypothesis(text, remedy, changes, tested_columns=frozenset(angles))
 
 
 def _list_reading_swaps(project: Project, suspects: Sequence[int], silent: Set[int]) -> Iterator[MappingHypothesis]:
@@ -193,28 +176,23 @@ def _list_reading_swaps(project: Project, suspects: Sequence[int], silent: Set[i
             its = project.measurements[other]
             if (its.element, its.unit) == (item.element, item.unit):
                 low, high = sorted((one, other))
-                names = project.measurements[low].column, project.measurements[high].column
-                text, remedy = _describe_swap(*names)
-                yield MappingHypothesis(text, remedy, _swap(low, high), tested_columns=frozenset((low, high)))
+                yield _swap(project, "measurement", low, high, frozenset((low, high)))
 
 
 def _list_command_swaps(project: Project, drives: Sequence[Drive], moved: set[int]) -> Iterator[MappingHypothesis]:
-    for low, here in enumerate(drives):
-        for high in range(low + 1, len(drives)):
-            one, other, there = project.commands[low], project.commands[high], drives[high]
-            if one.unit == other.unit and moved.intersection(here.columns) and moved.intersection(there.columns):
-                tested = frozenset((*here.columns, *there.columns))
-                text, remedy = _describe_swap(one.column, other.column)
-                yield MappingHypothesis(text, remedy, commands=_swap(low, high), tested_columns=tested)
+    for one, other in combinations(drives, 2):
+        low, high = one.command, other.command
+        same_unit = project.commands[low].unit == project.commands[high].unit
+        if same_unit and moved.intersection(one.columns) and moved.intersection(other.columns):
+            yield _swap(project, "command", low, high, frozenset((*one.columns, *other.columns)))
 
 
-def _describe_swap(one: str, other: str) -> tuple[str, str]:
-    return f"{one} and {other} are swapped", "swap them in gapless.yaml"
+def _swap(project: Project, kind: ColumnKind, low: int, high: int, tested: frozenset[int]) -> MappingHypothesis:
+    names = [_get_maps(project, kind)[k].column for k in (low, high)]
+    changes = (ColumnChange(kind, low, high, 1.0), ColumnChange(kind, high, low, 1.0))
+    text = f"{names[0]} and {names[1]} are swapped"
+    return MappingHypothesis(text, "swap them in gapless.yaml", changes, tested_columns=tested)
 
 
-def _swap(low: int, high: int) -> tuple[ColumnChange, ...]:
-    return ColumnChange(low, high, 1.0), ColumnChange(high, low, 1.0)
-
-
-def _scale_columns(columns: Iterable[int], factor: float) -> tuple[ColumnChange, ...]:
-    return tuple(ColumnChange(k, k, factor) for k in columns)
+def _scale(kind: ColumnKind, columns: Iterable[int], factor: float) -> tuple[ColumnChange, ...]:
+    return tuple(ColumnChange(kind, k, k, factor) for k in columns)

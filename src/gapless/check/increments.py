@@ -22,22 +22,14 @@ class Increment:
 
     The limits were set on 41 sets of logs, 38 motions of a real arm of six servos and the bundled examples: as logged
     the correlations are at most 0.65 and 0.72; with targets replaced by increments most are 0.9 to 1.
-
-    Attributes:
-        name: What it is.
-        sign: What the reading does with it.
-        remedy: What to do.
-        min_correlation: Of the reading with what follows from the command.
-        min_slope: How far the reading goes, at least, per what follows from the command.
-        max_slope: The same, at most.
     """
 
-    name: str
-    sign: str
-    remedy: str
-    min_correlation: float
-    min_slope: float
-    max_slope: float
+    name: str  # what it is
+    sign: str  # what the reading does with it
+    remedy: str  # what to do
+    min_correlation: float  # of the reading with what follows from the command
+    min_slope: float  # how far the reading goes, at least, per what follows from the command
+    max_slope: float  # the same, at most
 
 
 DISTANCE = Increment(

@@ -41,21 +41,13 @@ LIMITS = ResponseConfig()
 
 @dataclass(frozen=True)
 class Responses:
-    """How one joint responds to its motor, per window.
+    """How one joint responds to its motor, per window."""
 
-    Attributes:
-        windows: The windows, log by log.
-        size: (num_windows,) the response [1]; NaN where the command would not show.
-        rest: (num_windows,) distance from the motion without commands, as a share of the effect of commands [1].
-        effort: (num_windows,) largest size of the command.
-        usual: The response that most windows with clear commands reach [1].
-    """
-
-    windows: Windows
-    size: Array
-    rest: Array
-    effort: Array
-    usual: float
+    windows: Windows  # the windows, log by log
+    size: Array  # (num_windows,) the response [1]; NaN where the command would not show
+    rest: Array  # (num_windows,) distance from the motion without commands, as a share of the effect of commands [1]
+    effort: Array  # (num_windows,) largest size of the command
+    usual: float  # the response that most windows with clear commands reach [1]
 
     def find_silent_runs(self) -> list[tuple[int, int]]:
         """Returns the runs of windows without a response, (first window, last window).
@@ -135,8 +127,9 @@ def _measure_responses(
     rows = tolerance.grid()[:-1]
     some = moving.pick(spread_indices(len(moving), LIMITS.num_tolerance_windows))
     row = rows[measure_skill(predictor, rows, [some])[0].best_row[column]][None]
-    driven = predictor.predict(windows, row)[0, :, 1:, column]
-    free = predictor.predict(_silence_command(windows, command), row)[0, :, 1:, column]
+    without = replace(windows, commands=windows.commands.copy(), history=windows.history.copy())
+    without.commands[..., command], without.history[..., command] = 0.0, 0.0
+    driven, free = (predictor.predict(each, row)[0, :, 1:, column] for each in (windows, without))
     known = np.isfinite(windows.measured[:, 1:, column])
     effect = np.where(known, driven - free, 0.0)
     motion = np.where(known, windows.measured[:, 1:, column] - free, 0.0)
@@ -149,12 +142,6 @@ def _measure_responses(
     rest = np.sqrt(np.sum(motion**2, axis=1) / divisor)
     effort = np.abs(windows.commands[:, :, command]).max(axis=1)
     return Responses(windows, size, rest, effort, float(np.nanpercentile(size, 75)))
-
-
-def _silence_command(windows: Windows, command: int) -> Windows:
-    commands, history = windows.commands.copy(), windows.history.copy()
-    commands[..., command], history[..., command] = 0.0, 0.0
-    return replace(windows, commands=commands, history=history)
 
 
 def _describe_stretches(responses: Responses, reading: str, command: str) -> list[UnusableRows]:

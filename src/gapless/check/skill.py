@@ -21,15 +21,10 @@ MIN_WINDOWS_PER_COLUMN, MIN_WINDOWS = 8, 24  # that are picked to predict
 
 @dataclass(frozen=True)
 class PredictionSkill:
-    """Errors of predictions beside those of a straight line from the start.
+    """Errors of predictions beside those of a straight line from the start."""
 
-    Attributes:
-        error: (num_rows, num_windows, num_measurements) root mean square; NaN where a column hardly moves.
-        line_error: (num_windows, num_measurements) the same of the straight line.
-    """
-
-    error: Array
-    line_error: Array
+    error: Array  # (num_rows, num_windows, num_measurements) root mean square; NaN where a column hardly moves
+    line_error: Array  # (num_windows, num_measurements) the same of the straight line
 
     @property
     def counts(self) -> Indices:

@@ -29,15 +29,10 @@ NUM_ROUNDS, NUM_ROWS, NUM_ELITE = 3, 24, 5  # of the search; the next round is d
 
 @dataclass(frozen=True)
 class ModelTolerance:
-    """The parameters that the model may have wrong.
+    """The parameters that the model may have wrong."""
 
-    Attributes:
-        space: Shared delay and strength of each actuator, damping and friction of each joint.
-        shows_in: Per parameter, the measured columns of the joint that it belongs to; empty for all.
-    """
-
-    space: ParameterSpace
-    shows_in: tuple[tuple[int, ...], ...]
+    space: ParameterSpace  # shared delay and strength of each actuator, damping and friction of each joint
+    shows_in: tuple[tuple[int, ...], ...]  # per parameter, the measured columns of its joint; empty for all
 
     def grid(self, gains: Sequence[float] = GAINS, delays_s: Sequence[float] = DELAYS_S) -> Array:
         """Returns rows for all gains and delays, with damping as written and heavy; the last has the drives off."""

@@ -22,23 +22,14 @@ _ANGLES = (np.arange(4096) + 0.5) * np.pi / 4096  # frequencies [rad/sample] of 
 
 @dataclass(frozen=True)
 class Smoothed:
-    """A smoothed signal.
+    """A smoothed signal."""
 
-    Attributes:
-        value: (num_rows,) the signal.
-        slope: (num_rows,) its time derivative [unit/s].
-        noise: Standard deviation of the readings.
-        value_sd: Standard error of `value`, away from the ends.
-        slope_sd: Standard error of `slope` [unit/s], away from the ends.
-        jerk_sd: Standard deviation of the signal's third differences, tau.
-    """
-
-    value: Array
-    slope: Array
-    noise: float
-    value_sd: float
-    slope_sd: float
-    jerk_sd: float
+    value: Array  # (num_rows,) the signal
+    slope: Array  # (num_rows,) its time derivative [unit/s]
+    noise: float  # standard deviation of the readings
+    value_sd: float  # standard error of `value`, away from the ends
+    slope_sd: float  # standard error of `slope` [unit/s], away from the ends
+    jerk_sd: float  # standard deviation of the signal's third differences, tau
 
 
 def smooth(

@@ -1,6 +1,6 @@
 """Episodes brought to the control rate, with smoothed values, slopes and noise."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,34 +18,19 @@ MIN_RATE_RATIO_TO_AVERAGE = 1.05  # logs this much faster than the control rate:
 
 @dataclass(frozen=True)
 class Track:
-    """An episode at the control rate; row k is time k / rate.
+    """An episode at the control rate; row k is time k / rate."""
 
-    Attributes:
-        name: The episode's name.
-        commands: (num_rows, num_commands) held from each row to the next, in model units: of logs faster than the
-            control rate, the mean over that interval.
-        measured: (num_rows, num_measurements) in model units; NaN where missing.
-        smooth: (num_rows, num_measurements) smoothed, gaps bridged.
-        slope: (num_rows, num_measurements) its time derivative [unit/s].
-        noise: (num_measurements,) standard deviation of the readings, stated by the project or estimated.
-        value_sd: (num_measurements,) standard error of `smooth`.
-        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
-        known: (num_rows,) whether every reading is present, or between present ones in a column slower than the rate.
-        calm: (num_rows,) False near impacts of a measured body, where slopes are uncertain.
-        usable: (num_rows,) False in rows that say nothing about the model, such as before a drive was switched on.
-    """
-
-    name: str
-    commands: Array
-    measured: Array
-    smooth: Array
-    slope: Array
-    noise: Array
-    value_sd: Array
-    slope_sd: Array
-    known: Flags
-    calm: Flags
-    usable: Flags
+    name: str  # the episode's name
+    commands: Array  # (num_rows, num_commands) in model units, held to the next row; of faster logs, the mean over it
+    measured: Array  # (num_rows, num_measurements) in model units; NaN where missing
+    smooth: Array  # (num_rows, num_measurements) smoothed, gaps bridged
+    slope: Array  # (num_rows, num_measurements) its time derivative [unit/s]
+    noise: Array  # (num_measurements,) standard deviation of the readings, stated by the project or estimated
+    value_sd: Array  # (num_measurements,) standard error of `smooth`
+    slope_sd: Array  # (num_measurements,) standard error of `slope` [unit/s]
+    known: Flags  # (num_rows,) every reading is present, or between present ones in a column slower than the rate
+    calm: Flags  # (num_rows,) False near impacts of a measured body, where slopes are uncertain
+    usable: Flags  # (num_rows,) False in rows that say nothing about the model, such as before a drive was switched on
 
 
 def make_track(project: Project, episode: Episode) -> Track:
@@ -57,20 +42,13 @@ def make_track(project: Project, episode: Episode) -> Track:
     measured = np.stack([_interpolate(readings, k, times_s, is_angle[k], rate_hz) for k in columns], axis=1)
     _align_quaternions(project, measured)
     smoothed, calm = _smooth_columns(project, episode, measured, columns)
-    every = [smoothed[k] for k in columns]
-    return Track(
-        name=episode.name,
-        commands=_resample_commands(episode.commands, times_s, rate_hz),
-        measured=measured,
-        smooth=np.stack([one.value for one in every], axis=1),
-        slope=np.stack([one.slope for one in every], axis=1),
-        noise=np.array([one.noise for one in every]),
-        value_sd=np.array([one.value_sd for one in every]),
-        slope_sd=np.array([one.slope_sd for one in every]),
-        known=np.all([_is_present(measured[:, k]) for k in columns], axis=0),
-        calm=calm,
-        usable=np.ones(len(measured), dtype=np.bool_),
-    )
+    empty, no_error = np.zeros_like(measured), np.zeros(len(columns))
+    commands = _resample_commands(episode.commands, times_s, rate_hz)
+    known = np.all([_is_present(measured[:, k]) for k in columns], axis=0)
+    usable = np.ones(len(measured), dtype=np.bool_)
+    smooth_and_errors = (empty, empty, no_error, no_error, no_error)
+    track = Track(episode.name, commands, measured, *smooth_and_errors, known, calm, usable)
+    return _set_smoothed(track, smoothed)
 
 
 def estimate_noise_of_columns(project: Project, episode: Episode, track: Track, columns: Sequence[int]) -> Track:
@@ -83,13 +61,17 @@ def estimate_noise_of_columns(project: Project, episode: Episode, track: Track, 
     free = {k for group in _group_free_bodies(project, track.measured) for k in group}
     shared = bool(free.intersection(columns))
     smoothed, calm = _smooth_columns(project, episode, track.measured, sorted({*columns, *(free if shared else ())}))
-    values, slopes = track.smooth.copy(), track.slope.copy()
-    noise, value_sd, slope_sd = track.noise.copy(), track.value_sd.copy(), track.slope_sd.copy()
+    return replace(_set_smoothed(track, smoothed), calm=calm if shared else track.calm)
+
+
+def _set_smoothed(track: Track, smoothed: Mapping[int, Smoothed]) -> Track:
+    """Returns a track with some columns replaced by what smoothing gave."""
+    fields = {"smooth": "value", "slope": "slope", "noise": "noise", "value_sd": "value_sd", "slope_sd": "slope_sd"}
+    arrays = {name: getattr(track, name).copy() for name in fields}
     for k, one in smoothed.items():
-        values[:, k], slopes[:, k] = one.value, one.slope
-        noise[k], value_sd[k], slope_sd[k] = one.noise, one.value_sd, one.slope_sd
-    calm = calm if shared else track.calm
-    return replace(track, smooth=values, slope=slopes, noise=noise, value_sd=value_sd, slope_sd=slope_sd, calm=calm)
+        for name, source in fields.items():
+            arrays[name][..., k] = getattr(one, source)
+    return replace(track, **arrays)
 
 
 def _smooth_columns(

@@ -27,8 +27,8 @@ def made(tmp_path: Path) -> tuple[Project, Windows]:
 
 def test_a_sign_turned_twice_is_the_same(made: tuple[Project, Windows]) -> None:
     project, windows = made
-    turn = (ColumnChange(0, 0, -1.0),)
-    hypothesis = MappingHypothesis("q", "", measurements=turn, commands=turn)
+    turns = (ColumnChange("measurement", 0, 0, -1.0), ColumnChange("command", 0, 0, -1.0))
+    hypothesis = MappingHypothesis("q", "", turns)
     once = hypothesis.apply(project, windows)
     twice = hypothesis.apply(project, once)
     np.testing.assert_array_equal(once.measured[..., 0], -windows.measured[..., 0])
@@ -42,8 +42,8 @@ def test_a_swap_is_of_columns_before_scale_and_offset(made: tuple[Project, Windo
     project, windows = made
     q, v = project.measurements
     project = replace(project, measurements=(replace(q, scale=2.0, offset=1.0), replace(v, scale=3.0, offset=-1.0)))
-    swap = (ColumnChange(0, 1, 1.0), ColumnChange(1, 0, 1.0))
-    swapped = MappingHypothesis("", "", measurements=swap).apply(project, windows)
+    swap = (ColumnChange("measurement", 0, 1, 1.0), ColumnChange("measurement", 1, 0, 1.0))
+    swapped = MappingHypothesis("", "", swap).apply(project, windows)
     np.testing.assert_allclose(swapped.measured[..., 0], 2 * (windows.measured[..., 1] + 1) / 3 + 1)
     np.testing.assert_allclose(swapped.measured[..., 1], 3 * (windows.measured[..., 0] - 1) / 2 - 1)
     np.testing.assert_allclose(swapped.slope[:, 0], 2 * windows.slope[:, 1] / 3)

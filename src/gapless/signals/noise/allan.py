@@ -22,23 +22,14 @@ MAX_CORRELATED_OCTAVES = 4  # between two estimates; beyond, they count as indep
 
 @dataclass(frozen=True)
 class AllanVariances:
-    """Allan variances of one column.
+    """Allan variances of one column."""
 
-    Attributes:
-        interval_s: Time between samples [s].
-        sizes: (num_sizes,) samples per average: powers of two.
-        variance: (num_sizes,) Allan variance [unit^2].
-        windows: (num_sizes,) pairs of averages that had enough samples.
-        num_samples: Places for samples, gaps included.
-        slope: Slope of the straight line through the samples [unit per sample].
-    """
-
-    interval_s: float
-    sizes: Array
-    variance: Array
-    windows: Array
-    num_samples: int
-    slope: float
+    interval_s: float  # time between samples [s]
+    sizes: Array  # (num_sizes,) samples per average: powers of two
+    variance: Array  # (num_sizes,) Allan variance [unit^2]
+    windows: Array  # (num_sizes,) pairs of averages that had enough samples
+    num_samples: int  # places for samples, gaps included
+    slope: float  # slope of the straight line through the samples [unit per sample]
 
     @property
     def tau_s(self) -> Array:
@@ -56,10 +47,6 @@ def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
     An average needs at least half of its samples. One of c instead of m samples has more white noise: squares are
     multiplied by (2/m) / (1/c1 + 1/c2), which is exact for white noise. It lowers flicker and random walk by the
     share that is missing.
-
-    Args:
-        values: (num_samples,) in any unit.
-        interval_s: Time between samples [s].
     """
     known = np.isfinite(values)
     middle = float(np.median(values[known])) if known.any() else 0.0

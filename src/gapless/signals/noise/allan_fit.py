@@ -25,31 +25,18 @@ MAX_ROUNDS = 60  # of weights from the fit and a fit with those weights
 
 @dataclass(frozen=True)
 class AllanFit:
-    """Sizes of the terms, in the order of `TERMS` and the units of `term_shapes`.
+    """Sizes of the terms, in the order of `TERMS` and the units of `term_shapes`."""
 
-    Attributes:
-        value: (num_terms,) fitted sizes; 0 for terms that the data do not call for.
-        low: (num_terms,) lower ends of the intervals.
-        high: (num_terms,) upper ends.
-        every: (num_terms,) fitted sizes if no term is left out for being small.
-        scatter: (num_terms, num_terms) covariance of `every`.
-        has_ramp: Whether a ramp is called for beside them.
-        freedom: (num_sizes,) degrees of freedom of the Allan variances.
-        fitted: (num_sizes,) Allan variance of the sum, with the ramp.
-        chance: (num_sizes,) probability of an estimate at least as far off, to either side.
-        is_unsteady: (num_terms,) whether a term leaves its interval if the fit begins later; it is then wider.
-    """
-
-    value: Array
-    low: Array
-    high: Array
-    every: Array
-    scatter: Array
-    has_ramp: bool
-    freedom: Array
-    fitted: Array
-    chance: Array
-    is_unsteady: Flags
+    value: Array  # (num_terms,) fitted sizes; 0 for terms that the data do not call for
+    low: Array  # (num_terms,) lower ends of the intervals
+    high: Array  # (num_terms,) upper ends
+    every: Array  # (num_terms,) fitted sizes if no term is left out for being small
+    scatter: Array  # (num_terms, num_terms) covariance of `every`
+    has_ramp: bool  # whether a ramp is called for beside them
+    freedom: Array  # (num_sizes,) degrees of freedom of the Allan variances
+    fitted: Array  # (num_sizes,) Allan variance of the sum, with the ramp
+    chance: Array  # (num_sizes,) probability of an estimate at least as far off, to either side
+    is_unsteady: Flags  # (num_terms,) whether a term leaves its interval if the fit begins later; it is then wider
 
     def term(self, name: str) -> tuple[float, float, float]:
         """Returns value, low and high of a term."""
@@ -66,9 +53,7 @@ class AllanFit:
 def fit_terms(allan: AllanVariances, *, intervals: bool = True) -> AllanFit:
     """Returns the fit of all terms that the Allan variances call for, with the intervals of all.
 
-    Args:
-        allan: What to fit.
-        intervals: Whether to look for the ends of the intervals, which takes nearly all of the time; else 0 and inf.
+    Intervals take nearly all of the time; without them their ends are 0 and inf.
     """
     all_terms = np.ones(len(TERMS), dtype=np.bool_)
     every = nnls(term_shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
@@ -91,23 +76,14 @@ def fit_terms(allan: AllanVariances, *, intervals: bool = True) -> AllanFit:
 
 @dataclass(frozen=True)
 class AllanDeviance:
-    """Allan variances, what they scatter by, and the shapes to explain them with.
+    """Allan variances, what they scatter by, and the shapes to explain them with."""
 
-    Attributes:
-        basis: (num_sizes, num_terms) Allan variance of each unit term.
-        measured: (num_sizes,) Allan variances.
-        freedom: (num_sizes,) their degrees of freedom.
-        ramp: (num_sizes,) Allan variance of the straight line.
-        factors: (num_terms,) by how much correlated estimates raise the variance of each term.
-        relative: (num_sizes, num_sizes) covariance of estimate / fitted.
-    """
-
-    basis: Array
-    measured: Array
-    freedom: Array
-    ramp: Array
-    factors: Array
-    relative: Array
+    basis: Array  # (num_sizes, num_terms) Allan variance of each unit term
+    measured: Array  # (num_sizes,) Allan variances
+    freedom: Array  # (num_sizes,) their degrees of freedom
+    ramp: Array  # (num_sizes,) Allan variance of the straight line
+    factors: Array  # (num_terms,) by how much correlated estimates raise the variance of each term
+    relative: Array  # (num_sizes, num_sizes) covariance of estimate / fitted
 
     def minimize(
         self, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0

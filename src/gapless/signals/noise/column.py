@@ -44,13 +44,7 @@ class FittedColumn:
 
 
 def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColumn:
-    """Returns the noise model of a column at rest.
-
-    Args:
-        values: (num_samples,) at even times, NaN where one is missing.
-        interval_s: Time between samples [s].
-        unit: Unit of the values.
-    """
+    """Returns the noise model of a column at rest."""
     known = values[np.isfinite(values)]
     count = len(known)
     if count < LIMITS.min_samples:

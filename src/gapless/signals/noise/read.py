@@ -1,4 +1,7 @@
-"""Reads the readings of a log at rest: of a project's measurements, or of all columns of a file that has no project."""
+"""Reads a log at rest: a project's measurements, or all columns of a file that has no project.
+
+A log that cannot be read raises LogError; a column or log that is not there raises InputError.
+"""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,31 +24,18 @@ MAX_COMPONENTS = 16  # columns of an array; more is no sensor
 
 @dataclass(frozen=True)
 class Readings:
-    """What a log holds.
+    """What a log holds."""
 
-    Attributes:
-        path: The file.
-        identity: 32 hex digits of the SHA-256 of the file.
-        times_s: (num_samples,) increasing [s].
-        columns: Name -> (num_samples,) in `units`; NaN where nothing was recorded.
-        units: Name -> unit.
-        notes: What was left out.
-    """
-
-    path: Path
-    identity: str
-    times_s: Array
-    columns: Mapping[str, Array]
-    units: Mapping[str, str]
-    notes: tuple[Note, ...]
+    path: Path  # the file
+    identity: str  # 32 hex digits of the SHA-256 of the file
+    times_s: Array  # (num_samples,) increasing [s]
+    columns: Mapping[str, Array]  # name -> (num_samples,) in `units`; NaN where nothing was recorded
+    units: Mapping[str, str]  # name -> unit
+    notes: tuple[Note, ...]  # what was left out
 
 
 def find_log(project: Project, log: str) -> Path:
-    """Returns the file that a log's name, or a path, stands for.
-
-    Raises:
-        InputError: If there is none.
-    """
+    """Returns the file that a log's name, or a path, stands for."""
     for path in (Path(log).expanduser(), project.directory / log):
         if path.suffix.lower() in SUFFIXES and path.is_file():
             return path
@@ -58,12 +48,7 @@ def find_log(project: Project, log: str) -> Path:
 
 
 def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings:
-    """Returns a project's measurements, in model units.
-
-    Raises:
-        LogError: If a column is missing or holds no numbers.
-        InputError: If a wanted column is none of the measurements.
-    """
+    """Returns a project's measurements, in model units."""
     names = _choose_columns(wanted, project.measurement_names, "which gapless.yaml does not map as a measurement")
     maps = {item.column: item for item in project.measurements if item.column in names}
     raw = read_columns(path, (TIME, *maps))
@@ -75,10 +60,6 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
     """Returns all columns of a file but its time, or those wanted; units come from how names end.
 
     Arrays of several columns in an npz file are taken apart, `gyro[0]`, and a number `rate_hz` may stand for `time_s`.
-
-    Raises:
-        LogError: If it cannot be read, or has no time.
-        InputError: If a wanted column is not there.
     """
     if path.is_dir():
         text = "this is a folder: name a log, or for a project `gapless noise LOG DIR`"

@@ -19,17 +19,11 @@ MIN_REPEATS = 3.0  # readings per distinct value; fewer, and the values are as g
 
 @dataclass(frozen=True)
 class TimeGrid:
-    """Readings at even times.
+    """Readings at even times."""
 
-    Attributes:
-        interval_s: Time between ticks [s].
-        tick: (num_readings,) tick of each reading.
-        num_ticks: Ticks from the first reading to the last.
-    """
-
-    interval_s: float
-    tick: Array
-    num_ticks: int
+    interval_s: float  # time between ticks [s]
+    tick: Array  # (num_readings,) tick of each reading
+    num_ticks: int  # ticks from the first reading to the last
 
     def place_values(self, values: Array) -> Array:
         """Returns a column at even times, (num_ticks,): the mean where readings share a tick, NaN where none is."""
@@ -81,12 +75,7 @@ def _count_ticks(times_s: Array) -> tuple[float, Array]:
 
 
 def find_outliers(values: Array, quantum: float) -> Flags:
-    """Returns single samples that lie far from the two before and the two after: lost packets, not noise.
-
-    Args:
-        values: (num_samples,) NaN where one is missing.
-        quantum: Step of the values; 0 for none.
-    """
+    """Returns single samples that lie far from the two before and the two after: lost packets, not noise."""
     around = np.stack([np.roll(values, shift) for shift in (-2, -1, 1, 2)])
     distance = np.abs(values - np.median(around, axis=0))  # NaN, and so not judged, beside a missing one
     known = distance[np.isfinite(distance)]
@@ -101,10 +90,7 @@ def fit_quantum(values: Array) -> tuple[float, float]:
 
     The step is the least distance of distinct values, if all others are whole multiples of it; it is then fitted to
     all values, so that rounding in the log does not matter. Values stored in single precision are 2^-23 of themselves
-    apart by rounding alone: that is no step.
-
-    Args:
-        values: (num_samples,) without NaN.
+    apart by rounding alone: that is no step. None of the values may be NaN.
     """
     if len(values) < 2:
         return 0.0, 0.0

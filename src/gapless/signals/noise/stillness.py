@@ -22,27 +22,15 @@ MAX_FALSE_ALARM = 1e-6  # chance of taking noise for a line
 
 @dataclass(frozen=True)
 class Disturbance:
-    """Something in a column that is no noise.
+    """Something in a column that is no noise."""
 
-    Attributes:
-        kind: `motion`, `drift` or `vibration`.
-        text: What was seen.
-        amplitude: Of a vibration, in the column's unit; else 0.
-    """
-
-    kind: Literal["motion", "drift", "vibration"]
-    text: str
-    amplitude: float = 0.0
+    kind: Literal["motion", "drift", "vibration"]  # `motion`, `drift` or `vibration`
+    text: str  # what was seen
+    amplitude: float = 0.0  # of a vibration, in the column's unit; else 0
 
 
 def find_knocks(values: Array, interval_s: float, quantum: float) -> Flags:
-    """Returns the samples within `MAX_RINGING_S` of a knock: a jump of averages of less than `DRIFT_S`.
-
-    Args:
-        values: (num_samples,) NaN where one is missing.
-        interval_s: Time between samples [s].
-        quantum: Step of the values; 0 for none.
-    """
+    """Returns the samples within `MAX_RINGING_S` of a knock: a jump of averages of less than `DRIFT_S`."""
     found = np.zeros(len(values), dtype=np.bool_)
     size = 1
     while len(values) >= MIN_AVERAGES * size and size * interval_s < DRIFT_S:
@@ -60,12 +48,6 @@ def find_disturbances(values: Array, interval_s: float, quantum: float, unit: st
     At every averaging time neighbouring averages are compared. A difference far beyond the usual is a jump. The
     correlation of neighbouring differences is at most 1/4 for any sum of quantisation, white, flicker and random walk
     noise (1/4 for averages of a random walk), and near 1 for smooth motion. A line in the spectrum is a vibration.
-
-    Args:
-        values: (num_samples,) NaN where one is missing.
-        interval_s: Time between samples [s].
-        quantum: Step of the values; 0 for none.
-        unit: Unit of the values.
     """
     found: list[Disturbance] = []
     size = 1

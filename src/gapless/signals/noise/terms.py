@@ -30,13 +30,7 @@ def compute_terms(
 ) -> tuple[dict[str, NoiseTerm], float | None]:
     """Returns the numbers by name, and the averaging time of the least Allan deviation [s], None where it still falls.
 
-    Args:
-        values: (num_samples,) NaN where one is missing.
-        allan: Its Allan variances.
-        first: How many of the shortest averaging times were not fitted.
-        fit: The fit to the others.
-        quantum: Step of the values and its error; (0, 0) for none.
-        unit: Unit of the values.
+    `quantum` is the step of the values and its error; (0, 0) for none.
     """
     interval_s, root = allan.interval_s, np.sqrt(allan.interval_s)
     terms = {
@@ -176,13 +170,8 @@ def make_layer_parameters(
     `density` is without what rounding to `quantum` adds, step^2 / 12 per sample, since a layer rounds as well.
     `instability` and `tau_s` are of the Gauss-Markov bias whose Allan deviation is highest where that of the log is
     least, and as high as the flicker there: right about that time, too low far from it. A log at rest does not
-    identify `scale`. `bias` and `quantum` are for the layers `scale and bias` and `quantisation`.
-
-    Args:
-        terms: The numbers.
-        tau_s: Averaging time of the least Allan deviation [s]; None where it still falls.
-        interval_s: Time between samples [s].
-        unit: Unit of the values.
+    identify `scale`. `bias` and `quantum` are for the layers `scale and bias` and `quantisation`. `tau_s` is None where
+    the Allan deviation still falls at the end.
     """
     factor = convert_to_si(unit)[1]
     size = {name: term.value for name, term in terms.items()}
@@ -200,13 +189,7 @@ def make_layer_parameters(
 
 
 def make_allan_curve(allan: AllanVariances, first: int, fit: AllanFit | None) -> AllanCurve:
-    """Returns the Allan deviation with its intervals, and its fitted terms, for plots.
-
-    Args:
-        allan: All Allan variances.
-        first: How many of the shortest averaging times were not fitted.
-        fit: The fit to the others; None without one.
-    """
+    """Returns the Allan deviation with its intervals, and the terms of a fit if there is one, for plots."""
     freedom = 2 * allan.windows / (3 * allan.sizes)  # about that of white noise
     fitted = np.full(len(allan.sizes), np.nan)
     terms: dict[str, tuple[float, ...]] = {}
