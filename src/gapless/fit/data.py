@@ -101,7 +101,7 @@ class ProjectData:
 
 
 def read_project_data(
-    directory: str | Path,
+    directory: str | Path | Project,
     logs_like: Sequence[str] = (),
     *,
     with_unlogged: bool = False,
@@ -113,7 +113,7 @@ def read_project_data(
     Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
 
     Args:
-        directory: The project folder.
+        directory: The project folder; or the project, where it is loaded already.
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
         with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
         logs: What is read already; None reads them.
@@ -122,7 +122,7 @@ def read_project_data(
     Raises:
         InputError: If the project, its logs or its catalogue cannot be used.
     """
-    project = load_project(directory)
+    project = directory if isinstance(directory, Project) else load_project(directory)
     require_space(project.directory)
     blueprint = compile_project(project)
     unlogged = read_unlogged(project) if with_unlogged else ()

@@ -12,6 +12,7 @@ from gapless.check.verb import check
 from gapless.fit.data import read_project_data
 from gapless.fit.prediction.windows import MOST_WINDOWS, cut_windows
 from gapless.measure import verb as measure_verb
+from gapless.project import load as loading
 from gapless.project.load import load_project
 from gapless.project.log import columns
 from gapless.project.log import read as log_reading
@@ -64,13 +65,16 @@ def test_check_of_a_long_log_is_hardly_more_work_than_of_a_short_one(tmp_path: P
     assert many < 4 * few  # before, 6.6 times
 
 
-def test_check_reads_each_log_once_and_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_reads_model_and_log_once_and_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_long(tmp_path, 100_000)
     monkeypatch.setattr(columns, "CSV_BLOCK_BYTES", 2**16)
     read, shares, plain = list[Path](), list[float](), log_reading.read_columns
+    models, load_model = list[Path](), loading.load_model
+    monkeypatch.setattr(loading, "load_model", lambda path: models.append(path) or load_model(path))
     monkeypatch.setattr(log_reading, "read_columns", lambda path, *rest: read.append(path) or plain(path, *rest))
     check(folder, progress=lambda label, share: label == "reading the logs" and shares.append(share))
     assert len(read) == 1
+    assert len(models) == 1
     assert len(set(shares)) > 1  # in blocks
     assert shares == sorted(shares)
 
