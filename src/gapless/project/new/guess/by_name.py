@@ -136,13 +136,15 @@ class NameGuesser:
     def _guess_bare_commands(self, name: ColumnName) -> list[Guess]:
         """Returns the actuator that has exactly the column's name."""
         called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if self._is_called(name, n)]
-        found = [self._make_guess(name, "actuator", m, "command") for m in called]
-        return [replace(guess, reason="it is called as the actuator") for guess in found]
+        return [self._make_guess(name, "actuator", m, "command", "it is called as the actuator") for m in called]
 
-    def _make_guess(self, name: ColumnName, element: Element, match: Match, quantity: str) -> Guess:
-        said = f"'{name.role_word}' says {quantity}" if name.role else "it is called as the joint"
+    def _make_guess(
+        self, name: ColumnName, element: Element, match: Match, quantity: str, reason: str | None = None
+    ) -> Guess:
         in_order = match.reason.startswith("it is number")
-        reason = f"{said}, and {match.reason}" if name.role or in_order else said
+        if reason is None:
+            reason = f"'{name.role_word}' says {quantity}" if name.role else "it is called as the joint"
+            reason = f"{reason}, and {match.reason}" if name.role or in_order else reason
         return Guess(name.column, element, match.name, quantity, 0, name.scale, match.score, reason, in_order)
 
     def _find_numbers(self, name: ColumnName) -> list[int]:
@@ -173,10 +175,9 @@ class NameGuesser:
         skipped = (POSE_WORDS | TURN_WORDS) - self.words
         rest = [word for word in name.rest if word not in skipped]
         rest = rest[:-1] if rest and rest[-1] == name.words[-1] else rest
-        matches = match_names(rest, self.known["body"])
-        found = [replace(self._make_guess(name, "body", m, quantity), score=0.99 * m.score) for m in matches]
-        because = f"'{name.words[-1]}' says {quantity} of a body, and "
-        return [replace(g, reason=because + m.reason) for g, m in zip(found, matches, strict=True)]
+        matches = [replace(m, score=0.99 * m.score) for m in match_names(rest, self.known["body"])]
+        word = f"'{name.words[-1]}' says {quantity} of a body"
+        return [self._make_guess(name, "body", m, quantity, f"{word}, and {m.reason}") for m in matches]
 
     def _guess_sensors(self, name: ColumnName) -> list[Guess]:
         """Returns the sensor of exactly this name, perhaps followed by x, y, z or a number."""

@@ -20,10 +20,15 @@ _MIN_SLOPE_CORRELATION = 0.7
 
 def guess_scales(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Returns the guesses with the scale of degrees where values, or columns that belong together, say so."""
-    found = {c: _check_values(guesser, guess, signals) for c, guess in chosen.items()}
-    found = {c: _check_pattern(guesser, guess, found) for c, guess in found.items()}
-    found = {c: _check_joint(guesser, guess, found, signals) for c, guess in found.items()}
-    return {c: _check_derivative(guesser, guess, found, signals) for c, guess in found.items()}
+    found = dict(chosen)
+    for find_clue in (_compare_values, _compare_names, _compare_ranges, _compare_derivative):
+        unknown = [guess for guess in found.values() if _is_unknown_angle(guesser, guess)]
+        clues = {guess.column: find_clue(guesser, guess, found, signals) for guess in unknown}
+        for column, clue in clues.items():
+            if clue:
+                reason = f"{found[column].reason}; {clue}, {GUESSED_DEGREES}"
+                found[column] = replace(found[column], scale=RADIANS_PER_DEGREE, reason=reason)
+    return found
 
 
 def _is_unknown_angle(guesser: NameGuesser, guess: Guess) -> bool:
@@ -35,70 +40,64 @@ def _is_unknown_angle(guesser: NameGuesser, guess: Guess) -> bool:
     return guess.quantity == "command" and command_unit(guesser.model, guess.name) == "rad"
 
 
-def _set_degrees(guess: Guess, why: str) -> Guess:
-    return replace(guess, scale=RADIANS_PER_DEGREE, reason=f"{guess.reason}; {why}, {GUESSED_DEGREES}")
-
-
-def _check_values(guesser: NameGuesser, guess: Guess, signals: Signals) -> Guess:
-    """Adds the scale of degrees where values go beyond 3 pi though the model's range does not."""
+def _compare_values(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> str:
+    """Values that go beyond 3 pi though the model's range does not are degrees."""
+    del found
     limits = _model_limits(guesser.model, guess)
-    if limits is None or not _is_unknown_angle(guesser, guess):
-        return guess
-    allowed, peak = max(abs(limits[0]), abs(limits[1])), signals.peaks[guess.column]
+    allowed, peak = max(map(abs, limits), default=np.inf), signals.peaks[guess.column]
     if peak <= _MAX_RADIANS or allowed >= _MAX_RADIANS:
-        return guess
-    return _set_degrees(guess, f"values reach {peak:.4g} though the model allows {allowed:.3g} rad")
+        return ""
+    return f"values reach {peak:.4g} though the model allows {allowed:.3g} rad"
 
 
-def _model_limits(model: mujoco.MjModel, guess: Guess) -> tuple[float, float] | None:
-    if guess.element == "joint" and guess.quantity == "position":
-        return joint_range(model, guess.name)
-    if guess.quantity != "command":
-        return None
-    actuator_id = index(model, "actuator", guess.name)
-    if model.actuator_ctrllimited[actuator_id]:
-        return float(model.actuator_ctrlrange[actuator_id, 0]), float(model.actuator_ctrlrange[actuator_id, 1])
-    joint = driven_joint(model, guess.name)
-    return joint_range(model, joint) if joint else None
+def _model_limits(model: mujoco.MjModel, guess: Guess) -> tuple[float, ...]:
+    """Returns the smallest and largest value that the model allows; nothing where it has no limits."""
+    joint = guess.name if guess.quantity == "position" else ""
+    if guess.quantity == "command":
+        actuator_id = index(model, "actuator", guess.name)
+        if model.actuator_ctrllimited[actuator_id]:
+            return tuple(model.actuator_ctrlrange[actuator_id].tolist())
+        joint = driven_joint(model, guess.name)
+    return (joint_range(model, joint) or ()) if joint else ()
 
 
-def _check_pattern(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess]) -> Guess:
+def _compare_names(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> str:
     """A column that is named as others which are degrees by value is in degrees too, however little it moves."""
+    del signals
     pattern = guesser.names[guess.column].pattern
-    alike = [g for c, g in found.items() if guesser.names[c].pattern == pattern and g.quantity == guess.quantity]
-    degrees = [g.column for g in alike if g.scale == RADIANS_PER_DEGREE]
-    if not degrees or not _is_unknown_angle(guesser, guess):
-        return guess
-    return _set_degrees(guess, f"it is named as {degrees[0]}, which is in degrees")
+    for column, other in found.items():
+        is_alike = guesser.names[column].pattern == pattern and other.quantity == guess.quantity
+        if is_alike and other.scale == RADIANS_PER_DEGREE:
+            return f"it is named as {column}, which is in degrees"
+    return ""
 
 
-def _check_joint(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
+def _compare_ranges(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> str:
     """A position command is in degrees where the position that follows it is, in a like range; and the reverse."""
-    if not _is_unknown_angle(guesser, guess) or guess.quantity == "velocity":
-        return guess
-    joint = driven_joint(guesser.model, guess.name) if guess.quantity == "command" else guess.name
+    if guess.quantity == "velocity":
+        return ""
+    joint, size = _find_joint(guesser.model, guess), signals.peaks[guess.column]
     for other in found.values():
         if other.quantity not in ("command", "position") or other.scale != RADIANS_PER_DEGREE:
             continue
-        theirs = driven_joint(guesser.model, other.name) if other.quantity == "command" else other.name
-        mine, peak = signals.peaks[guess.column], signals.peaks[other.column]
-        if theirs == joint and max(mine, peak) <= _MAX_RANGE_RATIO * min(mine, peak):
-            return _set_degrees(guess, f"its range is that of {other.column}, which is in degrees")
-    return guess
+        peak = signals.peaks[other.column]
+        if _find_joint(guesser.model, other) == joint and max(size, peak) <= _MAX_RANGE_RATIO * min(size, peak):
+            return f"its range is that of {other.column}, which is in degrees"
+    return ""
 
 
-def _check_derivative(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> Guess:
+def _find_joint(model: mujoco.MjModel, guess: Guess) -> str:
+    return driven_joint(model, guess.name) if guess.quantity == "command" else guess.name
+
+
+def _compare_derivative(guesser: NameGuesser, guess: Guess, found: Mapping[str, Guess], signals: Signals) -> str:
     """A velocity is in degrees/s where only then it is the derivative of its position."""
-    if guess.quantity != "velocity" or not _is_unknown_angle(guesser, guess):
-        return guess
+    del guesser
     key = (guess.element, guess.name, "position", "0")
     position = next((other for other in found.values() if other.key == key), None)
-    if position is None:
-        return guess
+    if guess.quantity != "velocity" or position is None:
+        return ""
     together, slope = signals.slope(guess.column, position.column)
-    if together < _MIN_SLOPE_CORRELATION:
-        return guess
     ratio = slope * RADIANS_PER_DEGREE / position.scale  # 1 where the velocity is in degrees/s
-    if not 1 / _MAX_SLOPE_ERROR < ratio < _MAX_SLOPE_ERROR:
-        return guess
-    return _set_degrees(guess, f"it is then the derivative of {position.column}")
+    is_derivative = together >= _MIN_SLOPE_CORRELATION and 1 / _MAX_SLOPE_ERROR < ratio < _MAX_SLOPE_ERROR
+    return f"it is then the derivative of {position.column}" if is_derivative else ""
