@@ -152,16 +152,19 @@ class _Mapper:
         if quantity is None and len(known) == 1:
             return known[0]
         if quantity is None:
-            text = f"{where[1]}: quantity is missing; a {element} has: {', '.join(known)}"
-            raise self.document.error(where, f"{text}; write quantity: {known[0]}")
+            missing = f"{where[1]}: quantity is missing; a {element} has: {', '.join(known)}"
+            raise self.document.error(where, f"{missing}; write quantity: {known[0]}")
+        write = f"write quantity: {known[0]}"
         hints = {
-            "joint": _JOINT_HINTS.get(quantity.lower()),
+            "joint": _JOINT_HINTS.get(quantity.lower(), write),
             "actuator": "an actuator has force only; for position or velocity write joint: NAME",
-            "body": "of angles only yaw; for others map qw qx qy qz" if quantity.lower() in ("roll", "pitch") else None,
+            "body": "of angles only yaw; for others map qw qx qy qz"
+            if quantity.lower() in ("roll", "pitch")
+            else write,
             "sensor": "delete quantity, write axis instead",
         }
         text = f"{where[1]}: no quantity {quantity}; there are: {nearest(quantity, known, 14)}"
-        raise self.document.error((*where, "quantity"), f"{text}; {hints[element] or 'write quantity: ' + known[0]}")
+        raise self.document.error((*where, "quantity"), f"{text}; {hints[element]}")
 
     def _check_axis(self, where: tuple[str, str], element: Element, name: str, axis: int | None) -> int:
         if axis is None:

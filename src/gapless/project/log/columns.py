@@ -140,11 +140,11 @@ def _raise_csv_error(path: Path, wanted: list[str], error: Exception) -> NoRetur
     try:
         found = _find_bad_cell(path, wanted)
     except csv.Error as csv_error:
-        error, found = csv_error, None
+        error, found = csv_error, ""
     raise log_error(found or f"not readable as CSV ({_short(error, 200)}): save it again", path) from None
 
 
-def _find_bad_cell(path: Path, wanted: list[str]) -> str | None:
+def _find_bad_cell(path: Path, wanted: list[str]) -> str:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = (row for row in csv.reader(file) if row)
         header = next(rows)
@@ -156,7 +156,7 @@ def _find_bad_cell(path: Path, wanted: list[str]) -> str | None:
                 if not _is_number(row[place]):
                     text = f"column {header[place]} row {number}: '{row[place][:40]}' is not a number"
                     return f"{text}: correct it or leave the cell empty"
-    return None
+    return ""
 
 
 def _is_number(cell: str) -> bool:

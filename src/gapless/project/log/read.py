@@ -52,8 +52,7 @@ def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...
     by_name: dict[str, Path] = {}
     for path in found:
         if (other := by_name.setdefault(path.stem, path)) != path:
-            text = f"{other.name} and {path.name} have one name: rename one, or delete the copy"
-            raise log_error(text, folder)
+            raise log_error(f"{other.name} and {path.name} have one name: rename one, or delete the copy", folder)
     return tuple(found)
 
 
