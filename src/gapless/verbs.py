@@ -182,7 +182,7 @@ def randomize(
 
     check_exports(export or {})
     sizes = {"num_tries": num_tries, "num_trials": num_trials}
-    given = {name: value for name, value in sizes.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
     if method == "bayrn":
         search: Any = __getattr__("search_ranges")
         from gapless.loop.search import BayrnConfig

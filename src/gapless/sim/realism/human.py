@@ -148,7 +148,7 @@ def partners(population: Population, seed: int, person: NDArray[np.int64], trial
     )
 
 
-def reached(people: Partners, time_s: float) -> Array:
+def reached(people: Partners, time_s: float | Array) -> Array:
     """Returns how far along the reach each hand is at a time after the cue, (num_worlds,) from 0 to 1.
 
     Minimum jerk (Flash, Hogan 1985): s = 10 x^3 - 15 x^4 + 6 x^5 of the share x of the reach time that has passed;
