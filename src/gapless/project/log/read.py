@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.results import Note
-from gapless.core.signal import Array, Flags, Indices, TimeSeries
+from gapless.core.signal import Array, Indices, TimeSeries
 from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
 from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.sidecar import SIDECAR_KEYS, parse_sidecar, read_object, read_sidecar
@@ -193,8 +192,10 @@ def _map_columns(
         with np.errstate(over="ignore", invalid="ignore"):
             mapped = item.scale * raw + item.offset
             huge = np.abs(mapped) > MAX_VALUE
-        if isinstance(item, CommandMap):
-            _check_commands(item, raw, huge & np.isfinite(raw), path)
+        if isinstance(item, CommandMap) and (sent := huge & np.isfinite(raw)).any():
+            scaled = f" times scale {item.scale:g}" if item.scale != 1 else ""
+            text = f"{int(sent.sum())} of {len(raw)} commands are beyond {MAX_VALUE:g}, the first {raw[sent][0]:g}"
+            raise log_error(f"column {item.column}: {text}{scaled}: correct the log, or leave the cells empty", path)
         values[:, place] = np.where(huge | np.isinf(raw), np.nan, mapped)
         where = f"{path.name}: {item.column}"
         if huge.any():
@@ -206,14 +207,6 @@ def _map_columns(
         if isinstance(item, MeasurementMap) and not as_recorded:
             _remove_corrupt(values[:, place], times_s, item, where, notes)
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
-
-
-def _check_commands(item: CommandMap, raw: Array, huge: Flags, path: Path) -> None:
-    """Raises LogError for commands so large that nobody can have sent them."""
-    if huge.any():
-        at, scaled = int(np.argmax(huge)), f" times scale {item.scale:g}" if item.scale != 1 else ""
-        text = f"{int(huge.sum())} of {len(raw)} commands are beyond {MAX_VALUE:g}, the first {raw[at]:g}{scaled}"
-        raise log_error(f"column {item.column}: {text}: correct the log, or leave the cells empty", path)
 
 
 def _remove_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:
@@ -229,33 +222,19 @@ def read_unlogged(project: Project) -> tuple[Log, ...]:
 
     Hidden files, results of gapless and whatever says nothing of a run are left alone.
     """
+    files = _list_files(project.logs_path) if project.logs_path.is_dir() else []
+    logged = {path.stem for path in files if path.suffix.lower() in SUFFIXES}
     found: list[Log] = []
-    for path in _find_unlogged(project.logs_path):
+    for path in (path for path in files if path.suffix == ".json" and path.stem not in logged):
         data, notes = read_object(path), list[Note]()
-        if _is_not_about_run(data):
-            continue
+        if {"format", "verb"} <= set(data) or not set(data) & set(SIDECAR_KEYS):
+            continue  # what a verb wrote by --json, or a file of the owner's
         about = parse_sidecar(data, path, notes)
         if about["outcome"] is None:
             text = 'no log beside it and no outcome: write "outcome": "success" or "failure", or move it elsewhere'
             raise log_error(text, path)
-        commands = _empty_series(project.command_names, project.command_units)
-        measurements = _empty_series(project.measurement_names, project.measurement_units)
-        found.append(Log(path, Episode(path.stem, commands=commands, measurements=measurements, **about), tuple(notes)))
+        columns = (project.command_names, project.command_units), (project.measurement_names, project.measurement_units)
+        empty = [TimeSeries(np.zeros(0), np.zeros((0, len(names))), names, units) for names, units in columns]
+        episode = Episode(path.stem, commands=empty[0], measurements=empty[1], **about)
+        found.append(Log(path, episode, tuple(notes)))
     return tuple(found)
-
-
-def _is_not_about_run(data: Mapping[str, Any]) -> bool:
-    """Returns whether an object is something else: what a verb wrote by --json, or a file of the owner's."""
-    return {"format", "verb"} <= set(data) or not set(data) & set(SIDECAR_KEYS)
-
-
-def _find_unlogged(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    files = _list_files(folder)
-    logged = {path.stem for path in files if path.suffix.lower() in SUFFIXES}
-    return [path for path in files if path.suffix == ".json" and path.stem not in logged]
-
-
-def _empty_series(names: tuple[str, ...], units: tuple[str, ...]) -> TimeSeries:
-    return TimeSeries(np.zeros(0), np.zeros((0, len(names))), names, units)
