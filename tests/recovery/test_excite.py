@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from gapless.core.results import ExciteResult, IdentifyResult
-from gapless.excite import search
+from gapless.excite.knowledge import read_knowledge
 from gapless.excite.play import motion_csv, play
-from gapless.excite.prospect import look_ahead
-from gapless.excite.rehearsal import Rehearsal
-from gapless.excite.verb import excite, make_setting
+from gapless.excite.search import ExciteConfig
+from gapless.excite.simulate import MotionSimulator
+from gapless.excite.verb import excite, make_problem
 from gapless.fit.prediction.lengths import DRIVEN_S
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
@@ -56,14 +56,14 @@ def fitted(folder: Path, motion: Path, start: dict[str, float], seed: int) -> Id
 
 def plain_motion(folder: Path) -> Path:
     """Writes one slow sine, as large as the limits of the project allow."""
-    setting = make_setting(look_ahead(folder, None, ()), SECONDS)
+    problem = make_problem(read_knowledge(folder, None, ()), SECONDS)
     times_s = np.arange(round(50 * SECONDS)) / 50.0
     wave = np.sin(2 * np.pi * SLOW_HZ * times_s) * np.clip((times_s - 0.3) / 0.5, 0.0, 1.0)
     sizes = np.linspace(1.8, 0.1, 18)
     sent = (sizes[:, None] * wave)[:, :, None]
-    kept = setting.kept(Rehearsal(setting.prospect, setting.space).play(sent, setting.row))
+    kept = problem.is_allowed(MotionSimulator(problem.known, problem.space).play(sent, problem.row))
     assert kept.any()
-    (folder / "plain.csv").write_bytes(motion_csv(setting.prospect.project, sent[np.argmax(kept)]))
+    (folder / "plain.csv").write_bytes(motion_csv(problem.known.project, sent[np.argmax(kept)]))
     return folder / "plain.csv"
 
 
@@ -71,17 +71,16 @@ def plain_motion(folder: Path) -> Path:
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[ExciteResult, IdentifyResult, IdentifyResult]]:
     """Returns per seed what was promised, what the motion told, and what the plain one told."""
     results = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "MOST", 28)  # a fifth of the usual search: it is the promise that is tested
-        for seed in SEEDS:
-            folder = write_project(
-                tmp_path_factory.mktemp("pendulum"), PENDULUM, COMMANDS, ANGLE, rate_hz=50, parameters=PARAMETERS
-            )
-            plain = plain_motion(folder)
-            promise = excite(folder, seconds=SECONDS, seed=seed)
-            start = dict(promise.start)
-            told = fitted(folder, Path(str(promise.path)), start, seed)
-            results.append((promise, told, fitted(folder, plain, start, seed)))
+    brief = ExciteConfig(max_motions=28)  # a fifth of the usual search: it is the promise that is tested
+    for seed in SEEDS:
+        folder = write_project(
+            tmp_path_factory.mktemp("pendulum"), PENDULUM, COMMANDS, ANGLE, rate_hz=50, parameters=PARAMETERS
+        )
+        plain = plain_motion(folder)
+        promise = excite(folder, seconds=SECONDS, config=brief, seed=seed)
+        start = dict(promise.start)
+        told = fitted(folder, Path(str(promise.path)), start, seed)
+        results.append((promise, told, fitted(folder, plain, start, seed)))
     return results
 
 

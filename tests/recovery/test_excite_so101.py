@@ -8,7 +8,7 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.results import ExciteResult
-from gapless.excite import search
+from gapless.excite.search import ExciteConfig
 from gapless.excite.verb import excite
 from gapless.fit.data import read_project_data
 
@@ -25,10 +25,7 @@ WANTED = [f"actuator/{joint}/kp" for joint in sets.SO101_JOINTS]
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExciteResult]:
     folder = sets.so101(tmp_path_factory.mktemp("so101"), sets.so101_motions()[:3], 40.0)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "FEWEST", 14)
-        patch.setattr(search, "MOST", 14)
-        return folder, excite(folder, WANTED, seconds=12.0)
+    return folder, excite(folder, WANTED, seconds=12.0, config=ExciteConfig(min_motions=14, max_motions=14))
 
 
 def test_it_tells_the_stiffness_of_every_servo(found: tuple[Path, ExciteResult]) -> None:

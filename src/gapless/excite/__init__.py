@@ -1,1 +1,1 @@
-"""Which motion to record so that the parameters can be told."""
+"""Which motion to record so that the wanted parameters are identifiable."""

@@ -63,7 +63,7 @@ def play(
     return run_open(
         world,
         lambda time_s, measured: next(sent)[None],
-        start_of(project, start),
+        make_start(project, start),
         rng,
         len(commands),
         units=(project.command_units, project.measurement_units),
@@ -71,16 +71,12 @@ def play(
     )
 
 
-def start_of(project: Project, start: Mapping[str, float]) -> Start:
+def make_start(project: Project, start: Mapping[str, float]) -> Start:
     """Returns a start from readings in the units of the log; what is not measured begins as the model has it."""
     model = load_model(project.model_path)
     readings = np.array([[item.scale * start[item.column] + item.offset for item in project.measurements]])
     qpos = StateReader.of(project, model).state(readings, np.zeros_like(readings))[0]
-    width = {mujoco.mjtJoint.mjJNT_FREE: 7, mujoco.mjtJoint.mjJNT_BALL: 4}
-    positions: dict[str, Array] = {}
-    for joint in range(model.njnt):
-        begin = int(model.jnt_qposadr[joint])
-        if model.joint(joint).name:
-            end = begin + width.get(mujoco.mjtJoint(int(model.jnt_type[joint])), 1)
-            positions[model.joint(joint).name] = qpos[:, begin:end]
-    return Start(positions, np.zeros((1, 0)))
+    data = mujoco.MjData(model)
+    data.qpos[:] = qpos[0]
+    names = [name for joint in range(model.njnt) if (name := model.joint(joint).name)]
+    return Start({name: data.joint(name).qpos[None].copy() for name in names}, np.zeros((1, 0)))

@@ -15,13 +15,19 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import ExciteResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
-from gapless.excite.limits import limits_of
-from gapless.excite.outlook import advice, curves, nothing_found, predicted
+from gapless.excite.knowledge import PriorKnowledge, read_knowledge
+from gapless.excite.limits import (
+    EFFORT_SHARE,
+    RequestedLimits,
+    find_command_limits,
+    find_driven_joints,
+    find_motion_limits,
+    joint_names,
+)
 from gapless.excite.play import motion_csv
-from gapless.excite.prospect import Prospect, look_ahead
-from gapless.excite.reach import EFFORT, Wishes, channels_of, driven_joints, joint_names
-from gapless.excite.rehearsal import Run, sketches
-from gapless.excite.search import Found, Search, Setting, left_alone
+from gapless.excite.predict import give_advice, predict_parameters, thin_curves
+from gapless.excite.search import ExciteConfig, Search, SearchProblem, SearchResult
+from gapless.excite.simulate import SimulatedMotions, record_random_motions
 from gapless.excite.workspace import Workspace
 from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.predict import Predictor
@@ -31,7 +37,7 @@ from gapless.fit.search.structure import MIN_WINDOWS
 from gapless.fit.solve import Progress
 from gapless.project.fingerprint import fingerprint
 
-SECONDS = 20.0
+DEFAULT_DURATION_S = 20.0
 FILE_NAME = "excite.csv"
 
 
@@ -40,19 +46,20 @@ def excite(
     parameters: Sequence[str] = (),
     *,
     fit: str | Path | None = None,
-    seconds: float = SECONDS,
+    seconds: float = DEFAULT_DURATION_S,
     max_speed: Sequence[str] = (),
     max_effort: Sequence[str] = (),
     lowest_m: float | None = None,
     out: str | Path | None = None,
+    config: ExciteConfig | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> ExciteResult:
-    """Chooses a motion that tells the wanted parameters, and predicts their intervals before it is recorded.
+    """Chooses a motion that identifies the wanted parameters, and predicts their intervals before it is recorded.
 
     Args:
         directory: The project folder; it needs no logs.
-        parameters: Targets to tell; none for what the fit could not tell, or else for what is always fitted.
+        parameters: Targets to identify; none for what the fit did not identify, or else for what is always fitted.
         fit: JSON that `identify` wrote, to start from; None for the newest in the catalogue, if any.
         seconds: Length of the motion [s].
         max_speed: How fast driven joints may go: a share of the default, or `JOINT=VALUE` [rad/s, m/s].
@@ -60,117 +67,121 @@ def excite(
         lowest_m: Height in the world of the model that nothing may go below [m]; None for the model's floor or, where
             it has none, for the lowest point of the robot's base.
         out: Where the motion is written; None for `excite.csv` in the project folder.
+        config: How to search.
         seed: Seed of the motions drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
-        InputError: If the project, the fit or a wish cannot be used, the motion cannot be written, or nobody says how
+        InputError: If the project, the fit or a limit cannot be used, the motion cannot be written, or nobody says how
             low a robot may go that hangs below its base.
     """
-    least = (MIN_WINDOWS + 2) * WINDOW_S
-    if not seconds >= least:
-        raise InputError(f"{seconds:g} seconds are too short to tell anything: ask for at least {least:g}")
-    prospect = look_ahead(directory, fit, parameters)
-    path = require_writable(Path(out) if out is not None else prospect.project.directory / FILE_NAME, "--out")
-    setting = make_setting(prospect, seconds, max_speed, max_effort, lowest_m)
-    search = Search(setting, np.random.default_rng(seed))
+    shortest = (MIN_WINDOWS + 2) * WINDOW_S
+    if not seconds >= shortest:
+        raise InputError(f"{seconds:g} seconds are too short to identify anything: ask for at least {shortest:g}")
+    known = read_knowledge(directory, fit, parameters)
+    path = require_writable(Path(out) if out is not None else known.project.directory / FILE_NAME, "--out")
+    problem = make_problem(known, seconds, max_speed, max_effort, lowest_m, config)
+    search = Search(problem, np.random.default_rng(seed))
     found = search.run(progress)
-    chosen = search.safe(found.best)
-    if chosen is None:
-        result = nothing_found(setting, found, search.why_not(), seed)
-    else:
-        result = _result(setting, found, chosen, seed)
-    wishes = {"max_speed": list(max_speed), "max_effort": list(max_effort), "lowest_m": lowest_m}
-    return _kept(prospect, result, chosen, path, wishes)
+    chosen = search.find_safe(found.best)
+    result = _make_result(problem, found, chosen, seed)
+    asked = {"max_speed": list(max_speed), "max_effort": list(max_effort), "lowest_m": lowest_m}
+    return _store(known, result, chosen, path, asked)
 
 
-def make_setting(
-    prospect: Prospect,
+def make_problem(
+    known: PriorKnowledge,
     seconds: float,
     max_speed: Sequence[str] = (),
     max_effort: Sequence[str] = (),
     lowest_m: float | None = None,
-) -> Setting:
+    config: ExciteConfig | None = None,
+) -> SearchProblem:
     """Returns what a search needs: the limits that hold, the parameters to be fitted, the errors expected."""
-    readings, command = prospect.rest()
-    speed = Wishes.read("--max-speed", max_speed, joint_names(prospect), 1.0)
-    effort = Wishes.read("--max-effort", max_effort, [item.actuator for item in prospect.project.commands], EFFORT)
-    rest = prospect.states(readings[None])[0]
-    workspace = Workspace.of(prospect, rest, lowest_m)
-    joints = driven_joints(prospect, rest, speed)
-    channels = channels_of(prospect, command, joints, effort)
-    space = prospect.space(prospect.tracks or sketches(prospect, channels, seconds))
-    setting = Setting(
-        prospect,
-        space,
-        channels,
-        limits_of(prospect, joints, channels, effort),
-        workspace,
-        seconds,
-        WINDOW_S,
-        prospect.noise(),
-        _left_over(prospect, space),
+    readings, command = known.rest()
+    actuators = [item.actuator for item in known.project.commands]
+    speed = RequestedLimits.parse("--max-speed", max_speed, joint_names(known), 1.0)
+    effort = RequestedLimits.parse("--max-effort", max_effort, actuators, EFFORT_SHARE)
+    rest = known.positions(readings[None])[0]
+    workspace = Workspace.of(known, rest, lowest_m)
+    joints = find_driven_joints(known, rest, speed)
+    commands = find_command_limits(known, command, joints, effort)
+    space = known.space(known.tracks or record_random_motions(known, commands, seconds))
+    problem = SearchProblem(
+        known=known,
+        space=space,
+        command_limits=commands,
+        limits=find_motion_limits(known, joints, commands, effort, rest),
+        workspace=workspace,
+        duration_s=seconds,
+        window_s=WINDOW_S,
+        noise=known.noise(),
+        min_sigma=_estimate_fit_error(known, space),
+        config=config or ExciteConfig(),
     )
-    alone = left_alone(setting)
-    return replace(setting, limits=tuple(limit.widened(alone) for limit in setting.limits))
+    undriven = problem.play_rest()
+    return replace(problem, limits=tuple(limit.widen_to(undriven) for limit in problem.limits))
 
 
-def _left_over(prospect: Prospect, space: ParameterSpace) -> Array:
+def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
     """Returns the error that the fit leaves on the logs, per column: the next fit will leave as much."""
-    nothing = np.zeros(len(prospect.project.measurements))
-    if not prospect.tracks or not prospect.fitted:
+    nothing = np.zeros(len(known.project.measurements))
+    if not known.tracks or not known.fitted:
         return nothing
-    windows = cut_windows(prospect.project, prospect.tracks, WINDOW_S)
+    windows = cut_windows(known.project, known.tracks, WINDOW_S)
     if not len(windows):
         return nothing
-    row = prospect.row(space)
-    predictor = Predictor(prospect.blueprint, space)
-    problem = FitProblem(predictor, windows, tuple(range(len(space))), row, windows.noise)
+    row = known.row(space)
+    problem = FitProblem(Predictor(known.blueprint, space), windows, tuple(range(len(space))), row, windows.noise)
     return problem.reweighted(row).sigma
 
 
-def _result(setting: Setting, found: Found, run: Run, seed: int) -> ExciteResult:
-    prospect = setting.prospect
-    parameters, groups = predicted(setting, found, run)
-    project = prospect.project
-    readings = run.measured[0, 0]
-    start = {m.column: float((readings[k] - m.offset) / m.scale) for k, m in enumerate(project.measurements)}
-    return ExciteResult(
-        inputs=prospect.ids,
-        parameters=parameters,
-        inseparable=groups,
-        limits=tuple(limit.used(run) for limit in setting.limits),
-        may_touch=setting.workspace.may_touch,
-        start=start,
-        noise=dict(zip(project.measurement_names, map(float, setting.noise), strict=True)),
-        advice=advice(setting, parameters, groups),
+def _make_result(problem: SearchProblem, found: SearchResult, run: SimulatedMotions | None, seed: int) -> ExciteResult:
+    """Returns the result; without a run that keeps the limits, its advice says why."""
+    project = problem.known.project
+    result = ExciteResult(
+        inputs=problem.known.ids,
+        parameters=(),
+        inseparable=(),
+        limits=(),
+        may_touch=problem.workspace.may_touch,
+        start={},
+        noise=dict(zip(project.measurement_names, map(float, problem.noise), strict=True)),
+        advice=() if run else (problem.explain_failure(),),
         path=None,
-        duration_s=setting.duration_s,
-        window_s=setting.window_s,
+        duration_s=problem.duration_s,
+        window_s=problem.window_s,
         num_tried=found.num_tried,
         seed=seed,
-        curves=curves(project, run),
-        assumed=setting.workspace.assumed,
+        assumed=problem.workspace.assumed,
+    )
+    if run is None:
+        return result
+    parameters, groups = predict_parameters(problem, found, run)
+    readings = run.measured[0, 0]
+    return replace(
+        result,
+        parameters=parameters,
+        inseparable=groups,
+        limits=tuple(limit.describe_use(run) for limit in problem.limits),
+        start={m.column: float((readings[k] - m.offset) / m.scale) for k, m in enumerate(project.measurements)},
+        advice=give_advice(problem, parameters, groups),
+        curves=thin_curves(project, run),
     )
 
 
-def _kept(
-    prospect: Prospect, result: ExciteResult, run: Run | None, path: Path, wishes: dict[str, Any]
+def _store(
+    known: PriorKnowledge, result: ExciteResult, run: SimulatedMotions | None, path: Path, asked: dict[str, Any]
 ) -> ExciteResult:
     """Writes the motion, and enters it with the result in the catalogue."""
-    config = {
-        "project": fingerprint(prospect.project),
-        "wanted": list(prospect.wanted),
-        "duration_s": result.duration_s,
-        **wishes,
-    }
+    about = {"project": fingerprint(known.project), "wanted": list(known.wanted), "duration_s": result.duration_s}
     files: dict[str, bytes] = {}
     if run is not None:
-        files["motion.csv"] = motion_csv(prospect.project, run.commands[0])
+        files["motion.csv"] = motion_csv(known.project, run.commands[0])
         try:
             path.write_bytes(files["motion.csv"])
         except OSError as error:
             raise InputError(f"--out: cannot write: {error.strerror}: {path}") from None
         result = replace(result, path=str(path.resolve()))
-    provenance = Provenance("excite", gapless.__version__, prospect.ids, config, result.seed)
-    return replace(result, id=store_result_if_possible(prospect.catalogue, result, provenance, files))
+    provenance = Provenance("excite", gapless.__version__, known.ids, about | asked, result.seed)
+    return replace(result, id=store_result_if_possible(known.catalogue, result, provenance, files))

@@ -8,12 +8,12 @@ import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.excite.heights import CLEARANCE_M, Extents, Floor, find_floors
-from gapless.excite.prospect import Prospect
+from gapless.excite.floors import CLEARANCE_M, Floor, GeomExtents, body_name, find_floors
+from gapless.excite.knowledge import PriorKnowledge
 from gapless.sim.targets import is_object
 
-MOST_PAIRS_NAMED = 4  # of bodies that pass through each other
-SOME_FRAMES = 250  # of a motion that is looked at while many are compared
+MAX_PAIRS_NAMED = 4  # of bodies that pass through each other
+SEARCH_FRAMES = 250  # of a motion that is looked at while many are compared
 
 Pair = tuple[int, int]
 
@@ -22,70 +22,58 @@ Pair = tuple[int, int]
 class Workspace:
     """Tells what bodies touch in given positions. Bodies that are fixed to each other count as one.
 
-    Attributes:
-        model: The model, with a margin around every geom.
-        allowed: Pairs of bodies that may touch.
-        free: Bodies that may touch anything: things that the wanted parameters are about. All things may touch each
-            other and what never moves.
-        extents: Where the surfaces of its geoms are.
-        floors: What moving geoms stay above.
-        assumed: What was assumed of floors and collisions, as sentences; that of floors first.
+    Things (bodies with a free joint) may touch each other and what never moves.
     """
 
-    model: mujoco.MjModel
-    allowed: frozenset[Pair]
-    free: frozenset[int]
-    extents: Extents
-    floors: tuple[Floor, ...]
-    assumed: tuple[str, ...]
+    model: mujoco.MjModel  # the model, with a margin around every geom
+    allowed: frozenset[Pair]  # pairs of bodies that may touch
+    free: frozenset[int]  # things that may touch anything: those that the wanted parameters are about
+    extents: GeomExtents  # where the surfaces of its geoms are
+    floors: tuple[Floor, ...]  # what moving geoms stay above
+    assumed: tuple[str, ...]  # what was assumed of floors and collisions, as sentences; that of floors first
 
     @classmethod
-    def of(cls, prospect: Prospect, rest: Array, lowest_m: float | None = None) -> "Workspace":
+    def of(cls, known: PriorKnowledge, rest: Array, lowest_m: float | None = None) -> "Workspace":
         """Returns the workspace of a project whose positions at rest are `rest`, (nq,).
 
-        Args:
-            prospect: What is known.
-            rest: (nq,) positions at rest.
-            lowest_m: Height that nothing may go below [m]; None for the model's floor, or else for that of the base.
+        `lowest_m` is the height that nothing may go below [m]; None for the model's floor, or else that of the base.
 
         Raises:
             InputError: If something is lower than that at rest.
         """
-        model = copy.copy(prospect.blueprint.model)
+        model = copy.copy(known.blueprint.model)
         model.geom_margin[:] = np.maximum(model.geom_margin, CLEARANCE_M)
         data = mujoco.MjData(model)
-        pairs = _touching(model, data, rest)
+        pairs = _find_touching(model, data, rest)
         things = frozenset(body for body in range(1, model.nbody) if is_object(model, body))
-        free = frozenset(body for body in things if _is_wanted(model, body, prospect.wanted))
-        extents = Extents.of(model)
+        free = frozenset(body for body in things if _is_wanted(model, body, known.wanted))
+        extents = GeomExtents.of(model)
         floors, assumed = find_floors(extents, data, lowest_m)
-        return cls(model, frozenset(pairs), free, extents, floors, (assumed, *_passing_through(model)))
+        return cls(model, frozenset(pairs), free, extents, floors, (assumed, *_describe_uncollided(model)))
 
     @property
     def may_touch(self) -> tuple[str, ...]:
         """Names of the things that the motion may touch."""
         return tuple(_name(self.model, body) for body in sorted(self.free))
 
-    def fault(self, qpos: Array, most_frames: int | None = None) -> str | None:
+    def find_fault(self, qpos: Array, max_frames: int | None = None) -> str | None:
         """Returns what is touched that must not be, in positions (num_steps, nq); None where nothing is.
 
-        Args:
-            qpos: The positions.
-            most_frames: Look at no more than so many, evenly spread; None for all.
+        `max_frames` limits how many are looked at, evenly spread; None for all.
         """
-        every = 1 if most_frames is None else max(1, len(qpos) // most_frames)
+        every = 1 if max_frames is None else max(1, len(qpos) // max_frames)
         data = mujoco.MjData(self.model)
         for row in qpos[::every]:
-            for pair in _touching(self.model, data, row):
-                if not self._may(pair):
+            for pair in _find_touching(self.model, data, row):
+                if not self._may_touch(pair):
                     return _pair_name(self.model, pair) + " would touch"
             for floor in self.floors:
-                geom = floor.first_below(self.extents, data)
+                geom = floor.find_geom_below(self.extents, data)
                 if geom is not None:
                     return f"{_name(self.model, int(self.model.geom_bodyid[geom]))} would go below {floor.name}"
         return None
 
-    def _may(self, pair: Pair) -> bool:
+    def _may_touch(self, pair: Pair) -> bool:
         things = [body for body in pair if is_object(self.model, body)]
         rest = [body for body in pair if body not in things]
         alone = bool(things) and all(body == 0 for body in rest)
@@ -93,14 +81,14 @@ class Workspace:
 
 
 def _name(model: mujoco.MjModel, body: int) -> str:
-    return "what is fixed" if body == 0 else model.body(body).name or f"body {body}"
+    return "what is fixed" if body == 0 else body_name(model, body)
 
 
 def _pair_name(model: mujoco.MjModel, pair: Pair) -> str:
     return " and ".join(_name(model, body) for body in pair)
 
 
-def _touching(model: mujoco.MjModel, data: mujoco.MjData, qpos: Array) -> set[Pair]:
+def _find_touching(model: mujoco.MjModel, data: mujoco.MjData, qpos: Array) -> set[Pair]:
     """Returns the pairs of bodies that touch; `data` is left with the positions of everything."""
     data.qpos[:] = qpos
     mujoco.mj_kinematics(model, data)
@@ -119,7 +107,7 @@ def _is_wanted(model: mujoco.MjModel, body: int, wanted: Iterable[str]) -> bool:
     return any(target.startswith((*names, "body/*/", "geom/*/")) for target in wanted)
 
 
-def _passing_through(model: mujoco.MjModel) -> tuple[str, ...]:
+def _describe_uncollided(model: mujoco.MjModel) -> tuple[str, ...]:
     """Returns, as a sentence, which bodies pass through each other in the model; nothing where all collide.
 
     Neighbours in the tree are left out, and pairs that the model excludes by name: they are meant to.
@@ -139,10 +127,11 @@ def _passing_through(model: mujoco.MjModel) -> tuple[str, ...]:
     if not through:
         return ()
     if len(through) == len(pairs):
-        text = "no two parts collide in the model, so nothing keeps the robot clear of itself and of what is around it"
-        return (text,)
-    more = f" and {len(through) - MOST_PAIRS_NAMED} more" if len(through) > MOST_PAIRS_NAMED else ""
-    names = ", ".join(_pair_name(model, pair) for pair in through[:MOST_PAIRS_NAMED])
+        return (
+            "no two parts collide in the model, so nothing keeps the robot clear of itself and of what is around it",
+        )
+    more = f" and {len(through) - MAX_PAIRS_NAMED} more" if len(through) > MAX_PAIRS_NAMED else ""
+    names = ", ".join(_pair_name(model, pair) for pair in through[:MAX_PAIRS_NAMED])
     return (f"the model lets these pass through each other, so nothing keeps them apart: {names}{more}",)
 
 

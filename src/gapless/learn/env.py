@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
 from gapless.core.run import Memory, build_moment
-from gapless.learn.curriculum import Curriculum
+from gapless.learn.curriculum.growth import Curriculum
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
 
@@ -38,7 +38,7 @@ class BatchedEnv(VecEnv):
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)
         self._action = np.zeros((num_worlds, task.action_size))
-        self._rows = self._fresh(np.arange(num_worlds), None)
+        self._rows = self._draw_rows(np.arange(num_worlds), None)
         size = Memory.size(history, task.observation_size, task.action_size)
         observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
@@ -46,13 +46,12 @@ class BatchedEnv(VecEnv):
 
     def reset(self) -> np.ndarray:
         """Begins every run, at staggered ages so that they do not end together."""
-        everyone = np.arange(self.num_envs)
-        self._start = self.task.start(self._rng, self.num_envs)
-        self._command = self.task.first_command(self._start)
-        self._goal = self._start.goal.copy()
-        self._begin(everyone, self._start)
+        start = self.task.start(self._rng, self.num_envs)
+        self._command = self.task.first_command(start)
+        self._goal = start.goal.copy()
+        self._begin(np.arange(self.num_envs), start)
         self._elapsed = self._rng.integers(0, self._num_steps // 2, self.num_envs)
-        return self._memory.stacked().astype(np.float32)
+        return self._stack()
 
     def step_async(self, actions: np.ndarray) -> None:
         """Takes the actions of the next step."""
@@ -66,26 +65,26 @@ class BatchedEnv(VecEnv):
         step = self.world.step(self.task.command(self._action, self._now))
         self._command = step.applied_command
         self._elapsed += 1
-        self._look(step.measured)
-        judged = self.task.judge(self._now, self._action)
+        self._observe(step.measured)
+        judgement = self.task.judge(self._now, self._action)
         self._memory.push(self.task.observe(self._now), self._action)
-        timeout = self._elapsed >= self._num_steps
-        done = timeout | judged.failed.astype(bool)
+        failed = judgement.failed.astype(bool)
+        done = failed | (self._elapsed >= self._num_steps)
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if done.any():
-            last = self._memory.stacked().astype(np.float32)
+            last = self._stack()
             ended = np.flatnonzero(done)
-            won = judged.success[ended].astype(bool) & ~judged.failed[ended].astype(bool)
+            won = judgement.success[ended].astype(bool) & ~failed[ended]
             for k in ended:
-                infos[k] = {
-                    "terminal_observation": last[k],
-                    "TimeLimit.truncated": bool(not judged.failed[k]),
-                }
+                infos[k] = {"terminal_observation": last[k], "TimeLimit.truncated": not failed[k]}
             self.finished.extend(won.tolist())
             if self.curriculum is not None:
-                self.curriculum.told(self._rows[ended], won)
+                self.curriculum.record_outcomes(self._rows[ended], won)
             self._restart(ended)
-        return self._memory.stacked().astype(np.float32), judged.reward.astype(np.float32), done, infos
+        return self._stack(), judgement.reward.astype(np.float32), done, infos
+
+    def _stack(self) -> np.ndarray:
+        return self._memory.stacked().astype(np.float32)
 
     def _restart(self, ids: np.ndarray) -> None:
         start = self.task.start(self._rng, len(ids))
@@ -96,12 +95,12 @@ class BatchedEnv(VecEnv):
         self._begin(ids, start)
 
     def _begin(self, ids: np.ndarray, start: Start) -> None:
-        self._rows[ids] = self._fresh(ids, self._rows)
+        self._rows[ids] = self._draw_rows(ids, self._rows)
         self.world.set_parameters(self._rows[ids], ids)
-        self._look(self.world.reset(start, self._rng, ids))
+        self._observe(self.world.reset(start, self._rng, ids))
         self._memory.begin(self.task.observe(self._now)[ids], ids)
 
-    def _fresh(self, ids: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
+    def _draw_rows(self, ids: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
         """Returns rows for runs that begin in some worlds; `rows` are those of all worlds before, None at first."""
         if self.curriculum is not None:
             return self.curriculum.draw(self._rng, len(ids))
@@ -109,8 +108,8 @@ class BatchedEnv(VecEnv):
             return self.distribution.sample(self._rng, len(ids))
         return self.distribution.redrawn(rows[ids], self._rng, "episode", "step")
 
-    def _look(self, measured: np.ndarray) -> None:
-        """Shows the task what sensors show."""
+    def _observe(self, measured: np.ndarray) -> None:
+        """Hands what was measured to the task."""
         time_s = self._elapsed / self.world.rate_hz
         self._now = build_moment(self.world, measured, self._command, self._goal, time_s)
 

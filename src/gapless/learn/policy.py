@@ -5,6 +5,7 @@ import json
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,17 +17,11 @@ from gapless.core.signal import Array
 
 @dataclass(frozen=True)
 class NetworkPolicy:
-    """A network with tanh layers: a = clip(W_n tanh(... tanh(W_1 o + b_1)) + b_n, -1, 1).
+    """A network with tanh layers: a = clip(W_n tanh(... tanh(W_1 o + b_1)) + b_n, -1, 1)."""
 
-    Attributes:
-        weights: One (size_out, size_in) matrix per layer.
-        biases: One (size_out,) vector per layer.
-        history: How many observations and actions are stacked in the input.
-    """
-
-    weights: tuple[Array, ...]
-    biases: tuple[Array, ...]
-    history: int
+    weights: tuple[Array, ...]  # one (size_out, size_in) matrix per layer
+    biases: tuple[Array, ...]  # one (size_out,) vector per layer
+    history: int  # how many observations and actions are stacked in the input
 
     def act(self, observation: Array) -> Array:
         """Returns actions in [-1, 1], (num_worlds, action_size)."""
@@ -38,10 +33,11 @@ class NetworkPolicy:
     def to_bytes(self) -> bytes:
         """Returns the policy as the content of an `.npz` file without pickles."""
         buffer = io.BytesIO()
-        arrays = {f"weight{k}": weight for k, weight in enumerate(self.weights)}
-        arrays |= {f"bias{k}": bias for k, bias in enumerate(self.biases)}
         about = json.dumps({"format": 1, "history": self.history, "layers": len(self.weights)})
-        np.savez(buffer, about=np.array(about), **arrays)
+        arrays: dict[str, Any] = {"about": np.array(about)}
+        arrays |= {f"weight{k}": weight for k, weight in enumerate(self.weights)}
+        arrays |= {f"bias{k}": bias for k, bias in enumerate(self.biases)}
+        np.savez(buffer, **arrays)
         return buffer.getvalue()
 
 

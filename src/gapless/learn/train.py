@@ -33,7 +33,9 @@ from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
 Progress = Callable[[str, float], None]
-POLICY, LEARNER, GROWN, INTERRUPTED = "policy.npz", "learner.npz", "grown.txt", "interrupted training"
+POLICY, LEARNER, GROWN, STEPS = "policy.npz", "learner.npz", "grown.txt", "steps.json"  # files of a training
+INTERRUPTED = "interrupted training"  # what the catalogue calls one that was cut off
+CURVE_RUNS = 200  # last runs whose success is a point of the training curve
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,8 @@ def train(
     catalogue = Catalogue.open(project.directory)
     blueprint = compile_project(project)
     distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
-    begun = None if start is None else _policy_path(start)
+    if start is not None:
+        load_policy(start)  # refuses what is no policy before the work begins
     if config.curriculum not in CURRICULA:
         raise InputError(f"no curriculum {config.curriculum!r}; choose from: {', '.join(CURRICULA)}")
     if config.curriculum != "none" and not distribution.ranges:
@@ -108,56 +111,49 @@ def train(
         "project": fingerprint(project),
         "config": plain(config),
         "ranges": plain((distribution.ranges, distribution.correlations)),
-        "start": None if begun is None else hashlib.sha256(begun.read_bytes()).hexdigest(),
+        "start": None if start is None else hashlib.sha256(Path(start).read_bytes()).hexdigest(),
     }
     provenance = Provenance("train", code_version(), artefact_ids(ranges, start), about, seed)
-    done = find_same_result(catalogue, "train", provenance)
-    if done is not None:
-        return _located(catalogue, done)
-    learner = _Learner(blueprint, load_task(project), distribution, config, seed, progress)
-    if begun is not None:
-        learner.take_up(begun)
-    return _located(catalogue, _finish(learner, catalogue, provenance))
+    identity = find_same_result(catalogue, "train", provenance)
+    if identity is None:
+        learner = _Learner(blueprint, load_task(project), distribution, config, seed, progress)
+        if start is not None:
+            learner.load_network(Path(start))
+        identity = _train_and_store(learner, catalogue, provenance)
+    result = load_stored_result(catalogue, identity)
+    assert isinstance(result, TrainResult)
+    path = catalogue.artefact_path(identity, POLICY).resolve()
+    return replace(result, policy=str(path), policy_id=identity)  # what its stored content cannot hold
 
 
-def _finish(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -> str:
-    """Trains, scores and keeps a learner, from where an interrupted training left it; returns the result's id."""
+def _train_and_store(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -> str:
+    """Trains, scores and stores a policy, from where an interrupted training left it; returns the result's id."""
     halfway = find_same_result(catalogue, INTERRUPTED, provenance)
     if halfway is not None:
-        learner.take_up(catalogue.artefact_path(halfway, POLICY))
-        learner.num_done = int(json.loads(catalogue.artefact_path(halfway, "steps.json").read_text()))
-        learner.go_on(catalogue.artefact_path(halfway, GROWN))
+        learner.load_network(catalogue.artefact_path(halfway, POLICY))
+        learner.num_done = int(json.loads(catalogue.artefact_path(halfway, STEPS).read_text()))
+        learner.restore_ranges(catalogue.artefact_path(halfway, GROWN))
     try:
         learner.learn()
         success = learner.score()
     except KeyboardInterrupt:
         steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
         grown = ranges_to_text(learner.distribution.ranges).encode()
-        catalogue.add_artefact(INTERRUPTED, {**learner.files(), "steps.json": steps, GROWN: grown}, provenance)
+        catalogue.add_artefact(INTERRUPTED, {**learner.files(), STEPS: steps, GROWN: grown}, provenance)
         raise Interrupted("what was learned is kept, and the same command goes on from there") from None
     num_steps = learner.num_done + int(learner.model.num_timesteps)
-    curve = tuple(learner.curve)
     grown = () if learner.env.curriculum is None else learner.distribution.ranges
-    result = TrainResult(provenance.parents, "", "", num_steps, success, curve, learner.seed, grown)
+    result = TrainResult(provenance.parents, "", "", num_steps, success, tuple(learner.curve), learner.seed, grown)
     return store_result(catalogue, result, provenance, learner.files())
 
 
-def _policy_path(start: str | Path) -> Path:
-    """Returns the path of a policy after making sure that it is one."""
-    load_policy(start)
-    return Path(start)
-
-
-def _located(catalogue: Catalogue, identity: str) -> TrainResult:
-    """Returns a kept training with its id and its policy's path, which its content cannot hold."""
-    result = load_stored_result(catalogue, identity)
-    assert isinstance(result, TrainResult)
-    path = catalogue.artefact_path(identity, POLICY).resolve()
-    return replace(result, policy=str(path), policy_id=identity)
-
-
 class _Learner:
-    """PPO on the batched simulation, from which a plain policy can be taken at any time."""
+    """PPO on the batched simulation, from which a plain policy can be taken at any time.
+
+    Attributes:
+        curve: (control steps, success rate) while training.
+        num_done: Control steps of the part before an interruption.
+    """
 
     def __init__(
         self,
@@ -190,34 +186,27 @@ class _Learner:
             device="cpu",
         )
 
-    def learn(self) -> None:
-        """Trains for the configured steps; small networks are fastest on one thread."""
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            self.model.learn(max(1, self.config.num_steps - self.num_done), callback=_Watch(self))
-        finally:
-            torch.set_num_threads(threads)
-
     @property
     def distribution(self) -> Distribution:
         """What it trains on now."""
         return self.env.distribution if self.env.curriculum is None else self.env.curriculum.distribution
 
-    def go_on(self, path: Path) -> None:
-        """Takes up the ranges that a curriculum had reached."""
-        if self.env.curriculum is not None:
-            ranges, _ = ranges_from_text(path.read_text(encoding="utf-8"))
-            self.env.curriculum.restore(replace(self.env.distribution, ranges=ranges, correlations=()))
+    def learn(self) -> None:
+        """Trains for the configured steps; small networks are fastest on one thread."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            self.model.learn(max(1, self.config.num_steps - self.num_done), callback=_AfterRollout(self.finish_rollout))
+        finally:
+            torch.set_num_threads(threads)
 
-    def note(self, num_timesteps: int) -> None:
+    def finish_rollout(self, num_timesteps: int) -> None:
         """Adds a point to the training curve, reports progress, and moves the curriculum on."""
         if self.env.curriculum is not None:
             self.env.curriculum.advance()
-        recent = self.env.finished[-200:]
         num_timesteps += self.num_done
-        if recent:
-            self.curve.append((num_timesteps, float(np.mean(recent))))
+        if self.env.finished:
+            self.curve.append((num_timesteps, float(np.mean(self.env.finished[-CURVE_RUNS:]))))
         if self._progress is not None:
             self._progress("train", min(1.0, num_timesteps / self.config.num_steps))
 
@@ -233,59 +222,62 @@ class _Learner:
 
     def policy(self) -> NetworkPolicy:
         """Returns the policy as plain numbers."""
-        layers = [layer for layer in self.model.policy.mlp_extractor.policy_net if hasattr(layer, "weight")]
-        layers.append(self.model.policy.action_net)
-        weights = tuple(layer.weight.detach().numpy().astype(np.float64) for layer in layers)
-        biases = tuple(layer.bias.detach().numpy().astype(np.float64) for layer in layers)
+        state = {name: value.detach().numpy() for name, value in self.model.policy.state_dict().items()}
+        weights, biases = (
+            tuple(state[f"{name}.{part}"].astype(np.float64) for name in self._layer_names())
+            for part in ("weight", "bias")
+        )
         return NetworkPolicy(weights, biases, self.history)
 
     def files(self) -> dict[str, bytes]:
         """Returns what is kept of a training: the policy, and all that going on from it needs."""
-        state = {name: value.detach().numpy() for name, value in self.model.policy.state_dict().items()}
         buffer = io.BytesIO()
-        np.savez(buffer, **state)
+        np.savez(buffer, **{name: value.detach().numpy() for name, value in self.model.policy.state_dict().items()})
         return {POLICY: self.policy().to_bytes(), LEARNER: buffer.getvalue()}
 
-    def take_up(self, path: Path) -> None:
+    def load_network(self, path: Path) -> None:
         """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept.
 
         Raises:
             InputError: If the policy is for another task, or its network has another shape.
         """
-        policy = load_policy(path)
+        policy, beside = load_policy(path), path.with_name(LEARNER)
         check_fits(policy, self.env.task, path)
         try:
-            self.model.policy.load_state_dict(self._state_of(policy, path.with_name(LEARNER)))
+            if beside.is_file():
+                with np.load(beside, allow_pickle=False) as stored:
+                    state = {name: torch.as_tensor(stored[name]) for name in stored.files}
+                state["log_std"] = torch.clamp(state["log_std"], min=-1.0)  # room to try what the new worlds need
+            else:
+                state = dict(self.model.policy.state_dict())
+                for name, weight, bias in zip(self._layer_names(), policy.weights, policy.biases, strict=True):
+                    state[f"{name}.weight"] = torch.as_tensor(weight, dtype=torch.float32)
+                    state[f"{name}.bias"] = torch.as_tensor(bias, dtype=torch.float32)
+            self.model.policy.load_state_dict(state)
         except (RuntimeError, ValueError):
             sizes = ", ".join(str(size) for size in self.config.layers)
             raise InputError(f"this policy's network is not of the layers {sizes}: start anew: {path}") from None
 
-    def _state_of(self, policy: NetworkPolicy, beside: Path) -> dict[str, torch.Tensor]:
-        if beside.is_file():
-            with np.load(beside, allow_pickle=False) as stored:
-                state = {name: torch.as_tensor(stored[name]) for name in stored.files}
-            state["log_std"] = torch.clamp(state["log_std"], min=-1.0)  # room to try what the new worlds need
-            return state
-        state = dict(self.model.policy.state_dict())
-        for name, weight, bias in zip(self._layer_names(), policy.weights, policy.biases, strict=True):
-            state[f"{name}.weight"] = torch.as_tensor(weight, dtype=torch.float32)
-            state[f"{name}.bias"] = torch.as_tensor(bias, dtype=torch.float32)
-        return state
+    def restore_ranges(self, path: Path) -> None:
+        """Goes on from the ranges that a curriculum had reached."""
+        if self.env.curriculum is not None:
+            ranges, _ = ranges_from_text(path.read_text(encoding="utf-8"))
+            self.env.curriculum.restore(replace(self.env.distribution, ranges=ranges, correlations=()))
 
     def _layer_names(self) -> list[str]:
         hidden = [f"mlp_extractor.policy_net.{2 * k}" for k in range(len(self.config.layers))]
         return [*hidden, "action_net"]
 
 
-class _Watch(BaseCallback):
-    """Tells the learner how far it is, after every rollout."""
+class _AfterRollout(BaseCallback):
+    """Calls a function with the number of steps so far, after every rollout."""
 
-    def __init__(self, learner: _Learner) -> None:
+    def __init__(self, function: Callable[[int], None]) -> None:
         super().__init__()
-        self._learner = learner
+        self._function = function
 
     def _on_step(self) -> bool:
         return True
 
     def _on_rollout_end(self) -> None:
-        self._learner.note(self.num_timesteps)
+        self._function(self.num_timesteps)

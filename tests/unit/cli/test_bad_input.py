@@ -289,7 +289,7 @@ def test_wrong_fits(verb: str, content: bytes, text: str, folder: Path, capsys: 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--seconds", "0"], "0 seconds are too short to tell anything: ask for at least 3"),
+        (["--seconds", "0"], "0 seconds are too short to identify anything: ask for at least 3"),
         (["--seconds", "nan"], "too short"),
         (["--parameter", "joint/car/damping"], "no joint 'car'; choose from: cart, pole"),
         (["--parameter", "damping"], "no kind 'damping'"),

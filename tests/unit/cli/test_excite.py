@@ -5,7 +5,7 @@ import pytest
 
 from gapless.cli.main import run
 from gapless.core.results import ExciteResult, from_json
-from gapless.excite import search
+from gapless.excite.search import ExciteConfig
 from unit.identify.realities import ANGLE, COMMANDS, PENDULUM, WHATEVER
 from unit.sim.scenes import write_project
 
@@ -13,9 +13,8 @@ from unit.sim.scenes import write_project
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(search, "FEWEST", 8)
-    monkeypatch.setattr(search, "MOST", 8)
-    monkeypatch.setattr(search, "NUM_GENERATIONS", 1)
+    brief = ExciteConfig(min_motions=8, max_motions=8, num_generations=1)
+    monkeypatch.setattr("gapless.excite.verb.ExciteConfig", lambda: brief)
     return write_project(tmp_path / "robot", PENDULUM, COMMANDS, ANGLE, rate_hz=50, parameters=WHATEVER[:2])
 
 

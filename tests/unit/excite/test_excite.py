@@ -1,4 +1,5 @@
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,10 @@ from gapless.core.protocols import Start
 from gapless.core.results import ExciteResult, from_json, to_json
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import load_stored_result, newest_result
-from gapless.excite import search
-from gapless.excite.play import play, read_motion, start_of
-from gapless.excite.prospect import look_ahead
-from gapless.excite.verb import excite
+from gapless.excite import verb
+from gapless.excite.knowledge import read_knowledge
+from gapless.excite.play import make_start, play, read_motion
+from gapless.excite.search import ExciteConfig
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.sim.simulation import Simulation
@@ -20,16 +21,11 @@ from unit.fit_file import fitted, write_fit
 from unit.identify.realities import ANGLE, ANGLE_AND_RATE, CART, PENDULUM, PLACE_AND_SPEED, WHATEVER
 from unit.sim.scenes import write_project
 
+# How good the motion is, is not tested here: searches end early.
+excite = partial(verb.excite, config=ExciteConfig(min_motions=8, max_motions=8, num_generations=1))
+
 MILLIVOLT = {"u": "{actuator: motor, scale: 0.001, offset: 0.5}"}  # the motor's command is 0.001 * column + 0.5
 DEGREES = {"q": "{joint: hinge, quantity: position, scale: 0.017453292519943295, offset: 0.1, noise: 0.001}"}
-
-
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets searches end early: what is tested here does not depend on how good the motion is."""
-    monkeypatch.setattr(search, "FEWEST", 8)
-    monkeypatch.setattr(search, "MOST", 8)
-    monkeypatch.setattr(search, "NUM_GENERATIONS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +53,7 @@ def test_the_limits_are_kept_where_it_counts(pendulum: Path) -> None:
     project = load_project(pendulum)
     model = compile_project(project).model
     world = Simulation(compile_project(project), 1, EMPTY_SPACE)
-    world.reset(start_of(project, found.start), np.random.default_rng(0))
+    world.reset(make_start(project, found.start), np.random.default_rng(0))
     places, speeds = [], []
     for command in read_motion(project, str(found.path)):
         world.step(command[None])
@@ -108,20 +104,20 @@ def test_what_a_fit_could_not_tell_is_asked_about(pendulum: Path, tmp_path: Path
         fitted("joint/hinge/armature", 0.01),
     ]
     fit = write_fit(tmp_path / "fit.json", *parameters)
-    prospect = look_ahead(pendulum, fit, ())
-    assert prospect.wanted == ("joint/hinge/damping",)
-    space = prospect.space(())
+    known = read_knowledge(pendulum, fit, ())
+    assert known.wanted == ("joint/hinge/damping",)
+    space = known.space(())
     assert space.targets == ("joint/hinge/damping", "actuator/motor/gain", "joint/hinge/armature")
-    assert np.allclose(prospect.row(space), [0.2, 0.7, 0.01])  # starts from the fit
+    assert np.allclose(known.row(space), [0.2, 0.7, 0.01])  # starts from the fit
     write_fit(fit, *parameters[1:])
-    assert look_ahead(pendulum, fit, ()).wanted == ("actuator/motor/gain", "joint/hinge/armature")  # all told: all
-    assert look_ahead(pendulum, fit, ["joint/hinge/stiffness"]).wanted == ("joint/hinge/stiffness",)
+    assert read_knowledge(pendulum, fit, ()).wanted == ("actuator/motor/gain", "joint/hinge/armature")  # all told: all
+    assert read_knowledge(pendulum, fit, ["joint/hinge/stiffness"]).wanted == ("joint/hinge/stiffness",)
 
 
 def test_what_the_model_has_none_of_is_assumed_to_be_a_little(tmp_path: Path) -> None:
     entries = [*WHATEVER, "{target: joint/hinge/frictionloss, low: 0, high: 1}"]
-    prospect = look_ahead(write_project(tmp_path, PENDULUM, MILLIVOLT, ANGLE, parameters=entries), None, ())
-    row = dict(zip(prospect.space(()).targets, prospect.row(prospect.space(())), strict=True))
+    known = read_knowledge(write_project(tmp_path, PENDULUM, MILLIVOLT, ANGLE, parameters=entries), None, ())
+    row = dict(zip(known.space(()).targets, known.row(known.space(())), strict=True))
     # In the solver's units, u = log(1 + 100 v) / log(101), the middle is (sqrt(101) - 1) / 100.
     assert np.isclose(row["joint/hinge/frictionloss"], (np.sqrt(101) - 1) / 100)
     assert row["joint/hinge/damping"] == pytest.approx(0.05)  # as the model has it
@@ -135,7 +131,7 @@ def test_gain_and_mass_of_a_cart_are_named_as_what_no_motion_tells_apart(tmp_pat
     assert [p.outlook for p in found.parameters] == ["no motion tells"] * 2
     assert not any(p.identifiable for p in found.parameters)
     assert found.inseparable == (("actuator/motor/gain", "body/cart/mass"),)
-    text = "no motion tells actuator/motor/gain apart from body/cart/mass: measure a force, or know one of them"
+    text = "no motion separates actuator/motor/gain from body/cart/mass: measure a force, or know one of them"
     assert found.advice == (text,)
     assert found.path is not None  # it may still be recorded
 
@@ -181,12 +177,12 @@ def test_a_robot_that_cannot_be_left_alone_gets_no_motion(tmp_path: Path) -> Non
 
 
 def test_starts_are_what_worlds_understand(pendulum: Path) -> None:
-    start = start_of(load_project(pendulum), {"q": 90.0})
+    start = make_start(load_project(pendulum), {"q": 90.0})
     assert isinstance(start, Start)
     assert np.allclose(start.positions["hinge"], [[np.pi / 2 + 0.1]])
 
 
 @pytest.mark.parametrize("seconds", [0.0, -3.0, 1.0, float("nan")])
 def test_too_short_is_refused(seconds: float, pendulum: Path) -> None:
-    with pytest.raises(InputError, match="seconds are too short to tell anything: ask for at least 3"):
+    with pytest.raises(InputError, match="seconds are too short to identify anything: ask for at least 3"):
         excite(pendulum, seconds=seconds)

@@ -6,16 +6,16 @@ import numpy as np
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
 from gapless.excite.information import (
-    LONGER,
-    Judge,
-    cost,
+    MAX_REPEATS,
     expected_covariance,
-    inseparable,
-    loose,
-    rescaled,
+    expected_solution,
+    find_inseparable,
+    find_unidentifiable,
+    identification_cost,
+    rescale_information,
 )
-from gapless.excite.prospect import Prospect, look_ahead
-from gapless.excite.rehearsal import Rehearsal
+from gapless.excite.knowledge import PriorKnowledge, read_knowledge
+from gapless.excite.simulate import MotionSimulator
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, COMMANDS, PLACE_AND_SPEED
@@ -36,63 +36,65 @@ def test_the_covariance_of_one_parameter() -> None:
 
 def test_the_cost_counts_wanted_parameters_only_and_the_worst_most() -> None:
     covariance = np.diag([0.09, 0.0004, 0.25])  # standard deviations 0.3, 0.02, 0.5
-    assert np.isclose(cost(covariance, [0, 1]), (np.log(0.31) + np.log(0.03)) / 2)
-    better_worst = cost(np.diag([0.09 / 4, 0.0004, 0.25]), [0, 1])
-    better_best = cost(np.diag([0.09, 0.0004 / 4, 0.25]), [0, 1])
-    assert better_worst < better_best < cost(covariance, [0, 1])
+    assert np.isclose(identification_cost(covariance, [0, 1]), (np.log(0.31) + np.log(0.03)) / 2)
+    better_worst = identification_cost(np.diag([0.09 / 4, 0.0004, 0.25]), [0, 1])
+    better_best = identification_cost(np.diag([0.09, 0.0004 / 4, 0.25]), [0, 1])
+    assert better_worst < better_best < identification_cost(covariance, [0, 1])
 
 
 def test_a_direction_without_information_is_a_group() -> None:
     # Only a + b shows, and c; nothing shows d.
     slopes = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0]]) * 1e3
     pooled = slopes.T @ slopes
-    groups = inseparable(space("a", "b", "c", "d"), pooled)
+    groups = find_inseparable(space("a", "b", "c", "d"), pooled)
     assert set(groups) == {("a", "b"), ("d",)}
-    assert loose(pooled).tolist() == [True, True, False, True]
-    assert inseparable(space("a", "b", "c", "d"), pooled + 1e3 * np.eye(4)) == ()
+    assert find_unidentifiable(pooled).tolist() == [True, True, False, True]
+    assert find_inseparable(space("a", "b", "c", "d"), pooled + 1e3 * np.eye(4)) == ()
 
 
 def test_what_ten_times_the_motion_would_tell_is_not_given_up() -> None:
-    # A standard deviation of 0.2 of the range from one motion: 1 / (n I + 1) < 0.1^2 for n = LONGER = 10.
+    # A standard deviation of 0.2 of the range from one motion: 1 / (n I + 1) < 0.1^2 for n = MAX_REPEATS = 10.
     information = np.array([[1 / 0.2**2 - 1]])
-    assert LONGER * information[0, 0] + 1 > 100
-    assert not loose(information)[0]
-    assert loose(information / 10)[0]
+    assert MAX_REPEATS * information[0, 0] + 1 > 100
+    assert not find_unidentifiable(information)[0]
+    assert find_unidentifiable(information / 10)[0]
 
 
 def test_information_in_other_units() -> None:
     # Half the range: one unit is half as much, so that the same reading says a quarter about it.
     before, after = space("a", low=-1.0, high=1.0), space("a", low=-0.5, high=0.5)
-    assert np.allclose(rescaled(np.array([[8.0]]), before, after, np.zeros(1)), 2.0)
+    assert np.allclose(rescale_information(np.array([[8.0]]), before, after, np.zeros(1)), 2.0)
 
 
-def cart(folder: Path, *targets: str) -> Prospect:
+def cart(folder: Path, *targets: str) -> PriorKnowledge:
     entries = [f"{{target: {target}}}" for target in targets]
-    return look_ahead(write_project(folder, CART, COMMANDS, PLACE_AND_SPEED, rate_hz=50, parameters=entries), None, ())
+    return read_knowledge(
+        write_project(folder, CART, COMMANDS, PLACE_AND_SPEED, rate_hz=50, parameters=entries), None, ()
+    )
 
 
-def information(prospect: Prospect, size: float) -> Array:
+def information(known: PriorKnowledge, size: float) -> Array:
     """Returns what a sine of the cart's motor tells."""
-    space = prospect.space(())
-    row = prospect.row(space)
+    space = known.space(())
+    row = known.row(space)
     time_s = np.arange(200) / 50.0
     sent = (size * np.cos(6.0 * time_s))[None, :, None]
-    rehearsal = Rehearsal(prospect, space)
-    track = rehearsal.record(rehearsal.play(sent, row), 0, prospect.noise(), np.random.default_rng(0))
-    windows = cut_windows(prospect.project, [track], 0.3)
+    simulator = MotionSimulator(known, space)
+    track = simulator.record(simulator.play(sent, row), 0, known.noise(), np.random.default_rng(0))
+    windows = cut_windows(known.project, [track], 0.3)
     windows = replace(windows, start_sd=NOISE, slope_sd=10 * NOISE)  # whatever the smoother makes of the noise drawn
-    return Judge(Predictor(prospect.blueprint, space), row, np.zeros(2)).solution(windows).information
+    return expected_solution(Predictor(known.blueprint, space), windows, row, np.zeros(2)).information
 
 
 def test_a_stronger_push_tells_more_by_its_square(tmp_path: Path) -> None:
     # Without friction x'' = gain u / mass is linear in u: twice the push, four times the information about the gain.
-    prospect = cart(tmp_path, "actuator/motor/gain")
-    assert np.allclose(information(prospect, 1.0) / information(prospect, 0.5), 4.0, rtol=0.02)
+    known = cart(tmp_path, "actuator/motor/gain")
+    assert np.allclose(information(known, 1.0) / information(known, 0.5), 4.0, rtol=0.02)
 
 
 def test_gain_and_mass_of_a_cart_show_as_one_number_however_hard_it_is_pushed(tmp_path: Path) -> None:
-    prospect = cart(tmp_path, "actuator/motor/gain", "body/cart/mass")
+    known = cart(tmp_path, "actuator/motor/gain", "body/cart/mass")
     for size in (0.2, 2.0):
-        told = information(prospect, size)
+        told = information(known, size)
         assert np.diag(told).min() > 1e4  # each on its own, to better than 1 % of its range
-        assert inseparable(prospect.space(()), told) == (("actuator/motor/gain", "body/cart/mass"),)
+        assert find_inseparable(known.space(()), told) == (("actuator/motor/gain", "body/cart/mass"),)

@@ -3,15 +3,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gapless.excite.motion import Channels, Motions, commands, draw, joined, rest_of, vary
+from gapless.excite.motion import (
+    CommandLimits,
+    Motions,
+    draw_motions,
+    join_motions,
+    rest_duration_s,
+    sample_commands,
+    vary_motions,
+)
 
 RATE_HZ, DURATION_S = 50.0, 10.0
-CHANNELS = Channels(
+LIMITS = CommandLimits(
     rest=np.array([0.2, 0.0, 0.0]),
     low=np.array([-1.0, -2.0, 0.0]),
     high=np.array([1.0, 2.0, 1.0]),
     max_rate=np.array([1.5, np.inf, np.inf]),
-    places=np.array([True, False, False]),
+    is_position=np.array([True, False, False]),
 )
 
 
@@ -25,38 +33,38 @@ def one_sine(size: float, middle: float, rate_hz: float = 0.5) -> Motions:
 @pytest.fixture
 def drawn() -> Motions:
     rng = np.random.default_rng(0)
-    first = draw(CHANNELS, 40, DURATION_S, RATE_HZ, rng)
-    return joined(first, vary(first, 40, DURATION_S, RATE_HZ, rng))
+    first = draw_motions(LIMITS, 40, DURATION_S, RATE_HZ, rng)
+    return join_motions([first, vary_motions(first, 40, DURATION_S, RATE_HZ, rng)])
 
 
 def test_every_motion_keeps_the_reach_and_the_rate_of_its_commands(drawn: Motions) -> None:
-    sent = commands(drawn, CHANNELS, DURATION_S, RATE_HZ)
+    sent = sample_commands(drawn, LIMITS, DURATION_S, RATE_HZ)
     assert sent.shape == (80, 500, 3)
-    assert np.all(sent >= CHANNELS.low - 1e-12)
-    assert np.all(sent <= CHANNELS.high + 1e-12)
-    assert np.all(np.abs(np.diff(sent, axis=1)) * RATE_HZ <= CHANNELS.max_rate + 1e-9)
+    assert np.all(sent >= LIMITS.low - 1e-12)
+    assert np.all(sent <= LIMITS.high + 1e-12)
+    assert np.all(np.abs(np.diff(sent, axis=1)) * RATE_HZ <= LIMITS.max_rate + 1e-9)
 
 
 def test_every_motion_rests_at_both_ends_and_moves_between(drawn: Motions) -> None:
-    sent = commands(drawn, CHANNELS, DURATION_S, RATE_HZ)
-    still = round(rest_of(DURATION_S) * RATE_HZ)
-    assert np.array_equal(sent[:, : still + 1], np.broadcast_to(CHANNELS.rest, sent[:, : still + 1].shape))
-    assert np.allclose(sent[:, -still:], CHANNELS.rest)
+    sent = sample_commands(drawn, LIMITS, DURATION_S, RATE_HZ)
+    still = round(rest_duration_s(DURATION_S) * RATE_HZ)
+    assert np.array_equal(sent[:, : still + 1], np.broadcast_to(LIMITS.rest, sent[:, : still + 1].shape))
+    assert np.allclose(sent[:, -still:], LIMITS.rest)
     assert np.all(np.ptp(sent, axis=1) > 0)
 
 
 def test_no_sine_is_faster_than_the_rate_can_show(drawn: Motions) -> None:
-    assert drawn.rate_hz.max() <= 4.0  # FASTEST_HZ; 50 Hz / 10 samples would allow 5 Hz
-    slow = draw(CHANNELS, 40, DURATION_S, 20.0, np.random.default_rng(0))
-    assert slow.rate_hz.max() <= 2.0  # 20 Hz / 10 samples
-    assert np.allclose(slow.rate_hz * DURATION_S, np.round(slow.rate_hz * DURATION_S))  # whole periods
+    assert drawn.frequency_hz.max() <= 4.0  # MAX_FREQUENCY_HZ; 50 Hz / 10 samples would allow 5 Hz
+    slow = draw_motions(LIMITS, 40, DURATION_S, 20.0, np.random.default_rng(0))
+    assert slow.frequency_hz.max() <= 2.0  # 20 Hz / 10 samples
+    assert np.allclose(slow.frequency_hz * DURATION_S, np.round(slow.frequency_hz * DURATION_S))  # whole periods
 
 
 def test_a_sine_in_the_middle_of_its_motion() -> None:
     # size 0.4, middle 1: a place with span [-1, 1] swings by 0.4 about 0.6, the highest where that fits. A push with
     # span [-2, 2] swings by 0.8 about rest + 0.8; one with span [0, 1] by 0.2 about rest + 0.2.
-    unhurried = replace(CHANNELS, max_rate=np.full(3, np.inf))
-    sent = commands(one_sine(0.4, 1.0), unhurried, DURATION_S, RATE_HZ)[0]
+    unhurried = replace(LIMITS, max_rate=np.full(3, np.inf))
+    sent = sample_commands(one_sine(0.4, 1.0), unhurried, DURATION_S, RATE_HZ)[0]
     times_s = np.arange(500) / RATE_HZ
     inside = (times_s > 2.0) & (times_s < 8.0)
     wave = np.sin(2 * np.pi * 0.5 * times_s)[inside]
@@ -65,12 +73,12 @@ def test_a_sine_in_the_middle_of_its_motion() -> None:
 
 def test_calm_shrinks_the_deviation_from_rest_alone() -> None:
     motion = one_sine(0.3, 0.5)
-    wild = commands(motion, CHANNELS, DURATION_S, RATE_HZ)
-    calm = commands(motion.calmed(np.array([0.5, 1.0, 0.0])), CHANNELS, DURATION_S, RATE_HZ)
+    wild = sample_commands(motion, LIMITS, DURATION_S, RATE_HZ)
+    calm = sample_commands(motion.scaled_down(np.array([0.5, 1.0, 0.0])), LIMITS, DURATION_S, RATE_HZ)
     factor = np.array([0.5, 1.0, 0.0])
-    assert np.allclose(calm - CHANNELS.rest, factor * (wild - CHANNELS.rest))
+    assert np.allclose(calm - LIMITS.rest, factor * (wild - LIMITS.rest))
 
 
 def test_one_motion_is_a_row_of_many(drawn: Motions) -> None:
-    many = commands(drawn, CHANNELS, DURATION_S, RATE_HZ)
-    assert np.array_equal(commands(drawn.pick(np.array([7])), CHANNELS, DURATION_S, RATE_HZ)[0], many[7])
+    many = sample_commands(drawn, LIMITS, DURATION_S, RATE_HZ)
+    assert np.array_equal(sample_commands(drawn.pick(np.array([7])), LIMITS, DURATION_S, RATE_HZ)[0], many[7])

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gapless.excite.prospect import look_ahead
+from gapless.excite.knowledge import read_knowledge
 from gapless.excite.workspace import Workspace
 from unit.sim.scenes import write_project
 
@@ -23,9 +23,9 @@ MEASUREMENTS = {"x": "{joint: x, quantity: position}", "box_x": "{body: box, qua
 
 def workspace(folder: Path, *wanted: str) -> tuple[Workspace, np.ndarray]:
     """Returns the workspace and the positions at rest: x, the box's pose, z."""
-    prospect = look_ahead(write_project(folder, SCENE, COMMANDS, MEASUREMENTS), None, wanted)
-    rest = prospect.states(prospect.rest()[0][None])[0]
-    return Workspace.of(prospect, rest), rest
+    known = read_knowledge(write_project(folder, SCENE, COMMANDS, MEASUREMENTS), None, wanted)
+    rest = known.positions(known.rest()[0][None])[0]
+    return Workspace.of(known, rest), rest
 
 
 def at(rest: np.ndarray, x: float, z: float = 0.0) -> np.ndarray:
@@ -36,29 +36,29 @@ def at(rest: np.ndarray, x: float, z: float = 0.0) -> np.ndarray:
 
 def test_what_is_not_touched_at_rest_must_not_be_touched(tmp_path: Path) -> None:
     space, rest = workspace(tmp_path, "joint/x/damping")
-    assert space.fault(at(rest, 0.0)) is None
-    assert space.fault(at(rest, -0.014)) is None  # 6 mm from the wall
-    assert space.fault(at(rest, -0.016)) == "what is fixed and tip would touch"  # 4 mm: nearer than the clearance
-    assert space.fault(at(rest, 0.1)) == "tip and box would touch"
+    assert space.find_fault(at(rest, 0.0)) is None
+    assert space.find_fault(at(rest, -0.014)) is None  # 6 mm from the wall
+    assert space.find_fault(at(rest, -0.016)) == "what is fixed and tip would touch"  # 4 mm: nearer than the clearance
+    assert space.find_fault(at(rest, 0.1)) == "tip and box would touch"
     assert space.may_touch == ()
 
 
 def test_a_thing_that_is_asked_about_may_be_touched(tmp_path: Path) -> None:
     for wanted in ("body/box/mass", "geom/box/friction"):
         space, rest = workspace(tmp_path / wanted, wanted)
-        assert space.fault(at(rest, 0.1)) is None
-        assert space.fault(at(rest, -0.02)) == "what is fixed and tip would touch"
+        assert space.find_fault(at(rest, 0.1)) is None
+        assert space.find_fault(at(rest, -0.02)) == "what is fixed and tip would touch"
         assert space.may_touch == ("box",)
 
 
 def test_nothing_goes_through_a_floor_that_it_does_not_collide_with(tmp_path: Path) -> None:
     space, rest = workspace(tmp_path, "joint/x/damping")
-    assert space.fault(at(rest, 0.0, -0.284)) is None  # the sphere of 1 cm is 6 mm above it
-    assert space.fault(at(rest, 0.0, -0.286)) == "mast would go below floor"  # 4 mm: nearer than the clearance
+    assert space.find_fault(at(rest, 0.0, -0.284)) is None  # the sphere of 1 cm is 6 mm above it
+    assert space.find_fault(at(rest, 0.0, -0.286)) == "mast would go below floor"  # 4 mm: nearer than the clearance
 
 
 def test_few_frames_are_spread_over_the_motion(tmp_path: Path) -> None:
     space, rest = workspace(tmp_path, "joint/x/damping")
     motion = np.concatenate([at(rest, 0.0)] * 60 + [at(rest, 0.1)] * 40)
-    assert space.fault(motion, 10) == "tip and box would touch"
-    assert space.fault(motion[:60], 10) is None
+    assert space.find_fault(motion, 10) == "tip and box would touch"
+    assert space.find_fault(motion[:60], 10) is None

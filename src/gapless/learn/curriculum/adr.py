@@ -12,12 +12,12 @@ import numpy as np
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.signal import Array, Flags
-from gapless.learn.curriculum.limits import Limits
+from gapless.learn.curriculum.growth import GrowthLimits
 
-AT_WALLS = 0.5  # share of runs with one parameter at a wall
-ENOUGH = 10  # runs at a wall before it moves
-WELL, BADLY = 0.8, 0.5  # success at which a wall moves out, or in
-STEP = 0.1  # of the way from the start to the limit
+WALL_SHARE = 0.5  # share of runs with one parameter at a wall
+MIN_RUNS_AT_WALL = 10  # before it moves
+OUT_FROM, IN_FROM = 0.8, 0.5  # success from which a wall moves out, and down to which it moves in
+STEP_SHARE = 0.1  # of the way from the start to the limit
 
 
 class Adr:
@@ -25,60 +25,57 @@ class Adr:
 
     def __init__(self, limits: Distribution) -> None:
         """Begins as a point."""
-        self._limits = Limits.of(limits)
+        self._limits = GrowthLimits.of(limits)
         start = self._limits.start
         self._walls = np.stack([start, start])  # (2, num_ranges): lower, upper
-        self._seen: list[list[list[bool]]] = [[[] for _ in start] for _ in range(2)]
+        self._outcomes: list[list[list[bool]]] = [[[] for _ in start] for _ in range(2)]
 
     @property
     def distribution(self) -> Distribution:
         """The box as even ranges."""
         low, high = self._limits.low + (self._limits.high - self._limits.low) * self._walls
+        reason = "grown while the policy did well"
         ranges = [
-            Range(
-                item.target, "uniform", float(a), float(b), float((a + b) / 2), reason="grown while the policy did well"
-            )
+            Range(item.target, "uniform", float(a), float(b), float((a + b) / 2), reason=reason)
             for item, a, b in zip(self._limits.ranges, low, high, strict=True)
         ]
-        return self._limits.grown(ranges)
+        return self._limits.with_ranges(ranges)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Returns rows inside the box; in some of them one parameter is at a wall."""
+        """Returns rows inside the box, half of them with one parameter at a wall."""
         lower, upper = self._walls
         unit = rng.uniform(lower, upper, (count, len(lower)))
-        at_wall = np.flatnonzero(rng.random(count) < AT_WALLS)
+        at_wall = np.flatnonzero(rng.random(count) < WALL_SHARE)
         which = rng.integers(0, len(lower), len(at_wall)) if len(lower) else at_wall[:0]
         side = rng.integers(0, 2, len(at_wall))
         if len(lower):
             unit[at_wall, which] = self._walls[side, which]
         return self._limits.rows(unit, rng)
 
-    def told(self, rows: Array, success: Flags) -> None:
+    def record_outcomes(self, rows: Array, success: Flags) -> None:
         """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""
         unit = self._limits.unit(rows)
         for row, won in zip(unit, success, strict=True):
             for side in range(2):
                 for k in np.flatnonzero(np.abs(row - self._walls[side]) < 1e-9):
-                    self._seen[side][int(k)].append(bool(won))
+                    self._outcomes[side][int(k)].append(bool(won))
 
     def advance(self) -> None:
-        """Moves each wall that has seen enough."""
+        """Moves each wall that has seen enough runs."""
         for side in range(2):
             limit = float(side)
             for k, start in enumerate(self._limits.start):
-                seen = self._seen[side][k]
-                if len(seen) < ENOUGH:
+                outcomes = self._outcomes[side][k]
+                if len(outcomes) < MIN_RUNS_AT_WALL:
                     continue
-                share, step = float(np.mean(seen)), STEP * (limit - start)
-                move = step if share >= WELL else -step if share <= BADLY else 0.0
-                inside = sorted((float(start), limit))
-                self._walls[side, k] = np.clip(self._walls[side, k] + move, *inside)
-                seen.clear()
+                success, step = float(np.mean(outcomes)), STEP_SHARE * (limit - start)
+                move = step if success >= OUT_FROM else -step if success <= IN_FROM else 0.0
+                low, high = sorted((float(start), limit))
+                self._walls[side, k] = np.clip(self._walls[side, k] + move, low, high)
+                outcomes.clear()
 
     def restore(self, distribution: Distribution) -> None:
         """Goes on from the box of ranges."""
-        told = {item.target: item for item in distribution.ranges}
-        span = self._limits.high - self._limits.low
-        for side, name in enumerate(("low", "high")):
-            ends = np.array([getattr(told[item.target], name) for item in self._limits.ranges])
-            self._walls[side] = np.clip((ends - self._limits.low) / span, 0.0, 1.0)
+        own, span = self._limits.find_own(distribution), self._limits.high - self._limits.low
+        ends = np.array([[item.low for item in own], [item.high for item in own]])
+        self._walls = np.clip((ends - self._limits.low) / span, 0.0, 1.0)

@@ -8,25 +8,28 @@ away; if there are none, they move to those of greatest success instead.
 Differences: importance weights are divided by their sum (less scatter, a small bias); the solver (SLSQP) gets analytic
 slopes in double precision: in single precision the divergence of near distributions comes out below 0 and nothing
 moves; shapes are stepped in by factors.
+
+`shape`, (num, 2), holds a and b of each beta distribution; slopes have its form.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import betaln, digamma, polygamma
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.signal import Array, Flags
-from gapless.learn.curriculum import beta
-from gapless.learn.curriculum.limits import Limits
+from gapless.learn.curriculum.growth import GrowthLimits
 
-TARGET = 0.7  # success rate to keep
-KL = 0.5  # most that the distributions move at a time [nat]
-ENOUGH = 100  # runs between moves
-NARROW = 60.0  # a + b at the start: a standard deviation of 6 % of the limits in the middle
-LEAST, MOST = 0.9, 500.0  # of a and b; 1 and 1 is even
+MIN_SUCCESS = 0.7  # success rate to keep
+MAX_DIVERGENCE = 0.5  # that the distributions move at a time [nat]
+MIN_RUNS = 100  # between moves
+START_SIZE = 60.0  # a + b at the start: a standard deviation of 6 % of the limits in the middle
+MIN_SHAPE, MAX_SHAPE = 0.9, 500.0  # of a and b; 1 and 1 is even
 EDGE = 1e-3  # points this near the limits count as here: densities there may be infinite
-Slopes = Callable[[Array], Array]
+Sloped = Callable[[Array], tuple[float, Array]]  # shape -> value and its slopes
 
 
 class MaxEntropy:
@@ -34,9 +37,9 @@ class MaxEntropy:
 
     def __init__(self, limits: Distribution) -> None:
         """Begins narrow."""
-        self._limits = Limits.of(limits)
-        mean = np.clip(self._limits.start, 1.2 / NARROW, 1 - 1.2 / NARROW)
-        self.shape = NARROW * np.stack([mean, 1 - mean], axis=1)
+        self._limits = GrowthLimits.of(limits)
+        mean = np.clip(self._limits.start, 1.2 / START_SIZE, 1 - 1.2 / START_SIZE)
+        self.shape = START_SIZE * np.stack([mean, 1 - mean], axis=1)
         self._points: list[Array] = []
         self._success: list[bool] = []
 
@@ -52,46 +55,70 @@ class MaxEntropy:
             Range(r.target, "beta", r.low, r.high, float(r.low + w * m), float(w * s), reason)
             for r, m, s, w in zip(self._limits.ranges, mean, std, span, strict=True)
         ]
-        return self._limits.grown(ranges)
+        return self._limits.with_ranges(ranges)
 
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns rows of the present distributions."""
-        return self._limits.rows(rng.beta(*self.shape.T, (count, len(self.shape))), rng)
+        a, b = self.shape.T
+        return self._limits.rows(rng.beta(a, b, (count, len(self.shape))), rng)
 
-    def told(self, rows: Array, success: Flags) -> None:
+    def record_outcomes(self, rows: Array, success: Flags) -> None:
         """Takes note of runs."""
         self._points.extend(np.clip(self._limits.unit(rows), EDGE, 1 - EDGE))
         self._success.extend(bool(won) for won in success)
 
     def advance(self) -> None:
-        """Moves the distributions after `ENOUGH` runs. Runs that began before the last move count as of now."""
-        if len(self._success) < ENOUGH or not len(self.shape):
+        """Moves the distributions after `MIN_RUNS` runs. Runs that began before the last move count as of now."""
+        if len(self._success) < MIN_RUNS or not len(self.shape):
             return
-        points, won = np.stack(self._points), np.array(self._success, dtype=np.float64)
-        self.shape = widened(self.shape, points, won)
+        self.shape = move_shapes(self.shape, np.stack(self._points), np.array(self._success, dtype=np.float64))
         self._points.clear()
         self._success.clear()
 
     def restore(self, distribution: Distribution) -> None:
         """Goes on from ranges of kind `beta`."""
-        told = {item.target: item for item in distribution.ranges}
-        self.shape = np.array([told[item.target].shape() for item in self._limits.ranges])
+        self.shape = np.array([item.shape() for item in self._limits.find_own(distribution)])
+
+
+def log_density(shape: Array, unit: Array) -> tuple[Array, Array]:
+    """Returns the log density of points inside (0, 1), (num_points, num), and its slopes, (num_points, num, 2)."""
+    a, b = shape.T
+    density = np.sum((a - 1) * np.log(unit) + (b - 1) * np.log1p(-unit) - betaln(a, b), axis=1)
+    both = digamma(a + b)
+    return density, np.stack([np.log(unit) - digamma(a) + both, np.log1p(-unit) - digamma(b) + both], axis=-1)
+
+
+def entropy(shape: Array) -> tuple[float, Array]:
+    """Returns the entropy [nat], 0 for even distributions and below for all others, and its slopes."""
+    a, b = shape.T
+    terms = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)
+    both = (a + b - 2) * polygamma(1, a + b)
+    return float(terms.sum()), np.stack([both - (a - 1) * polygamma(1, a), both - (b - 1) * polygamma(1, b)], axis=-1)
+
+
+def divergence(shape: Array, other: Array) -> tuple[float, Array]:
+    """Returns KL(shape || other) [nat], at least 0, and its slopes by its first argument."""
+    (a, b), (c, d) = shape.T, other.T
+    terms = betaln(c, d) - betaln(a, b) + (a - c) * digamma(a) + (b - d) * digamma(b)
+    value = float((terms + (c - a + d - b) * digamma(a + b)).sum())
+    both = (c - a + d - b) * polygamma(1, a + b)
+    return value, np.stack([(a - c) * polygamma(1, a) + both, (b - d) * polygamma(1, b) + both], axis=-1)
 
 
 def success_rate(shape: Array, old: Array, points: Array, won: Array) -> tuple[float, Array]:
-    """Returns the success rate under other distributions, from runs under `old`, and its slopes, (num, 2).
+    """Returns the success rate under other distributions, from runs under `old`, and its slopes.
 
     sum w s / sum w with w = density / old density, self-normalised.
     """
-    log_weight = beta.log_density(shape, points) - beta.log_density(old, points)
+    density, slopes = log_density(shape, points)
+    log_weight = density - log_density(old, points)[0]
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
     rate = float(weight @ won)
-    slope = np.einsum("p,pka->ka", weight * (won - rate), beta.log_density_slope(shape, points))
-    return rate, slope
+    return rate, np.einsum("p,pka->ka", weight * (won - rate), slopes)
 
 
-def widened(old: Array, points: Array, won: Array) -> Array:
+def move_shapes(old: Array, points: Array, won: Array) -> Array:
     """Returns the shapes, (num, 2), that a step of the curriculum moves to.
 
     Args:
@@ -99,48 +126,35 @@ def widened(old: Array, points: Array, won: Array) -> Array:
         points: (num_runs, num) where runs were, inside (0, 1).
         won: (num_runs,) 1 for success, 0 for failure.
     """
-    near = {
-        "type": "ineq",
-        **_in_logs(lambda s: KL - beta.divergence(s, old), lambda s: -beta.divergence_slope(s, old)),
-    }
 
-    def rate(shape: Array) -> float:
-        return success_rate(shape, old, points, won)[0]
+    def rate(shape: Array) -> tuple[float, Array]:
+        return success_rate(shape, old, points, won)
 
-    def rate_slope(shape: Array) -> Array:
-        return success_rate(shape, old, points, won)[1]
-
-    good = {"type": "ineq", **_in_logs(lambda s: rate(s) - TARGET, rate_slope)}
-    wide = _in_logs(lambda s: -beta.entropy(s), lambda s: -beta.entropy_slope(s))
-    successful = _in_logs(lambda s: -rate(s), lambda s: -rate_slope(s))
-    for goal, constraints in ((wide, [near, good]), (successful, [near])):
-        found = _best(old, goal, constraints)
+    near = {"type": "ineq", **_in_logs(lambda shape: divergence(shape, old), -1.0, MAX_DIVERGENCE)}
+    good = {"type": "ineq", **_in_logs(rate, 1.0, -MIN_SUCCESS)}
+    for goal, constraints in ((_in_logs(entropy, -1.0), [near, good]), (_in_logs(rate, -1.0), [near])):
+        found = _minimize(old, goal, constraints)
         if found is not None:
             return found
     return old
 
 
-def _in_logs(value: Callable[[Array], float], slope: Slopes) -> dict[str, Callable[[Array], float | Array]]:
-    """Returns a function of shapes and its slopes as functions of the shapes' logarithms, flat."""
+def _in_logs(function: Sloped, sign: float, offset: float = 0.0) -> dict[str, Callable[[Array], Any]]:
+    """Returns sign * function + offset and its slopes, as functions of the shapes' logarithms, flat."""
 
     def shape_of(logs: Array) -> Array:
         return np.exp(logs).reshape(-1, 2)
 
     return {
-        "fun": lambda logs: value(shape_of(logs)),
-        "jac": lambda logs: (slope(shape_of(logs)) * shape_of(logs)).ravel(),
+        "fun": lambda logs: offset + sign * function(shape_of(logs))[0],
+        "jac": lambda logs: (sign * function(shape_of(logs))[1] * shape_of(logs)).ravel(),
     }
 
 
-def _best(
-    old: Array, goal: dict[str, Callable[[Array], float | Array]], constraints: list[dict[str, object]]
-) -> Array | None:
+def _minimize(old: Array, goal: dict[str, Callable[[Array], Any]], constraints: list[dict[str, Any]]) -> Array | None:
     """Returns the shapes at the least of `goal`; None if the solver finds none that keep the constraints."""
-    logs = np.log(np.clip(old, LEAST, MOST)).ravel()
-    bounds = [(np.log(LEAST), np.log(MOST))] * len(logs)
-    options = {"maxiter": 50}
-    found = minimize(
-        goal["fun"], logs, jac=goal["jac"], bounds=bounds, constraints=constraints, method="SLSQP", options=options
-    )
-    kept = all(float(item["fun"](found.x)) > -1e-3 for item in constraints)  # type: ignore[operator]
+    logs = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
+    bounds = [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(logs)
+    found = minimize(**goal, x0=logs, bounds=bounds, constraints=constraints, method="SLSQP", options={"maxiter": 50})
+    kept = all(float(item["fun"](found.x)) > -1e-3 for item in constraints)
     return np.exp(found.x).reshape(-1, 2) if kept and np.isfinite(found.x).all() else None

@@ -1,5 +1,6 @@
 """How low a motion may go where the model has no floor, and that true extents count."""
 
+from functools import partial
 from pathlib import Path
 
 import mujoco
@@ -9,16 +10,19 @@ import pytest
 from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import ExciteResult
-from gapless.excite import search
-from gapless.excite.heights import Extents
-from gapless.excite.play import read_motion, start_of
-from gapless.excite.prospect import look_ahead
-from gapless.excite.verb import excite
+from gapless.excite import verb
+from gapless.excite.floors import GeomExtents
+from gapless.excite.knowledge import read_knowledge
+from gapless.excite.play import make_start, read_motion
+from gapless.excite.search import ExciteConfig
 from gapless.excite.workspace import Workspace
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.sim.simulation import Simulation
 from unit.sim.scenes import write_project
+
+# How good the motion is, is not tested here: searches end early.
+excite = partial(verb.excite, config=ExciteConfig(min_motions=8, max_motions=8, num_generations=1))
 
 # Three links of 0.3 m on a base that stands on z = 0, bent over so that the last one is 0.1 m above the table.
 ARM = """<mujoco><option timestep="0.005" integrator="implicitfast"/><worldbody>{world}
@@ -38,14 +42,6 @@ MEASUREMENTS = {f"q_{name}": f"{{joint: {name}, quantity: position, noise: 0.001
 WANTED = [f"{{target: joint/{name}/damping, low: 0, high: 5}}" for name in LINKS]
 
 
-@pytest.fixture(autouse=True)
-def brief(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets searches end early: what is tested here does not depend on how good the motion is."""
-    monkeypatch.setattr(search, "FEWEST", 8)
-    monkeypatch.setattr(search, "MOST", 8)
-    monkeypatch.setattr(search, "NUM_GENERATIONS", 1)
-
-
 def write_arm(folder: Path, world: str = "", height: float = 0.0, xml: str = ARM) -> Path:
     model = xml.format(world=world, height=height)
     return write_project(folder, model, COMMANDS, MEASUREMENTS, rate_hz=50, parameters=WANTED)
@@ -56,7 +52,7 @@ def lowest_reached(folder: Path, found: ExciteResult) -> float:
     project = load_project(folder)
     blueprint = compile_project(project)
     world = Simulation(blueprint, 1, EMPTY_SPACE)
-    world.reset(start_of(project, found.start), np.random.default_rng(0))
+    world.reset(make_start(project, found.start), np.random.default_rng(0))
     model, data = blueprint.model, mujoco.MjData(blueprint.model)
     least = np.inf
     for command in read_motion(project, str(found.path)):
@@ -139,9 +135,9 @@ def test_the_first_line_says_what_was_assumed(tmp_path: Path, capsys: pytest.Cap
 
 
 def workspace(folder: Path) -> tuple[Workspace, np.ndarray]:
-    prospect = look_ahead(folder, None, ())
-    rest = prospect.states(prospect.rest()[0][None])[0]
-    return Workspace.of(prospect, rest), rest
+    known = read_knowledge(folder, None, ())
+    rest = known.positions(known.rest()[0][None])[0]
+    return Workspace.of(known, rest), rest
 
 
 def test_a_first_link_that_reaches_below_its_joint_may_stay_as_low_as_at_rest(tmp_path: Path) -> None:
@@ -149,9 +145,9 @@ def test_a_first_link_that_reaches_below_its_joint_may_stay_as_low_as_at_rest(tm
     low = ARM.replace(base, "").replace("0 0 .12", "0 0 0").replace("-.29", "-.2")
     space, rest = workspace(write_arm(tmp_path, xml=low))
     flat = rest + np.array([1.6, 0.0, 0.0])
-    assert space.fault(rest[None]) is None  # the round end of the first capsule reaches 3 cm below z = 0
+    assert space.find_fault(rest[None]) is None  # the round end of the first capsule reaches 3 cm below z = 0
     assert (
-        space.fault(flat[None]) == "upper would go below z = 0.00 m (--lowest sets it)"
+        space.find_fault(flat[None]) == "upper would go below z = 0.00 m (--lowest sets it)"
     )  # its other end is 9 mm lower than that
 
 
@@ -209,6 +205,6 @@ def test_the_lowest_point_of_each_shape_is_that_of_its_surface(geom: int) -> Non
         points = surface(model, geom, rng) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
         normal = rng.standard_normal(3)
         normal /= np.linalg.norm(normal)
-        found = Extents.of(model).lowest(data, geom, normal)
+        found = GeomExtents.of(model).lowest_point(data, geom, normal)
         assert found == pytest.approx(float((points @ normal).min()), abs=1e-3)
         assert found <= (points @ normal).min() + 1e-12
