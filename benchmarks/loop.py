@@ -124,11 +124,15 @@ def run_example(example: str, seeds: list[int], trials: int, scratch: Path) -> d
         row = {"twin": seed, "before": result.before, "closed": result.after, "seconds": time.monotonic() - began}
         for name, other in others.items():
             row[name] = evaluate(base, other.policy, num_trials=trials, seed=0, reality_seed=seed).success
-        causes = ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])
+        found = result.diagnose.causes if result.diagnose else ()
+        causes = ", ".join(f"{c.dimension} {c.probability:.2f}" for c in found[:3])
+        if result.decision and result.decision.action != "train":
+            causes += f" ({result.decision.action}: {result.decision.reason})"
+        verdict = result.identify.verdict if result.identify else "-"
         shown = "".join(f"{row[name].percent():>16}" for name in COLUMNS)
-        tail = f"{result.real_episodes:>10}{row['seconds']:>9.0f}  {result.identify.verdict:7}  {causes}"
+        tail = f"{result.real_episodes:>10}{row['seconds']:>9.0f}  {verdict:7}  {causes}"
         print(f"{seed:>6}{shown}{tail}", flush=True)
-        rows.append(row | {"episodes": result.real_episodes, "causes": result.diagnose.causes})
+        rows.append(row | {"episodes": result.real_episodes, "causes": found})
         shutil.rmtree(place)
     medians = {name: statistics.median(row[name].value for row in rows) for name in COLUMNS}
     better = sum(row["closed"].value > row["wide"].value for row in rows)

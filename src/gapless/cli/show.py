@@ -252,20 +252,25 @@ def show_evaluate(result: EvaluateResult, console: Printer) -> None:
 @show.register
 def show_loop(result: LoopResult, console: Printer) -> None:
     """Prints the loop as one table and one line."""
-    show_identify(result.identify, console)
-    console.print()
+    if result.identify:
+        show_identify(result.identify, console)
+        console.print()
     stages = {
         "policy from the model as written, in simulation": result.simulation,
         "the same policy in reality": result.before,
-        "policy trained in the ranges found, in reality": result.after,
     }
+    line = f"simulation {100 * result.simulation.value:.0f} %  ->  reality {result.before.percent()}"
+    if result.diagnose:
+        line += "  ->  cause: " + ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])
+    if result.last:
+        stages["policy trained in the ranges found, in reality"] = result.after
+        line += f"  ->  after closing {result.after.percent()}   ({result.real_episodes} real episodes used)"
     rows = [(stage, success.percent(), str(success.n)) for stage, success in stages.items()]
     console.print_table(("", ">success", ">trials"), rows)
     console.print()
-    causes = ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])
-    line = f"simulation {100 * result.simulation.value:.0f} %  ->  reality {result.before.percent()}  ->  "
-    line += f"cause: {causes}  ->  after closing {result.after.percent()}   ({result.real_episodes} real episodes used)"
     console.print(line, style="bold")
+    if result.decision:
+        console.print(f"decision: {result.decision.reason}")
     if not result.reached:
         console.print(f"the target of {100 * result.target:.0f} % is not reached")
 

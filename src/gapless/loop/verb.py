@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import gapless
+from gapless.check.examine import EXAMINING
+from gapless.check.verb import check
 from gapless.core.errors import InputError, Interrupted, LogError
 from gapless.core.interval import Interval
 from gapless.core.provenance import Provenance
 from gapless.core.results import (
+    Decision,
     DiagnoseResult,
     IdentifyResult,
     LoopResult,
@@ -18,12 +21,14 @@ from gapless.core.results import (
     TrainResult,
 )
 from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import RESULT, newest_result, store_result_if_possible
+from gapless.data.stored_results import artefact_ids, result_path, store_result_if_possible
 from gapless.diagnose.hypotheses.signals import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
+from gapless.fit.data import read_project_data
 from gapless.identify.verb import FIT, identify
 from gapless.learn.evaluate import Where, evaluate, open_world, run_trials
 from gapless.learn.train import TrainConfig, train
+from gapless.loop.decide import decide
 from gapless.measure.verb import measure
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
@@ -88,11 +93,13 @@ def loop(
     if project.task is None or project.reality is None:
         missing = "task" if project.task is None else "reality"
         raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
-    steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or _silent)
+    steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or (lambda label, share: None))
     with going_on():
         result = _run(steps, None if policy is None else str(policy))
     about = {"project": fingerprint(project), "reality_seed": reality_seed}
-    provenance = Provenance("loop", gapless.__version__, (result.last.policy_id, *result.inputs), about, seed)
+    trained = result.last or result.first
+    parents = (*artefact_ids(trained.policy if trained else policy), *result.inputs)
+    provenance = Provenance("loop", gapless.__version__, parents, about, seed)
     store_result_if_possible(Catalogue.open(project.directory), result, provenance)
     return result
 
@@ -108,24 +115,24 @@ def going_on() -> Iterator[None]:
 
 
 def _run(steps: "_Steps", policy: str | None) -> LoopResult:
-    config, first = steps.config, None
+    config, first, last = steps.config, None, None
     if policy is None:
         first = steps.train("training in the model as written", None, None, config.first)
         policy = first.policy
-    simulation = steps.success("trying it in simulation", policy, "simulation")
-    before = steps.success("trying it in reality", policy, "reality")
-    rounds, after = 0, before
-    while True:
+    simulation = steps.measure_success("trying it in simulation", policy, "simulation")
+    before = after = steps.measure_success("trying it in reality", policy, "reality")
+    found = _Round(decide(None, before, config.target))
+    rounds = real_episodes = 0
+    while found.decision.action == "train" and rounds < config.max_rounds and after.value < config.target:
         rounds += 1
-        real_episodes = steps.record(policy, rounds)
-        understood = steps.understand()
-        last = steps.train("training in the ranges found", understood.ranges.path, policy, config.last)
-        policy = last.policy
-        after = steps.success("trying it in reality again", policy, "reality")
-        if after.value >= config.target or rounds >= config.max_rounds:
-            break
+        real_episodes = steps.record_logs(policy, rounds)
+        found = steps.find_ranges(after)
+        if found.randomize is not None:
+            last = steps.train("training in the ranges found", found.randomize.path, policy, config.last)
+            policy = last.policy
+            after = steps.measure_success("trying it in reality again", policy, "reality")
     return LoopResult(
-        inputs=understood.fit.inputs,
+        inputs=found.measure.inputs if found.measure else (),
         simulation=simulation,
         before=before,
         after=after,
@@ -133,24 +140,28 @@ def _run(steps: "_Steps", policy: str | None) -> LoopResult:
         target=config.target,
         reached=after.value >= config.target,
         rounds=rounds,
-        measure=understood.gap,
-        measure_fitted=understood.fitted_gap,
-        identify=understood.fit,
-        diagnose=understood.causes,
-        randomize=understood.ranges,
+        measure=found.measure,
+        measure_fitted=found.measure_fitted,
+        identify=found.identify,
+        diagnose=found.diagnose,
+        randomize=found.randomize,
         first=first,
         last=last,
         seed=steps.seed,
+        decision=found.decision,
     )
 
 
 @dataclass(frozen=True)
-class _Understood:
-    gap: MeasureResult
-    causes: DiagnoseResult
-    fit: IdentifyResult
-    fitted_gap: MeasureResult
-    ranges: RandomizeResult
+class _Round:
+    """What one round decided, and the results of its verbs; None for those that it ended before."""
+
+    decision: Decision
+    measure: MeasureResult | None = None
+    diagnose: DiagnoseResult | None = None
+    identify: IdentifyResult | None = None
+    measure_fitted: MeasureResult | None = None
+    randomize: RandomizeResult | None = None
 
 
 @dataclass(frozen=True)
@@ -164,8 +175,9 @@ class _Steps:
     reality_seed: int
     progress: Progress
 
-    def _within(self, label: str, *parts: str) -> Progress:
-        """Returns a progress under one label; of a verb that has several of its own, those named make up the whole."""
+    @contextmanager
+    def _report(self, label: str, *parts: str) -> Iterator[Progress]:
+        """Yields a progress under one label; of a verb that has several of its own, `parts` make up the whole."""
         self.progress(label, 0.0)
 
         def report(part: str, share: float) -> None:
@@ -173,82 +185,64 @@ class _Steps:
             if before is not None:
                 self.progress(label, (before + share) / max(1, len(parts)))
 
-        return report
+        yield report
+        self.progress(label, 1.0)
 
     def train(self, label: str, ranges: str | None, start: str | None, config: TrainConfig) -> TrainResult:
-        report = self._within(label)
-        result = train(self.directory, ranges, start=start, config=config, seed=self.seed, progress=report)
-        self.progress(label, 1.0)
-        return result
+        """Trains a policy."""
+        with self._report(label) as report:
+            return train(self.directory, ranges, start=start, config=config, seed=self.seed, progress=report)
 
-    def success(self, label: str, policy: str, where: Where) -> Interval:
-        report = self._within(label)
-        found = evaluate(
-            self.directory,
-            policy,
-            where=where,
-            num_trials=self.config.num_trials,
-            seed=self.seed,
-            reality_seed=self.reality_seed,
-            progress=report,
-        )
-        self.progress(label, 1.0)
-        return found.success
+    def measure_success(self, label: str, policy: str, where: Where) -> Interval:
+        """Runs trials that only score a policy."""
+        options = {"num_trials": self.config.num_trials, "seed": self.seed, "reality_seed": self.reality_seed}
+        with self._report(label) as report:
+            return evaluate(self.directory, policy, where=where, **options, progress=report).success
 
-    def record(self, policy: str, rounds: int) -> int:
-        """Records real episodes as logs until the round's budget is used; returns how many logs there are."""
-        there = _num_logs(self.project)
-        missing = self.config.real_episodes * rounds - there
+    def record_logs(self, policy: str, number: int) -> int:
+        """Records real episodes as logs until the budget of round `number` is used; returns how many logs there are."""
+        missing = self.config.real_episodes * number - _count_logs(self.project)
         if missing > 0:
-            report = self._within("recording in reality")
-            world = open_world(self.project, "reality", missing, self.reality_seed)
-            seed = self.seed + 1000 * rounds
-            name = f"loop{rounds}-"
-            explore = self.config.exploration
-            runs = run_trials(
-                self.project, world, policy, missing, seed, exploration=explore, name=name, progress=report
-            )
-            for episode in runs.episodes:
-                write_log(self.project, episode)
-            self.progress("recording in reality", 1.0)
-        return _num_logs(self.project)
+            seed, name, exploration = self.seed + 1000 * number, f"loop{number}-", self.config.exploration
+            with self._report("recording in reality") as report:
+                world = open_world(self.project, "reality", missing, self.reality_seed)
+                options = {"exploration": exploration, "name": name, "progress": report}
+                for episode in run_trials(self.project, world, policy, missing, seed, **options).episodes:
+                    write_log(self.project, episode)
+        return _count_logs(self.project)
 
-    def understand(self) -> _Understood:
-        """Measures, diagnoses, fits, and turns the fit into ranges."""
-        report = self._within("finding the cause", REHEARSING, FITTING)
+    def find_ranges(self, trials: Interval) -> _Round:
+        """Measures, checks and diagnoses; where training can close the gap, fits and turns the fit into ranges."""
         gap = measure(self.directory)
-        causes = diagnose(self.directory, seed=self.seed, progress=report)
-        self.progress("finding the cause", 1.0)
-        fit = identify(self.directory, seed=self.seed, progress=self._within("fitting the model", FIT))
-        self.progress("fitting the model", 1.0)
+        with self._report("checking the data", EXAMINING) as report:
+            faults = [note for note in check(self.directory, progress=report).notes if note.level == "fault"]
+        mistakes = [f"{note.where}: {note.text}" for note in faults if note.where != "simulation"]
+        decision = decide(None, trials, self.config.target, faults=mistakes)
+        if decision.action != "train":
+            return _Round(decision, gap)
+        with self._report("finding the cause", REHEARSING, FITTING) as report:
+            causes = diagnose(self.directory, seed=self.seed, progress=report)
+        expressed = read_project_data(self.directory).whole.dimensions
+        decision = decide(causes, trials, self.config.target, expressed=expressed)
+        if decision.action != "train":
+            return _Round(decision, gap, causes)
+        with self._report("fitting the model", FIT) as report:
+            fit = identify(self.directory, seed=self.seed, progress=report)
         if fit.verdict == "refused":
-            raise InputError(f"the fit was refused, so there is nothing to train on: {'; '.join(fit.reasons)}")
-        if fit.model is None:
+            text = f"the fit was refused, so there are no ranges to train on: {'; '.join(fit.reasons)}"
+            return _Round(Decision("stop", (), text), gap, causes, fit)
+        if fit.id is None:
             raise InputError("the fit could not be kept, and training needs it: free some space, then the same command")
-        path = _kept_fit(self.project)
+        path = result_path(Catalogue.open(self.project.directory), fit.id)
         fitted_gap = measure(self.directory, fit=path)
-        ranges = randomize(self.directory, fit=path, seed=self.seed)
+        ranges = randomize(self.directory, fit=path, dimensions=decision.dimensions, seed=self.seed)
         if not ranges.path:
             raise InputError("the ranges could not be kept, and training needs them: free some space, then go on")
-        return _Understood(gap, causes, fit, fitted_gap, ranges)
+        return _Round(decision, gap, causes, fit, fitted_gap, ranges)
 
 
-def _kept_fit(project: Project) -> Path:
-    catalogue = Catalogue.open(project.directory)
-    identity = newest_result(catalogue, "identify")
-    if identity is None:
-        raise InputError(
-            "the fit is no longer in the catalogue: run the loop again, and leave .gapless alone meanwhile"
-        )
-    return catalogue.artefact_path(identity, RESULT)
-
-
-def _num_logs(project: Project) -> int:
+def _count_logs(project: Project) -> int:
     try:
         return len(log_paths(project))
     except LogError:
         return 0
-
-
-def _silent(label: str, share: float) -> None:
-    del label, share

@@ -1,11 +1,13 @@
 """Ranges about a fit, as wide as what it leaves open and what it does not explain."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.interval import normal_quantile
 from gapless.core.results import FittedParameter
@@ -95,7 +97,10 @@ class _Estimate:
 
 
 def evidence_ranges(
-    parameters: Sequence[FittedParameter], unexplained: float, samples: Array | None = None
+    parameters: Sequence[FittedParameter],
+    unexplained: float,
+    samples: Array | None = None,
+    dimensions: Collection[Dimension] | None = None,
 ) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     """Returns the ranges of fitted parameters, and which of them are correlated.
 
@@ -108,6 +113,8 @@ def evidence_ranges(
         parameters: The parameters of a fit.
         unexplained: Ratio of residual to noise that the fit left, at least 1.
         samples: (num_samples, num_parameters) of the fit's posterior, for correlations; None for none.
+        dimensions: Dimensions to randomise; None for all. Parameters of others are fixed at their fitted values, and
+            what is correlated with them narrows as in the fit.
     """
     widening = min(unexplained, CONFIG.max_widening)
     estimates = [_Estimate.of(p) for p in parameters]
@@ -118,14 +125,31 @@ def evidence_ranges(
     run_std = np.array([estimates[k].run_std for k in normal])
     std *= np.where(run_std > 0, 1.0, widening)  # the spread of runs already says how certain their mean is
     covariance = matrix[np.ix_(normal, normal)] * np.outer(std, std) + np.diag(run_std**2)
+    is_fixed = np.array([dimensions is not None and p.dimension not in dimensions for p in parameters], dtype=bool)
+    covariance = _condition(covariance, is_fixed[normal])
     min_std = np.array([estimates[k].min_std for k in normal])
     covariance += np.diag(np.maximum(0.0, min_std**2 - np.diag(covariance)))
     total = np.sqrt(np.diag(covariance))
     ranges = [estimate.open_range() for estimate in estimates]
     for place, k in enumerate(normal):
         ranges[k] = estimates[k].normal_range(float(total[place]), widening)
-    targets = [parameters[k].target for k in normal]
-    return tuple(ranges), correlations_of(targets, covariance / np.outer(total, total))
+    for k, p in enumerate(parameters):
+        if is_fixed[k]:
+            reason = "its dimension does not take part in the gap: as fitted"
+            ranges[k] = Range(p.target, "fixed", p.value, p.value, p.value, reason=reason)
+    free = [place for place, k in enumerate(normal) if not is_fixed[k]]
+    targets = [parameters[normal[place]].target for place in free]
+    return tuple(ranges), correlations_of(targets, (covariance / np.outer(total, total))[np.ix_(free, free)])
+
+
+def _condition(covariance: Array, known: NDArray[np.bool_]) -> Array:
+    """Returns the covariance of normal values when some are known: C_uu - C_uk C_kk^-1 C_ku; theirs stays as it is."""
+    if not known.any():
+        return covariance
+    cross = covariance[np.ix_(~known, known)]
+    found = covariance.copy()
+    found[np.ix_(~known, ~known)] -= cross @ np.linalg.pinv(covariance[np.ix_(known, known)]) @ cross.T
+    return found
 
 
 def _fit_std(estimate: _Estimate) -> float:

@@ -1,6 +1,6 @@
 """The verb `randomize`: which ranges to train on; `gapless.verbs` adds exports and `bayrn`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gapless
+from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError, nearest
 from gapless.core.provenance import Provenance
@@ -35,6 +36,7 @@ def randomize(
     *,
     fit: str | Path | None = None,
     method: str = "evidence",
+    dimensions: Collection[Dimension] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RandomizeResult:
@@ -47,6 +49,8 @@ def randomize(
         directory: The project folder.
         fit: JSON that `identify` wrote; None for the newest fit in the catalogue. For `evidence` and `sbi` only.
         method: One of `METHODS`.
+        dimensions: Dimensions of the gap to randomise; None for all. Parameters of others are fixed at their fitted
+            values. For `evidence` and `sbi` only.
         seed: Seed of everything random.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -57,6 +61,8 @@ def randomize(
         raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")
     if fit is not None and method in LOG_METHODS:
         raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
+    if dimensions is not None and method in LOG_METHODS:
+        raise InputError(f"method {method} randomises all dimensions: leave dimensions out")
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)
     if method in LOG_METHODS:
@@ -64,22 +70,25 @@ def randomize(
         inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:
         fit_path = Path(fit) if fit is not None else _newest_fit(catalogue)
-        inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method)
+        inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method, dimensions)
     result = RandomizeResult(inputs, ranges, "", seed, method, correlations)
     config = {"project": fingerprint(project), "method": method}
+    config |= {} if dimensions is None else {"dimensions": sorted(dimensions)}
     provenance = Provenance("randomize", gapless.__version__, inputs, config, seed)
     identity = store_result_if_possible(catalogue, result, provenance)
     path = str(result_path(catalogue, identity).resolve()) if identity else ""
     return replace(result, id=identity, path=path)
 
 
-def _ranges_of_fit(path: Path, method: str) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
+def _ranges_of_fit(
+    path: Path, method: str, dimensions: Collection[Dimension] | None
+) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     fit = read_result(path, IdentifyResult)
     if fit.verdict == "refused":
         raise InputError(f"that fit was refused ({'; '.join(fit.reasons)}): record more first: {path}")
     parameters = _sampled_parameters(fit, path) if method == "sbi" else fit.parameters
     unexplained = max(1.0, fit.held_out.residual_to_noise or fit.train.residual_to_noise or 1.0)
-    return evidence_ranges(parameters, unexplained, _read_samples(fit, path, method))
+    return evidence_ranges(parameters, unexplained, _read_samples(fit, path, method), dimensions)
 
 
 def _sampled_parameters(fit: IdentifyResult, path: Path) -> tuple[FittedParameter, ...]:

@@ -97,7 +97,8 @@ def _rates(parts: Parts) -> Iterable[tuple[str, str, Interval, str]]:
     if loop:
         yield "Simulation", "first policy", loop.simulation, "model"
         yield "Reality, before", "first policy", loop.before, "measured"
-        yield "Reality, after", "last policy", loop.after, "fitted"
+        if loop.last:
+            yield "Reality, after", "last policy", loop.after, "fitted"
     else:
         measured = parts.measure.success if parts.measure else {}
         if "simulation" in measured:
@@ -126,6 +127,8 @@ def _loop_sentence(loop: LoopResult) -> str:
     rates = (loop.simulation, loop.before, loop.after)
     if not all(n.known(rate.value) for rate in rates):
         return f"After {work}, the gap before and after is not known: a success rate is missing."
+    if not loop.last and loop.decision:
+        return f"The loop trained no further policy: {loop.decision.reason}."
     gaps = [100 * (rates[0].value - rate.value) for rate in rates[1:]]
     sizes = [f"{gap:.0f}".replace("-0", "0").replace("-", "\u2212") for gap in gaps]
     return f"The gap between simulation and reality was {sizes[0]} percentage points; after {work} it is {sizes[1]}."
@@ -136,7 +139,8 @@ def _badges(parts: Parts) -> Iterable[Badge]:
     if loop:
         reached = "reached" if loop.reached else "not reached"
         yield Badge("good" if loop.reached else "bad", f"Target of {n.percent(loop.target)} {reached}")
-        yield improvement(loop.before, loop.after)
+        if loop.last:
+            yield improvement(loop.before, loop.after)
     if parts.check and not parts.check.sound:
         faults = sum(note.level == "fault" for note in parts.check.notes)
         yield Badge("bad", f"The project is not sound: {n.plural(faults, 'fault')}, listed below")
@@ -152,6 +156,8 @@ def _remarks(parts: Parts) -> Iterable[str]:
             )
         if overlap(loop.simulation, loop.before):
             yield "Simulation and reality before overlap too: no gap in success was shown to begin with."
+        if loop.last and loop.decision:
+            yield f"What the loop decided: {loop.decision.reason}."
         yield "Trials that only score a policy are not counted as real episodes used."
     elif _no_gap_shown(parts.measure):
         yield "The intervals of simulation and reality overlap: no gap in success is shown."

@@ -41,9 +41,11 @@ def _from_numbers(parts: Parts) -> Iterable[Advice]:
     loop, identify = parts.loop, parts.identify
     if parts.check and not parts.check.sound:
         yield Advice("check", "Mend the faults listed below, then check again.")
-    if loop and overlap(loop.before, loop.after):
+    if loop and loop.last and overlap(loop.before, loop.after):
         yield Advice("evaluate", "Run more real trials: the intervals before and after still overlap.")
-    if loop and not loop.reached:
+    if loop and loop.decision and loop.decision.action == "stop":
+        yield Advice("loop", f"The loop stopped: {loop.decision.reason}.")
+    elif loop and not loop.reached:
         yield Advice("loop", f"The target of {n.percent(loop.target)} is not reached: run further rounds.")
     if identify and identify.verdict == "refused":
         yield Advice("check", "The fit was refused: look at the model, the mapping and the units.")

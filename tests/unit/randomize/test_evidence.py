@@ -136,3 +136,25 @@ def test_what_is_known_only_together_keeps_its_combination() -> None:
     ranges, pairs = evidence_ranges(entries, 1.0, bells)
     assert {r.kind for r in ranges} == {"log-normal"}
     assert pairs[0].value > 0.85
+
+
+def test_parameters_of_other_dimensions_are_fixed() -> None:
+    entries = [
+        entry(target="joint/j/damping", dimension="actuator"),
+        entry(target="joint/j/frictionloss", dimension="contact"),
+        entry(target="joint/j/stiffness", dimension="contact", identifiable=False),
+    ]
+    (free, *fixed), _ = evidence_ranges(entries, 2.0, dimensions=("actuator",))
+    assert free == evidence_ranges(entries[:1], 2.0)[0][0]
+    assert [(r.kind, r.low, r.mean, r.high) for r in fixed] == 2 * [("fixed", 1.0, 1.0, 1.0)]  # as fitted
+
+
+def test_what_goes_with_a_fixed_parameter_narrows() -> None:
+    # correlation 0.8, both std 0.3, unexplained 1: given the other, std is 0.3 sqrt(1 - 0.64) = 0.18
+    entries = [entry(target="a/a/a", dimension="actuator"), entry(target="b/b/b", dimension="object")]
+    normal = np.random.default_rng(0).standard_normal((2, 400_000))
+    samples = 1.0 + 0.3 * np.stack([normal[0], 0.8 * normal[0] + 0.6 * normal[1]], axis=1)
+    (free, fixed), pairs = evidence_ranges(entries, 1.0, samples, ("actuator",))
+    assert free.std == pytest.approx(0.18, rel=0.01)
+    assert fixed.kind == "fixed"
+    assert pairs == ()

@@ -4,7 +4,15 @@
 
 from gapless.core.results.as_json import FORMAT, Result, from_json, plain, to_json
 from gapless.core.results.audit import AuditedColumn, AuditedParameter, AuditResult, AuditVerdict
-from gapless.core.results.closing import EvaluateResult, Export, LoopResult, RandomizeResult, ReportResult, TrainResult
+from gapless.core.results.closing import (
+    Decision,
+    EvaluateResult,
+    Export,
+    LoopResult,
+    RandomizeResult,
+    ReportResult,
+    TrainResult,
+)
 from gapless.core.results.excite import Curve, ExciteResult, KeptLimit, LimitSource, Outlook, PredictedParameter
 from gapless.core.results.fit import (
     Drift,

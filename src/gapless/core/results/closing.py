@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range
 from gapless.core.interval import Interval
 from gapless.core.results.fit import IdentifyResult
@@ -97,6 +98,21 @@ class EvaluateResult(StoredResult):
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What a loop does about a gap, and why.
+
+    Attributes:
+        action: `train` (fit, randomise, train on), `done` (the target is met) or `stop` (training does not close this).
+        dimensions: Dimensions that are randomised; parameters of others stay as fitted.
+        reason: Why, as a sentence for people.
+    """
+
+    action: Literal["train", "done", "stop"]
+    dimensions: tuple[Dimension, ...]
+    reason: str
+
+
+@dataclass(frozen=True)
 class LoopResult(StoredResult):
     """The whole loop: the gap before and after, and what lay between.
 
@@ -104,19 +120,20 @@ class LoopResult(StoredResult):
         inputs: Ids of all that went in.
         simulation: Success of the first policy in simulation.
         before: Success of the first policy in reality.
-        after: Success of the last policy in reality.
+        after: Success of the last policy in reality; `before` where none was trained on.
         real_episodes: Real episodes used to close the gap (trials that only score are not counted).
         target: Success asked for.
         reached: Whether `after` met the target.
-        rounds: How many rounds were run.
-        measure: The gap in signals before.
+        rounds: How many rounds were begun.
+        measure: The gap in signals before; this and the next five are None where the loop ended before them.
         measure_fitted: The gap in signals with the fit.
         identify: The fit.
         diagnose: The causes.
         randomize: The ranges.
         first: The training of the first policy; None where it was given.
-        last: The last policy.
+        last: The last training in the ranges found.
         seed: Seed in force.
+        decision: What was decided last, and why; None in older results.
     """
 
     verb: ClassVar[str] = "loop"
@@ -128,14 +145,15 @@ class LoopResult(StoredResult):
     target: float
     reached: bool
     rounds: int
-    measure: MeasureResult
-    measure_fitted: MeasureResult
-    identify: IdentifyResult
-    diagnose: DiagnoseResult
-    randomize: RandomizeResult
+    measure: MeasureResult | None
+    measure_fitted: MeasureResult | None
+    identify: IdentifyResult | None
+    diagnose: DiagnoseResult | None
+    randomize: RandomizeResult | None
     first: TrainResult | None
-    last: TrainResult
+    last: TrainResult | None
     seed: int
+    decision: Decision | None = None
 
 
 @dataclass(frozen=True)
