@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from gapless import verbs
 from gapless.check.verb import check
 from gapless.cli.progress import ProgressDisplay, describe_time_left
 from gapless.identify.verb import identify
@@ -96,3 +97,12 @@ def test_every_label_of_a_verb_grows_to_its_end(verb, tmp_path: Path) -> None:
         assert shares[-1] == 1.0, label
     if verb is identify:
         assert len(set(told["fit"])) > 15  # in many small steps
+
+
+def test_new_and_noise_say_how_far_they_are(tmp_path: Path) -> None:
+    folder, told = copy_example("balance", tmp_path / "balance"), list[tuple[str, float]]()
+    verbs.new(folder / "robot.xml", folder / "logs", tmp_path / "made", progress=lambda *what: told.append(what))
+    assert told == [("reading the logs", k / 6) for k in range(1, 7)]
+    told.clear()
+    verbs.noise("motion0", folder, progress=lambda *what: told.append(what))
+    assert told == [("fitting the noise", 0.0), ("fitting the noise", 0.5), ("fitting the noise", 1.0)]
