@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import mujoco
@@ -73,13 +74,15 @@ def new_project(
     notes.append(Note("info", "rate_hz", f"guessed: {rate_hz:g}, from the median interval of the logs"))
     notes += [*guesses, *drive_notes, *_warn_of_percent(recordings[0], guesses)]
     notes += _warn_of_lacking(recordings, [item.column for item in (*commands, *measurements)])
-    with ProjectFiles(directory) as files:
+    with ExitStack() as undo:
+        files = ProjectFiles(directory, undo)
         entry = files.write_model(model, driven) if drive_by_effort else files.add_model(model)
         for recording in recordings:
             files.add_log(recording)
         text = compose_yaml(directory.resolve().name, entry, rate_hz, commands, measurements)
         files.write_text(directory / FILE_NAME, text)
         load_project(directory)
+        undo.pop_all()  # all is well: what was written stays
     return NewResult(inputs, str(directory), (*files.notes(), *notes))
 
 

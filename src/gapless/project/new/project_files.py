@@ -3,10 +3,8 @@
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from xml.etree import ElementTree
 
 import yaml
@@ -18,28 +16,14 @@ from gapless.project.yaml_file import project_error
 
 
 class ProjectFiles:
-    """Writes the files of a new project; takes back what it wrote if anything fails on the way."""
+    """Writes the files of a new project; `undo` gets what takes back each of them if anything fails on the way."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, undo: ExitStack) -> None:
         """Begins with nothing written."""
         self.directory = directory
-        self._made: list[Path] = []
+        self._undo = undo
         self._model_note: Note | None = None
         self._logs: dict[str, list[str]] = {}
-
-    def __enter__(self) -> Self:
-        """Returns itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Deletes what was written, if there was an error."""
-        if kind is None:
-            return
-        for path in reversed(self._made):
-            with suppress(OSError):  # the first error matters; a folder in which others wrote meanwhile stays
-                path.rmdir() if path.is_dir() else path.unlink()
 
     def notes(self) -> list[Note]:
         """Returns what was done with the model and the logs."""
@@ -105,8 +89,13 @@ class ProjectFiles:
         folders = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]
         for folder in reversed(folders):
             folder.mkdir()
-            self._made.append(folder)
-        self._made.append(target)
+            self._undo.callback(_remove, folder)
+        self._undo.callback(_remove, target)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):  # the first error matters; a folder in which others wrote meanwhile stays
+        path.rmdir() if path.is_dir() else path.unlink()
 
 
 def _named_files(model: Path) -> list[str]:
