@@ -1,4 +1,4 @@
-"""Is the cause of a gap found? On cases whose causes are known, of four robots that plain MuJoCo plays.
+"""Does `diagnose` find the cause of a gap? On cases whose causes are known, of four robots that plain MuJoCo plays.
 
     python benchmarks/diagnose.py [--split test] [--kinds single pair null unmodelled] [--robots ...] [--limit N]
                                   [--jobs 2] [--cases DIR] [--raw FILE.jsonl] [--shuffled] [--out FILE.md]
@@ -88,7 +88,7 @@ def run(job: Job) -> Answer:
     began = time.perf_counter()
     try:
         found, error = json.loads(json.dumps(to_json(diagnose(folder, policy=policy, seed=0)))), None
-    except Exception as fault:  # one failure must not lose hours of others; it is told, and counts as wrong
+    except Exception as fault:  # one failure must not lose hours of others; it is reported, and counts as wrong
         found, error = FAILED, f"{type(fault).__name__}: {fault}"
     seconds = time.perf_counter() - began
     if (folder / CACHE).is_dir():
@@ -140,7 +140,7 @@ def chosen_cases(split: str, kinds: Sequence[str], robots: Sequence[str], limit:
     return found
 
 
-def told(answer: Answer) -> str:
+def describe_answer(answer: Answer) -> str:
     """Returns an answer as one line."""
     if answer.error:
         return f"{answer.case.name} {answer.case.kind} {answer.case.detail}: FAILED: {answer.error}"
@@ -172,7 +172,7 @@ def collect(found: Iterator[Answer], total: int, raw: Path | None) -> list[Answe
     kept: list[Answer] = []
     for answer in found:
         kept.append(answer)
-        print(f"[{len(kept)}/{total}] {told(answer)}", file=sys.stderr, flush=True)
+        print(f"[{len(kept)}/{total}] {describe_answer(answer)}", file=sys.stderr, flush=True)
         if raw:
             with raw.open("a", encoding="utf-8") as file:
                 file.write(as_line(answer) + "\n")

@@ -281,7 +281,7 @@ def tilt(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene)
 def side_load(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """A cable pulls on a joint with 10-25 % of its largest effort; 20-40 % of the arm's.
 
-    There a pull and a wrong zero differ only in how gravity changes with the angle: pulls of 10 % could not be told.
+    There a pull and a wrong zero differ only in how gravity changes with the angle: pulls of 10 % do not show.
     """
     joint = str(rng.choice(LOADED.get(robot.name, tuple(robot.drives))))
     share = rng.uniform(0.2, 0.4) if robot.name == "arm" else rng.uniform(0.1, 0.25)

@@ -28,13 +28,15 @@ def source_table(title: str, answers: Sequence[Answer]) -> Table:
     """Returns the scores of cases with outcomes alone, or with a policy."""
     found = score(answers)
     rows = [[text, *said(getattr(found, field), unit)] for text, field, unit in LINES]
-    rows[1:1] = [["planted: top-1 of an oracle who knows the rates", *oracle_cells(answers)]] if told(answers) else []
+    rows[1:1] = (
+        [["planted: top-1 of an oracle who knows the rates", *oracle_cells(answers)]] if has_oracle(answers) else []
+    )
     failed = [f"{found.num_failed} diagnoses failed; they count as wrong."] if found.num_failed else []
     return Table(title, HEADER, rows, (), failed)
 
 
-def told(answers: Sequence[Answer]) -> bool:
-    """Tells whether there is an oracle for these cases."""
+def has_oracle(answers: Sequence[Answer]) -> bool:
+    """Returns whether there is an oracle for these cases."""
     return all(answer.case.source == "outcomes" for answer in answers)
 
 
@@ -52,7 +54,7 @@ def by_table(title: str, answers: Sequence[Answer], key: Callable[[Case], str]) 
     for name in dict.fromkeys(key(answer.case) for answer in answers):
         group = [answer for answer in answers if key(answer.case) == name]
         found = score(group)
-        best = oracle_cells(group)[0] if told(group) and found.top_1.n else "-"
+        best = oracle_cells(group)[0] if has_oracle(group) and found.top_1.n else "-"
         top, alarm = said(found.top_1, "%"), said(found.false_alarm, "%")
         rows.append([name, *top, best, said(found.top_1_of_causes, "%")[0], alarm[0], alarm[2]])
     return Table(title, BY_HEADER, rows)
@@ -72,7 +74,7 @@ def tables(answers: Sequence[Answer], split: str) -> list[Table]:
     if not answers:
         return []
     planted = [answer for answer in answers if answer.case.causes]
-    if told(answers):
+    if has_oracle(answers):
         title = f"Outcomes alone, {split} split"
         by = [by_table("By number of runs", answers, lambda case: case.robot)]
     else:

@@ -118,7 +118,7 @@ class Campaign:
 
 
 @dataclass(frozen=True)
-class Told:
+class RunNotes:
     """What was written down: whether each run failed, and the index of its phase, -1 where not noted."""
 
     failed: Flags
@@ -144,7 +144,7 @@ def cause_of(case: Case) -> str:
 
 
 @cache
-def draw(case: Case) -> tuple[Campaign, Told]:
+def draw(case: Case) -> tuple[Campaign, RunNotes]:
     """Returns the runs of a case, and their outcomes."""
     rng = np.random.default_rng([case.seed, 1])
     num_runs, cause = int(case.robot.split()[0]), cause_of(case)
@@ -159,7 +159,7 @@ def draw(case: Case) -> tuple[Campaign, Told]:
     phase = fate.sum(axis=1)
     failed = phase < len(PHASES)
     noted = failed & (rng.random(num_runs) < 0.9) & campaign.phases_noted
-    return campaign, Told(failed, np.where(noted, phase, -1))
+    return campaign, RunNotes(failed, np.where(noted, phase, -1))
 
 
 def _campaign(num_runs: int, rng: np.random.Generator) -> Campaign:
@@ -183,15 +183,15 @@ def _campaign(num_runs: int, rng: np.random.Generator) -> Campaign:
 
 def notes(case: Case) -> list[dict[str, object]]:
     """Returns what is known of each run, as its JSON file holds it."""
-    campaign, told = draw(case)
+    campaign, run_notes = draw(case)
     rng, words = np.random.default_rng([case.seed, 2]), WORDS[case.split]
     found: list[dict[str, object]] = []
     for k, time in enumerate(campaign.times):
         named = [name for name in LEVELS if rng.random() > UNNAMED]
         conditions = {words[name]: LEVELS[name][int(campaign.levels[name][k])] for name in named}
-        note: dict[str, object] = {"outcome": "failure" if told.failed[k] else "success"}
-        if told.phase[k] >= 0:
-            note["failed_in"] = PHASES[int(told.phase[k])]
+        note: dict[str, object] = {"outcome": "failure" if run_notes.failed[k] else "success"}
+        if run_notes.phase[k] >= 0:
+            note["failed_in"] = PHASES[int(run_notes.phase[k])]
         found.append({**note, "conditions": conditions, "recorded_at": time.isoformat(timespec="seconds")})
     return found
 
@@ -203,12 +203,12 @@ def oracle(case: Case) -> str:
     each is planted. It also knows how often each phase fails every day, which nobody does; and it does not know that
     objects differ in difficulty. It bounds what can be asked for.
     """
-    campaign, told = draw(case)
+    campaign, run_notes = draw(case)
     scores: dict[str, float] = {}
     for cause in CAUSES:
         worlds = [replace(campaign, chosen={cause: values}) for values in options(cause)]
-        scores[cause] = np.log(PER_CAUSE) + _log_mean([_log_likelihood(world, told, cause) for world in worlds])
-    evens = [_log_likelihood(replace(campaign, even=rate), told, "nothing") for rate in np.linspace(*EVEN, 17)]
+        scores[cause] = np.log(PER_CAUSE) + _log_mean([_log_likelihood(world, run_notes, cause) for world in worlds])
+    evens = [_log_likelihood(replace(campaign, even=rate), run_notes, "nothing") for rate in np.linspace(*EVEN, 17)]
     scores["nothing"] = np.log(NUM_NULLS) + _log_mean(evens)
     most = max(scores.values())
     weights: dict[str, float] = {}
@@ -230,11 +230,11 @@ def _log_mean(logs: Sequence[float]) -> float:
     return float(np.logaddexp.reduce(logs) - np.log(len(logs)))
 
 
-def _log_likelihood(campaign: Campaign, told: Told, cause: str) -> float:
+def _log_likelihood(campaign: Campaign, run_notes: RunNotes, cause: str) -> float:
     chances = campaign.chances(cause)
     lost = chances.sum(axis=1)
-    noted = chances[np.arange(len(lost)), np.maximum(told.phase, 0).astype(int)]
-    each = np.where(~told.failed, 1 - lost, np.where(told.phase >= 0, noted, lost))
+    noted = chances[np.arange(len(lost)), np.maximum(run_notes.phase, 0).astype(int)]
+    each = np.where(~run_notes.failed, 1 - lost, np.where(run_notes.phase >= 0, noted, lost))
     return float(np.log(each).sum())
 
 

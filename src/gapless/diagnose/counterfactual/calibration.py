@@ -1,7 +1,7 @@
 """How far to trust likelihoods of runs, found on simulated runs of this very policy whose cause is known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -21,8 +21,7 @@ OFFSET_BOUNDS = (-3.0, 3.0)  # [nat]
 OFFSET_SD = 1.0  # of the prior of offsets [nat]
 
 
-@dataclass(frozen=True)
-class LikelihoodCalibration:
+class LikelihoodCalibration(NamedTuple):
     """How raw log ratios become log ratios that are right as often as they say: temper * raw + offset.
 
     Attributes:
@@ -32,10 +31,6 @@ class LikelihoodCalibration:
 
     temper: float
     offsets: Array
-
-    def apply(self, raw: Array) -> Array:
-        """Returns log ratios against nothing wrong, (..., num_dimensions) [nat]."""
-        return self.temper * raw + self.offsets
 
 
 def calibrate_likelihoods(

@@ -119,10 +119,10 @@ def compare_failures(
     hypotheses = [group_runs(nominal, nominal, space.nominal[None], len(nominal.failed))]
     hypotheses += [group_runs(own, nominal, some, PER_SEVERITY) for some, own in zip(rows, runs, strict=True)]
     shared = pool_statistics(hypotheses, nuisance)
-    calibration = calibrate_likelihoods(nominal, runs, rows, hypotheses, shared, PER_SEVERITY)
+    temper, offsets = calibrate_likelihoods(nominal, runs, rows, hypotheses, shared, PER_SEVERITY)
     observed = _find_features(judged, scale)
     logs = log_likelihoods(observed, hypotheses, shared)
-    raw = calibration.apply(np.array([log_mean(log) for log in logs[1:]]) - log_mean(logs[0]))
+    raw = temper * (np.array([log_mean(log) for log in logs[1:]]) - log_mean(logs[0])) + offsets
     ratios = bound_ratios(raw)
     found = [
         _describe_dimension(dimensions[k], rows[k], runs[k], logs[1 + k], float(ratios[k]), observed, space)

@@ -4,8 +4,8 @@ A window's column counts by the logarithm of its mean square, noise included: no
 halving an error counts the same everywhere. What is fitted on one half of the windows is judged on the other.
 """
 
-from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,18 +19,16 @@ WEIGHTING_ROUNDS = 3
 Subset = tuple[Dimension, ...]
 
 
-@dataclass(frozen=True)
-class SubsetScores:
-    """What each set of dimensions explains, by the linear model.
+class LinearFit(NamedTuple):
+    """What a set of dimensions explains, by the linear model.
 
     Attributes:
-        totals: Set of up to `MAX_DIMENSIONS` dimensions -> score of all windows, each under a fit to the other half
-            [nats].
-        points: The same sets -> (num_entries,) the point that fits all windows best.
+        total: Score of all windows, each under a fit to the other half [nats].
+        point: (num_entries,) the point that fits all windows best.
     """
 
-    totals: dict[Subset, float]
-    points: dict[Subset, Array]
+    total: float
+    point: Array
 
 
 def score_windows(mean_squares: Array) -> Array:
@@ -65,19 +63,19 @@ class LinearModel:
         """Returns the point that fits all windows best."""
         return self._whole(self._solve(*self._assemble(self._weight), np.arange(len(self.entries))))
 
-    def score_subsets(self) -> SubsetScores:
-        """Returns what each set of dimensions explains; all entries must have been looked at."""
+    def fit_subsets(self) -> dict[Subset, LinearFit]:
+        """Returns what each set of up to `MAX_DIMENSIONS` dimensions explains; it takes the slopes of all entries."""
         first = (self.problem.half == 0)[:, None]
         halves = [self._assemble(self._weight * here) for here in (first, ~first)]
         whole = halves[0][0] + halves[1][0], halves[0][1] + halves[1][1]
-        scores = SubsetScores({}, {})
+        found: dict[Subset, LinearFit] = {}
         for size in range(MAX_DIMENSIONS + 1):
             for subset in combinations(self.problem.dimensions, size):
                 free = self.problem.entries_of(subset)
                 under = [self._mean_squares(self._solve(*half, free)) for half in halves]
-                scores.totals[subset] = float(score_windows(np.where(first, under[1], under[0])).sum())
-                scores.points[subset] = self._whole(self._solve(*whole, free))
-        return scores
+                total = float(score_windows(np.where(first, under[1], under[0])).sum())
+                found[subset] = LinearFit(total, self._whole(self._solve(*whole, free)))
+        return found
 
     def _weigh(self) -> Array:
         """Returns the weight of each window and column: less where even all entries together leave much."""

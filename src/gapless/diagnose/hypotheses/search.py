@@ -14,7 +14,7 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Indices
-from gapless.diagnose.hypotheses.linear import MAX_DIMENSIONS, LinearModel, Subset, SubsetScores, score_windows
+from gapless.diagnose.hypotheses.linear import MAX_DIMENSIONS, LinearFit, LinearModel, Subset, score_windows
 from gapless.diagnose.hypotheses.problem import DiagnosisProblem
 
 
@@ -50,6 +50,7 @@ class SubsetSearchConfig:
 
 
 CONFIG = SubsetSearchConfig()
+LinearFits = dict[Subset, LinearFit]
 
 
 @dataclass(frozen=True)
@@ -131,36 +132,36 @@ class SubsetSearch:
         report = report or (lambda done: None)
         zero = np.zeros(len(self.problem.typical))
         slopes = self.problem.slopes_as_written() if self._slopes is None else self._slopes
-        scores = self._score(zero, self.problem.residuals(zero[None])[0], slopes)
+        linear = self._fit_linear(zero, self.problem.residuals(zero[None])[0], slopes)
         report(0.2)
-        singles, pairs = ([subset for subset in scores.totals if len(subset) == size] for size in (1, 2))
-        self._fit_all([(), *_choose(scores, singles, CONFIG.num_singles)], scores, CONFIG.first_steps)
+        singles, pairs = ([subset for subset in linear if len(subset) == size] for size in (1, 2))
+        self._fit_all([(), *_choose(linear, singles, CONFIG.num_singles)], linear, CONFIG.first_steps)
         report(0.4)
         main = find_best(self.fits.values()).subset
         with_main = [pair for pair in pairs if set(main) & set(pair)]
-        chosen = [*_choose(scores, pairs, 2), *_choose(scores, with_main, CONFIG.num_pairs)]
-        self._fit_all(list(dict.fromkeys(chosen)), scores, CONFIG.later_steps)
+        chosen = [*_choose(linear, pairs, 2), *_choose(linear, with_main, CONFIG.num_pairs)]
+        self._fit_all(list(dict.fromkeys(chosen)), linear, CONFIG.later_steps)
         if self._near is not None:
-            self._fit_all(self._subsets_moved_in(self._near), scores, CONFIG.later_steps, self._near)
+            self._fit_all(self._subsets_moved_in(self._near), linear, CONFIG.later_steps, self._near)
         for number in range(CONFIG.max_rounds):
             report(0.6 + 0.1 * number)
             best = find_best(self.fits.values())
-            scores = self._score_near(best.point)
-            self._fit_all(self._propose(scores, best.subset), scores, CONFIG.later_steps, best.point)
+            linear = self._fit_linear_near(best.point)
+            self._fit_all(self._propose(linear, best.subset), linear, CONFIG.later_steps, best.point)
             if find_best(self.fits.values()) is best:
                 break
         report(1.0)
         return tuple(sorted(self.fits.values(), key=lambda fit: -fit.total))
 
-    def _score_near(self, point: Array) -> SubsetScores:
+    def _fit_linear_near(self, point: Array) -> LinearFits:
         """Returns what each set explains by the slopes at a point."""
         entries = np.arange(len(point))
         moved = self.problem.moved_points(point, entries)
         residual = self.problem.residuals(np.concatenate([point[None], moved]))
-        return self._score(point, residual[0], self.problem.slopes(point, residual[0], residual[1:], entries))
+        return self._fit_linear(point, residual[0], self.problem.slopes(point, residual[0], residual[1:], entries))
 
-    def _score(self, point: Array, residual: Array, slopes: Array) -> SubsetScores:
-        return LinearModel(self.problem, np.arange(len(point)), slopes, point, residual).score_subsets()
+    def _fit_linear(self, point: Array, residual: Array, slopes: Array) -> LinearFits:
+        return LinearModel(self.problem, np.arange(len(point)), slopes, point, residual).fit_subsets()
 
     def _subsets_moved_in(self, point: Array) -> list[Subset]:
         """Returns all sets of the dimensions in which a point is furthest from the model as written."""
@@ -171,27 +172,27 @@ class SubsetSearch:
         ordered: list[Dimension] = [d for d in moved if d in furthest]
         return [subset for number in range(1, len(ordered) + 1) for subset in combinations(ordered, number)]
 
-    def _propose(self, scores: SubsetScores, best: Subset) -> list[Subset]:
+    def _propose(self, linear: LinearFits, best: Subset) -> list[Subset]:
         """Returns the best set without each one of its dimensions, and the most promising new sets near it.
 
         New sets have one dimension more, or one exchanged.
         """
-        changes = [(len(set(subset) - set(best)), len(set(best) - set(subset)), subset) for subset in scores.totals]
+        changes = [(len(set(subset) - set(best)), len(set(best) - set(subset)), subset) for subset in linear]
         fewer = [subset for more, less, subset in changes if subset and (more, less) == (0, 1)]
         near = [subset for more, less, subset in changes if more == 1 and less <= 1 and subset not in self.fits]
-        return [*fewer, *_choose(scores, near, CONFIG.num_new)]
+        return [*fewer, *_choose(linear, near, CONFIG.num_new)]
 
-    def _fit_all(self, subsets: Sequence[Subset], scores: SubsetScores, num_steps: int, *starts: Array) -> None:
+    def _fit_all(self, subsets: Sequence[Subset], linear: LinearFits, num_steps: int, *starts: Array) -> None:
         """Fits sets to each half, from the best of some points, judges them on the other, and keeps the better.
 
         New single dimensions are fitted once more from typical errors of each target. The first pairs are fitted once
         more without what the best dimension found alone: there its values make up for the other dimension's.
         """
         main = find_best(self.fits.values()).subset if self.fits else ()
-        running = [self._begin(subset, half, scores, starts) for subset in subsets for half in (0, 1)]
+        running = [self._begin(subset, half, linear, starts) for subset in subsets for half in (0, 1)]
         pairs = [subset for subset in subsets if len(subset) == 2 and len(main) == 1 and main[0] in subset]
         for subset in pairs[: CONFIG.num_restarted]:
-            running += [self._begin(subset, half, scores, starts, without=main) for half in (0, 1)]
+            running += [self._begin(subset, half, linear, starts, without=main) for half in (0, 1)]
         for subset in subsets:
             if len(subset) == 1 and subset not in self.fits:
                 running += [self._begin_at_typical_errors(subset, half) for half in (0, 1)]
@@ -206,14 +207,14 @@ class SubsetSearch:
                 self.fits[fit.subset] = fit
 
     def _begin(
-        self, subset: Subset, half: int, scores: SubsetScores, starts: Sequence[Array], without: Subset = ()
+        self, subset: Subset, half: int, linear: LinearFits, starts: Sequence[Array], without: Subset = ()
     ) -> _RunningFit:
         """Returns a fit that begins at the best of: the linear model, fits of smaller sets, limits that act."""
-        zero, linear = np.zeros(len(self.problem.typical)), scores.points[subset]
+        zero, guess = np.zeros(len(self.problem.typical)), linear[subset].point
         smaller = [fit for fit in self.fits.values() if fit.subset and set(fit.subset) <= set(subset)]
         smaller = [fit for fit in smaller if not set(without) & set(fit.subset)]
         bases = [zero, find_best(smaller).points[half]] if smaller else [zero]
-        tries = [zero, linear, 0.5 * linear, *starts, *(fit.points[half] for fit in smaller)]
+        tries = [zero, guess, 0.5 * guess, *starts, *(fit.points[half] for fit in smaller)]
         tries += [base + limited for base in bases for limited in self.problem.limited]
         return self._begin_at(subset, half, tries)
 
@@ -276,6 +277,6 @@ class SubsetSearch:
             yield SubsetFit(first.subset, score_windows(squares), (first.point, second.point), squares, left)
 
 
-def _choose(scores: SubsetScores, subsets: Sequence[Subset], count: int) -> list[Subset]:
+def _choose(linear: LinearFits, subsets: Sequence[Subset], count: int) -> list[Subset]:
     """Returns the sets with the best scores less the price of their dimensions."""
-    return sorted(subsets, key=lambda subset: CONFIG.price * len(subset) - scores.totals[subset])[:count]
+    return sorted(subsets, key=lambda subset: CONFIG.price * len(subset) - linear[subset].total)[:count]

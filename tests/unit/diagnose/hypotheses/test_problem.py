@@ -52,10 +52,10 @@ def test_the_linear_model_finds_what_moved(problem: DiagnosisProblem) -> None:
     predicted = problem.fit.predictor.predict(problem.windows, problem.rows(point[None]))[0]
     residual = problem.with_measured(predicted).residuals(zero[None])[0]
     entries = np.arange(len(zero))
-    scores = LinearModel(problem, entries, problem.slopes_as_written(), zero, residual).score_subsets()
-    alone = {subset[0]: total for subset, total in scores.totals.items() if len(subset) == 1}
+    fits = LinearModel(problem, entries, problem.slopes_as_written(), zero, residual).fit_subsets()
+    alone = {subset[0]: fit.total for subset, fit in fits.items() if len(subset) == 1}
     assert max(alone, key=lambda d: alone[d]) == "latency"
-    assert scores.points["latency",][entry] > 0.1 * problem.typical[entry]
+    assert fits["latency",].point[entry] > 0.1 * problem.typical[entry]
 
 
 def test_rehearsed_gaps_take_turns_and_are_drawn_alike_from_one_seed(problem: DiagnosisProblem) -> None:
