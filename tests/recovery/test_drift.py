@@ -12,7 +12,7 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.solution import Solution
 from gapless.fit.summary import describe_parameters
-from gapless.identify.drift.compare import comparable, drifts, limits, ratio_limits
+from gapless.identify.drift import find_comparable, find_drifts, limits_at_level, ratio_limits
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality
 
@@ -43,7 +43,7 @@ def test_intervals_of_relative_changes_cover_93_to_97_percent(sd: float) -> None
     for _ in range(NUM_DRAWS):
         before, after = estimate(BEFORE, sd, rng), estimate(AFTER, sd, rng)
         for k, (old, new) in enumerate(zip(before, after, strict=True)):
-            low, high = ratio_limits(limits(new, 0.95), limits(old, 0.95))
+            low, high = ratio_limits(limits_at_level(new, 0.95), limits_at_level(old, 0.95))
             held[k] += low <= AFTER[k] / BEFORE[k] <= high
     assert np.all((held / NUM_DRAWS >= 0.93) & (held / NUM_DRAWS <= 0.97)), held / NUM_DRAWS
 
@@ -51,7 +51,8 @@ def test_intervals_of_relative_changes_cover_93_to_97_percent(sd: float) -> None
 def test_where_nothing_changed_five_percent_of_comparisons_say_otherwise() -> None:
     rng = np.random.default_rng(2)
     alarms = sum(
-        bool(drifts(comparable(estimate(BEFORE, 0.02, rng), estimate(BEFORE, 0.02, rng)))) for _ in range(NUM_DRAWS)
+        bool(find_drifts(find_comparable(estimate(BEFORE, 0.02, rng), estimate(BEFORE, 0.02, rng))))
+        for _ in range(NUM_DRAWS)
     )
     assert 0.03 <= alarms / NUM_DRAWS <= 0.07  # of all three parameters together
 
@@ -60,7 +61,7 @@ def test_intervals_hold_together_although_only_those_without_zero_are_shown() ->
     rng = np.random.default_rng(3)
     right = 0
     for _ in range(NUM_DRAWS):
-        shown = drifts(comparable(estimate(BEFORE, 0.03, rng), estimate(AFTER, 0.03, rng)))
+        shown = find_drifts(find_comparable(estimate(BEFORE, 0.03, rng), estimate(AFTER, 0.03, rng)))
         true = dict(zip(SPACE.targets, AFTER / BEFORE - 1, strict=True))
         right += all(d.relative and d.low <= true[d.target] <= d.high for d in shown)
     assert right / NUM_DRAWS >= 0.94

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
+from gapless.fit.coupling import Coupling, find_pattern, group_independent, spread_changes
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.fit.start_errors import StartErrors, estimate_start_errors, start_effects, start_errors_from
@@ -20,6 +21,8 @@ PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its who
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
 LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
+COUPLING_WINDOWS = 16  # on which it is measured what couples
+COUPLING_STEPS = (0.03, 0.25)  # of parameters, as shares of their ranges: limits show in large ones only
 Watch = Callable[[ParameterSpace, Array], None]
 
 
@@ -35,6 +38,7 @@ class FitProblem:
         sigma: (num_measurements,) weight of each column is 1 / sigma.
         starts: How errors of the start states are discounted; None before `at`.
         watch: Called with the whole space and a whole row whenever a solver has moved on; None for nobody.
+        coupling: Which parameters show in which columns, so that slopes share predictions; None for all in all.
     """
 
     predictor: Predictor
@@ -44,6 +48,7 @@ class FitProblem:
     sigma: Array
     starts: StartErrors | None = None
     watch: Watch | None = None
+    coupling: Coupling | None = None
 
     @property
     def space(self) -> ParameterSpace:
@@ -84,13 +89,62 @@ class FitProblem:
 
     def plain_residuals(self, unit: Array) -> Array:
         """Returns weighted residuals before large ones are flattened, (num_rows, num_windows, num_per_window)."""
-        return self.weigh(self.errors(self.rows(unit)))
+        return self.discount(self.weighted_errors(unit))
 
     def weigh(self, errors: Array) -> Array:
         """Returns `errors` as weighted residuals, those of the start states discounted, shaped as `plain_residuals`."""
+        return self.discount(self._in_sigma(errors))
+
+    def weighted_errors(self, unit: Array) -> Array:
+        """Returns errors in units of sigma, (num_rows, num_windows, num_per_window); unknown ones are 0."""
+        return self._in_sigma(self.errors(self.rows(unit)))
+
+    def _in_sigma(self, errors: Array) -> Array:
         weighted = np.nan_to_num(np.clip(errors / self.sigma, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        weighted = weighted.reshape(len(errors), len(self.windows), -1)
+        return weighted.reshape(len(errors), len(self.windows), -1)
+
+    def discount(self, weighted: Array) -> Array:
+        """Returns weighted errors with those of the start states discounted, shaped as they are."""
         return weighted if self.starts is None else self.starts.discount(weighted)
+
+    def weighted_changes(self, unit: Array, weighted: Array, steps: Array) -> Array:
+        """Returns how weighted errors change with a step of each parameter, (num_free, num_windows, num_per_window).
+
+        Parameters that show in different columns are moved in one prediction; see `coupling`.
+
+        Args:
+            unit: (num_free,) where the steps begin.
+            weighted: (num_windows, num_per_window) weighted errors there.
+            steps: (num_free,) the step of each parameter.
+        """
+        num_columns = len(self.sigma)
+        if self.coupling is None:
+            return self.weighted_errors(unit + np.diag(steps)) - weighted
+        pattern = self.coupling.parameters[list(self.free)]
+        groups = group_independent(pattern)
+        moved = np.tile(unit, (len(groups), 1))
+        for number, group in enumerate(groups):
+            moved[number, group] += steps[group]
+        changes = (self.weighted_errors(moved) - weighted).reshape(len(groups), len(self.windows), -1, num_columns)
+        return spread_changes(changes, groups, pattern).reshape(len(unit), len(self.windows), -1)
+
+    def with_coupling(self, row: Array) -> "FitProblem":
+        """Returns the problem with its coupling as it is at a row on at most `COUPLING_WINDOWS` of its windows.
+
+        Costs two predictions per parameter of the whole space, and four per measured column, on those windows.
+        """
+        index = np.linspace(0, len(self.windows) - 1, min(COUPLING_WINDOWS, len(self.windows))).astype(np.intp)
+        whole = replace(self.on(self.windows.pick(index)), free=tuple(range(len(self.base))), coupling=None)
+        unit, num_columns = whole.unit(row), len(self.sigma)
+        here = whole.weighted_errors(unit[None])[0]
+        effects = np.zeros((len(unit), num_columns))
+        for size in COUPLING_STEPS:
+            steps = np.where(unit + size <= 1.0, size, -size)
+            changes = whole.weighted_changes(unit, here, steps).reshape(len(unit), -1, num_columns)
+            effects = np.maximum(effects, np.sqrt(np.mean(changes**2, axis=1)) / size)
+        starts = start_effects(self.predictor, whole.windows, row, self.sigma).reshape(2, num_columns, -1, num_columns)
+        sizes = np.sqrt(np.nanmean(starts**2, axis=2)).max(axis=0)
+        return replace(self, coupling=Coupling(find_pattern(effects), find_pattern(sizes)))
 
     def in_pieces(self, values: Array) -> Array:
         """Returns (num_windows, num_per_window, ...) as pieces of about `PIECE_S`, (num_pieces, num_per_piece, ...).
@@ -131,7 +185,8 @@ class FitProblem:
 
     def at(self, row: Array) -> "FitProblem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
-        return replace(self, starts=estimate_start_errors(self.predictor, self.windows, row, self.sigma, LOOSE))
+        starts = estimate_start_errors(self.predictor, self.windows, row, self.sigma, LOOSE, self.coupling)
+        return replace(self, starts=starts)
 
     def to_noise(self, row: Array) -> float:
         """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
@@ -158,7 +213,7 @@ class FitProblem:
         Errors of the start states are then discounted as they show under the row.
         """
         noise = self.windows.noise
-        effect = start_effects(self.predictor, self.windows, row, noise)
+        effect = start_effects(self.predictor, self.windows, row, noise, self.coupling)
         error = self.errors(row[None])
         weighted = np.nan_to_num(error / noise).reshape(1, len(self.windows), -1)
         left = start_errors_from(self.windows, effect).left_over(weighted)

@@ -16,19 +16,27 @@ FINEST = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where n
 AGREE = 1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
 
 
-def slopes_ahead(problem: FitProblem, unit: Array, plain: Array, step: float) -> Array:
-    """Returns how robust residuals change with `unit`, (num_residuals, num_free), from one prediction per parameter.
+def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float) -> Array:
+    """Returns how robust residuals change with `unit`, (num_windows, num_per_window, num_free), by steps to one side.
 
     Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
     noise in them, more for those that the step makes larger, and the solver would stop aside of the minimum, always
     on the side that the steps go to. Far from the minimum flattening keeps one bad window from ruling all slopes.
+
+    Args:
+        problem: What is minimised.
+        unit: (num_free,) where.
+        weighted: (num_windows, num_per_window) weighted errors there.
+        step: Finite-difference step, as a share of the range.
     """
     steps = np.where(unit + step <= 1.0, step, -step)
-    moved = problem.plain_residuals(unit + np.diag(steps))
-    change = (
-        flatten_outliers(moved) - flatten_outliers(plain) if step > FINE_STEP else robust_slope(plain) * (moved - plain)
-    )
-    return change.reshape(len(unit), -1).T / steps
+    plain = problem.discount(weighted[None])[0]
+    change = problem.discount(problem.weighted_changes(unit, weighted, steps))
+    if step > FINE_STEP:
+        change = flatten_outliers(plain + change) - flatten_outliers(plain)
+    else:
+        change *= robust_slope(plain)
+    return np.moveaxis(change / steps[:, None, None], 0, -1)
 
 
 def judging_slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:

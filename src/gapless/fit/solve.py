@@ -84,21 +84,22 @@ def _minimise(
     """
     centre, prior = problem.unit(problem.base), problem.prior
 
-    def stacked(plain: Array, units: Array) -> Array:
-        values = flatten_outliers(plain).reshape(len(units), -1)
+    def stacked(weighted: Array, units: Array) -> Array:
+        values = flatten_outliers(problem.discount(weighted)).reshape(len(units), -1)
         return np.concatenate([values, prior * (units - centre)], axis=1)
 
-    plain = problem.plain_residuals(unit[None])
-    residual = stacked(plain, unit[None])[0]
+    weighted = problem.weighted_errors(unit[None])
+    residual = stacked(weighted, unit[None])[0]
     for iteration in range(max_iterations):
-        jacobian = np.concatenate([slopes_ahead(problem, unit, plain, step), np.diag(prior)])
+        slopes = slopes_ahead(problem, unit, weighted[0], step)
+        jacobian = np.concatenate([slopes.reshape(-1, len(unit)), np.diag(prior)])
         tries = unit + damped_steps(jacobian, residual, unit)
-        tried = problem.plain_residuals(tries)
+        tried = problem.weighted_errors(tries)
         outcomes = stacked(tried, tries)
         best = int(np.argmin(np.sum(outcomes**2, axis=1)))
         gain = 1.0 - float(np.sum(outcomes[best] ** 2) / np.sum(residual**2))
         if gain > 0:
-            unit, residual, plain = np.clip(tries[best], 0.0, 1.0), outcomes[best], tried[best : best + 1]
+            unit, residual, weighted = np.clip(tries[best], 0.0, 1.0), outcomes[best], tried[best : best + 1]
             problem.notice(unit)
         if report is not None:
             report((iteration + 1) / max_iterations)

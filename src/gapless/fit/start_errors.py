@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.signal import Array
+from gapless.fit.coupling import Coupling, group_independent, spread_changes
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 
@@ -60,28 +61,42 @@ def shift_starts(windows: Windows, value: Array, slope: Array) -> Windows:
     return replace(windows, start=windows.start + value, slope=windows.slope + slope)
 
 
-def start_effects(predictor: Predictor, windows: Windows, row: Array, sigma: Array) -> Array:
+def start_effects(
+    predictor: Predictor, windows: Windows, row: Array, sigma: Array, coupling: Coupling | None = None
+) -> Array:
     """Returns what one standard error of each start value and slope does to the readings, in units of sigma.
 
     (2 * num_measurements, num_windows, num_steps, num_measurements), by differences both ways: costs 4 predictions per
-    measured column.
+    measured column, or per group of columns that do not couple.
     """
     num_windows, num_columns = len(windows), windows.measured.shape[2]
-    steps = np.concatenate([np.diag(windows.start_sd), np.zeros((num_columns, num_columns))])
-    slopes = np.concatenate([np.zeros((num_columns, num_columns)), np.diag(windows.slope_sd)])
-    index = np.tile(np.arange(num_windows), 4 * num_columns)
+    pattern = np.ones((num_columns, num_columns), bool) if coupling is None else coupling.starts
+    groups = group_independent(pattern)
+    chosen = np.zeros((len(groups), num_columns))
+    for number, group in enumerate(groups):
+        chosen[number, group] = 1.0
+    nothing = np.zeros_like(chosen)
+    steps = np.concatenate([chosen * windows.start_sd, nothing])
+    slopes = np.concatenate([nothing, chosen * windows.slope_sd])
+    index = np.tile(np.arange(num_windows), 4 * len(groups))
     value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
     slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
     shown = predictor.predict(shift_starts(windows.pick(index), value, slope), row[None])[0, :, 1:]
-    up, down = np.split(shown.reshape(4 * num_columns, num_windows, -1, num_columns), 2)
-    return (up - down) / 2 / sigma
+    up, down = np.split(shown.reshape(4 * len(groups), num_windows, -1, num_columns), 2)
+    changes = (up - down) / 2 / sigma
+    return np.concatenate([spread_changes(half, groups, pattern) for half in np.split(changes, 2)])
 
 
 def estimate_start_errors(
-    predictor: Predictor, windows: Windows, row: Array, sigma: Array, loose: float = 1.0
+    predictor: Predictor,
+    windows: Windows,
+    row: Array,
+    sigma: Array,
+    loose: float = 1.0,
+    coupling: Coupling | None = None,
 ) -> StartErrors:
     """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
-    return start_errors_from(windows, loose * start_effects(predictor, windows, row, sigma))
+    return start_errors_from(windows, loose * start_effects(predictor, windows, row, sigma, coupling))
 
 
 def start_errors_from(windows: Windows, effect: Array) -> StartErrors:

@@ -1,19 +1,21 @@
-"""From a solution to what people read: intervals, combinations, errors; and why logs cannot be fitted at all."""
+"""From a solution to what people read: intervals, combinations, errors, traces; and why logs cannot be fitted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.core.results import FitErrors, FittedParameter
+from gapless.core.results import FitErrors, FittedParameter, Trace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
+from gapless.fit.prediction.windows import Windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import AT_BOUND, Solution
 
 INTERVAL_LEVEL = 0.95
-MIN_WINDOWS = 8
+MIN_WINDOWS = 8  # that a fit needs
+MAX_TRACE_SAMPLES = 240
 MAX_IDENTIFIABLE_SD = 0.1  # a parameter is determined if its standard deviation is below this share of its range
 
 
@@ -106,3 +108,25 @@ def find_refusal(evidence: ProjectData, problem: FitProblem, window_s: float) ->
     if still.all():
         return "nothing moves in these logs by more than the noise: record a motion"
     return None
+
+
+def example_traces(data: ProjectData, windows: Windows, predicted: Mapping[str, Array]) -> tuple[Trace, ...]:
+    """Returns the first windows of the first episode, one trace per column; a NaN stands between windows."""
+    if not len(windows):
+        return ()
+    rows = np.flatnonzero(windows.track == windows.track[0])
+    rows = rows[: max(1, MAX_TRACE_SAMPLES // (windows.num_steps + 1))]
+    times_s = (windows.first_row[rows, None] + np.arange(windows.num_steps + 1)) / data.project.rate_hz
+    name = data.episodes[int(windows.track[0])].name
+    found: list[Trace] = []
+    for k, item in enumerate(data.project.measurements):
+        curves = {label: _join_windows(values[rows, :, k]) for label, values in predicted.items()}
+        measured = _join_windows(windows.measured[rows, :, k])
+        found.append(Trace(name, item.column, item.unit, _join_windows(times_s), measured, curves))
+    return tuple(found)
+
+
+def _join_windows(values: Array) -> tuple[float, ...]:
+    """Returns windows one after the other, a NaN between them so that lines break there."""
+    broken = np.concatenate([values, np.full((len(values), 1), np.nan)], axis=1)
+    return tuple(float(value) for value in broken.ravel())

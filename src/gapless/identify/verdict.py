@@ -1,71 +1,101 @@
-"""The verdict on a fit, with its reasons."""
+"""One verdict on a fit, with its reasons, from everything that was found about it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from gapless.core.results import FitErrors, FittedParameter, Verdict
+from gapless.fit.scatter.parameters import ScatterEstimate
+
+MAX_RESIDUAL_TO_NOISE = 3.0  # what a good fit may leave, in multiples of what noise explains
 
 
-def verdict(
-    parameters: Sequence[FittedParameter], found: Sequence[str], train: FitErrors, held_out: FitErrors
-) -> tuple[Verdict, list[str]]:
-    """Returns the verdict on a fit, with its reasons.
+@dataclass(frozen=True)
+class FitFindings:
+    """What was found about a fit and its data.
 
-    Args:
+    Attributes:
+        refusal: Why no parameter was fitted to predictions; None where some were.
         parameters: The fitted parameters.
-        found: The combinations that are determined.
+        combinations: What is determined where single parameters are not.
         train: Errors on the episodes that were fitted.
         held_out: Errors on the others.
+        scatter: Parameters that were estimated from how runs scatter.
+        faults: Mistakes in the data: no fit of these data can be called good.
+        remarks: What the fitted values rest on.
+        assumptions: What predictions assume of states that no column shows.
     """
-    judged = held_out if held_out.after is not None else train
+
+    refusal: str | None
+    parameters: Sequence[FittedParameter]
+    combinations: Sequence[str]
+    train: FitErrors
+    held_out: FitErrors
+    scatter: Sequence[ScatterEstimate] = ()
+    faults: Sequence[str] = ()
+    remarks: Sequence[str] = ()
+    assumptions: Sequence[str] = ()
+
+
+def judge_fit(found: FitFindings) -> tuple[Verdict, tuple[str, ...]]:
+    """Returns the verdict on a fit and its reasons: mistakes in the data first, assumptions near the end."""
+    about_scatter = _describe_scatter(found.scatter)
+    identified = [one for one in found.scatter if one.parameter.identifiable]
+    if found.refusal is None:
+        word, reasons = _judge_predictions(found)
+    elif identified:
+        word, reasons = "good", []
+    else:
+        word, reasons = "refused", [] if found.scatter else [found.refusal]
+    if word == "good" and (found.faults or not all(one.explains_logs for one in identified)):
+        word = "poor"
+    return word, (*found.faults, *reasons, *found.remarks, *found.assumptions, *about_scatter)
+
+
+def _judge_predictions(found: FitFindings) -> tuple[Verdict, list[str]]:
+    """Returns the verdict on parameters that were fitted to predictions."""
+    parameters, held_out = found.parameters, found.held_out
+    if not any(p.identifiable for p in parameters):
+        return "refused", [_why_none_is_identifiable(parameters, found.combinations)]
+    judged, where = (held_out, "held-out") if held_out.after is not None else (found.train, "fitted")
     reasons: list[str] = []
-    determined = [p for p in parameters if p.identifiable]
-    if not determined:
-        return "refused", [_why_none(parameters, found)]
-    poor = False
+    faults: list[str] = []
     if judged.before is not None and judged.after is not None:
         change = judged.after / judged.before
-        where = "held-out" if judged is held_out else "fitted"
         reasons.append(f"{where} error is {change:.2f} of the model's as written")
         if change > 1.0:
-            poor = True
-            reasons.append("the fit predicts new motions worse than the model as written")
-    if judged.residual_to_noise is not None and judged.residual_to_noise > 3.0:
-        poor = True
-        reasons.append(
-            f"what is left is {judged.residual_to_noise:.1f} times what noise explains: the model lacks something"
-        )
-    bound = [p.target for p in parameters if p.at_bound and p.identifiable]
-    if bound:
-        poor = True
-        reasons.append(f"at a bound: {', '.join(bound)}: widen its range, or something else is wrong")
-    loose = [p.target for p in parameters if not p.identifiable]
-    if loose:
-        reasons.append(f"cannot be told from these logs: {', '.join(loose)}")
+            faults.append("the fit predicts new motions worse than the model as written")
+    left = judged.residual_to_noise
+    if left is not None and left > MAX_RESIDUAL_TO_NOISE:
+        faults.append(f"what is left is {left:.1f} times what noise explains: the model lacks something")
+    at_bound = [p.target for p in parameters if p.at_bound and p.identifiable]
+    if at_bound:
+        faults.append(f"at a bound: {', '.join(at_bound)}: widen its range, or something else is wrong")
+    reasons += faults
+    open_ones = [p.target for p in parameters if not p.identifiable]
+    if open_ones:
+        reasons.append(f"not identifiable from these logs: {', '.join(open_ones)}")
     if held_out.after is None:
-        poor = True
         reasons.append("nothing was held out: record at least two logs")
-    return ("poor" if poor else "good"), reasons
+    return ("poor" if faults or held_out.after is None else "good"), reasons
 
 
-def add_data_findings(
-    word: Verdict, reasons: Sequence[str], faults: Sequence[str], assumptions: Sequence[str]
-) -> tuple[Verdict, tuple[str, ...]]:
-    """Returns a verdict with what was found wrong in the data first, and what was assumed about them last.
-
-    Args:
-        word: The verdict on the fit alone.
-        reasons: Its reasons.
-        faults: Why no fit of these data can be called good (`Examination.reasons_not_good`).
-        assumptions: What is assumed of states that no column shows: the fit holds where these do.
-    """
-    return ("poor" if faults and word == "good" else word), (*faults, *reasons, *assumptions)
-
-
-def _why_none(parameters: Sequence[FittedParameter], found: Sequence[str]) -> str:
-    """Returns why no parameter is determined, and what to do."""
-    bound = [p.target for p in parameters if p.at_bound]
-    if bound:
-        return f"none is determined; at a bound: {', '.join(bound)}: widen its range, or something else is wrong"
-    if found:
+def _why_none_is_identifiable(parameters: Sequence[FittedParameter], combinations: Sequence[str]) -> str:
+    """Returns why no parameter is identifiable, and what to do."""
+    at_bound = [p.target for p in parameters if p.at_bound]
+    if at_bound:
+        return f"none is identifiable; at a bound: {', '.join(at_bound)}: widen its range, or something else is wrong"
+    if combinations:
         return "these logs determine combinations only: know one parameter of each, and leave it out of `parameters`"
     return "these logs determine none of the parameters: record a motion that moves more"
+
+
+def _describe_scatter(estimates: Sequence[ScatterEstimate]) -> list[str]:
+    """Returns what is known of the parameters that show only in how runs scatter."""
+    known = [one for one in estimates if one.parameter.identifiable]
+    texts = {
+        "estimated from how runs scatter: {}": known,
+        "not identifiable from how these logs scatter: {}": [one for one in estimates if one not in known],
+        "runs simulated with it do not look like the logs: {}": [one for one in known if not one.explains_logs],
+        "at a bound: {}: widen its range": [one for one in known if one.parameter.at_bound],
+    }
+    return [text.format(", ".join(one.parameter.target for one in some)) for text, some in texts.items() if some]

@@ -14,7 +14,7 @@ from gapless.data.stored_results import artefact_ids, load_stored_result, store_
 from gapless.fit.data import Progress, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
-from gapless.fit.traces import example_traces
+from gapless.fit.summary import example_traces
 from gapless.project.fingerprint import fingerprint
 from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE

@@ -4,7 +4,7 @@ import pytest
 
 from gapless.core.interval import normal_quantile
 from gapless.core.results import Drift, FittedParameter, Since
-from gapless.identify.drift.compare import comparable, difference_limits, drifts, limits, ratio_limits
+from gapless.identify.drift import difference_limits, find_comparable, find_drifts, limits_at_level, ratio_limits
 
 FRICTION = FittedParameter("joint/j/frictionloss", "actuator", "N·m", 0.0, 0.5, 0.45, 0.55, 0.95, True, False, 0.0, 4.0)
 BIAS = FittedParameter("measurement/q/bias", "sensor", "rad", 0.0, 0.01, 0.008, 0.012, 0.95, True, False, -0.1, 0.1)
@@ -37,28 +37,28 @@ def test_a_wide_denominator_leaves_the_ratio_positive_and_finite() -> None:
 
 
 def test_a_level_of_its_own_gives_the_interval_of_the_record() -> None:
-    assert limits(BIAS, 0.95) == pytest.approx((0.01, 0.008, 0.012))
+    assert limits_at_level(BIAS, 0.95) == pytest.approx((0.01, 0.008, 0.012))
 
 
 def test_limits_at_another_level_are_wider_by_the_normal_quantiles() -> None:
     wide = 0.002 * normal_quantile(0.995) / normal_quantile(0.975)
-    assert limits(BIAS, 0.99) == pytest.approx((0.01, 0.01 - wide, 0.01 + wide))  # bounds below 0: linear
+    assert limits_at_level(BIAS, 0.99) == pytest.approx((0.01, 0.01 - wide, 0.01 + wide))  # bounds below 0: linear
 
 
 def test_a_limit_cut_at_a_bound_is_not_taken_for_certainty() -> None:
     cut = replace(BIAS, value=0.099, low=0.079, high=0.1)
     # half width 0.02, not 0.001; at the same level the upper end stays cut
-    assert limits(cut, 0.95) == pytest.approx((0.099, 0.079, 0.1))
-    assert limits(cut, 0.5)[2] == pytest.approx(0.1)
+    assert limits_at_level(cut, 0.95) == pytest.approx((0.099, 0.079, 0.1))
+    assert limits_at_level(cut, 0.5)[2] == pytest.approx(0.1)
 
 
 def test_the_same_fit_has_not_drifted() -> None:
-    assert drifts(comparable([FRICTION, BIAS, GAIN], [FRICTION, BIAS, GAIN])) == ()
+    assert find_drifts(find_comparable([FRICTION, BIAS, GAIN], [FRICTION, BIAS, GAIN])) == ()
 
 
 def test_a_change_is_a_share_where_there_is_one() -> None:
     worn = replace(FRICTION, value=0.7, low=0.65, high=0.75)
-    (found,) = drifts(comparable([FRICTION], [worn]), "2026-03-01T10:00:00")
+    (found,) = find_drifts(find_comparable([FRICTION], [worn]), "2026-03-01T10:00:00")
     assert found.relative
     assert found.change == pytest.approx(0.4)
     assert 0.2 < found.low < found.change < found.high < 0.6
@@ -67,7 +67,7 @@ def test_a_change_is_a_share_where_there_is_one() -> None:
 
 def test_of_what_can_have_either_sign_the_change_keeps_its_unit() -> None:
     moved = replace(BIAS, value=0.02, low=0.018, high=0.022)
-    (found,) = drifts(comparable([BIAS], [moved]))
+    (found,) = find_drifts(find_comparable([BIAS], [moved]))
     assert not found.relative
     half = 0.002 * 2**0.5
     assert (found.change, found.low, found.high) == pytest.approx((0.01, 0.01 - half, 0.01 + half))
@@ -75,7 +75,7 @@ def test_of_what_can_have_either_sign_the_change_keeps_its_unit() -> None:
 
 def test_from_nothing_no_share_can_be_told() -> None:
     none = replace(FRICTION, value=0.0, low=0.0, high=0.05)
-    (found,) = drifts(comparable([none], [FRICTION]))
+    (found,) = find_drifts(find_comparable([none], [FRICTION]))
     assert not found.relative
     assert found.change == pytest.approx(0.5)
 
@@ -83,8 +83,8 @@ def test_from_nothing_no_share_can_be_told() -> None:
 def test_many_comparisons_ask_for_larger_changes() -> None:
     # 0.0032 apart with 0.002 * sqrt(2) = 0.0028 of half width: enough for one comparison, not for one of twenty
     moved = replace(BIAS, value=0.0132, low=0.0112, high=0.0152)
-    assert len(drifts([(BIAS, moved)])) == 1
-    assert drifts([(BIAS, moved)] + 19 * [(GAIN, GAIN)]) == ()
+    assert len(find_drifts([(BIAS, moved)])) == 1
+    assert find_drifts([(BIAS, moved)] + 19 * [(GAIN, GAIN)]) == ()
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_many_comparisons_ask_for_larger_changes() -> None:
     ],
 )
 def test_what_cannot_be_compared_is_not(changed: FittedParameter) -> None:
-    assert comparable([GAIN], [changed]) == []
-    assert comparable([changed], [GAIN]) == []
+    assert find_comparable([GAIN], [changed]) == []
+    assert find_comparable([changed], [GAIN]) == []
 
 
 def test_values_in_units_are_compared_whatever_the_model_says() -> None:
-    assert len(comparable([FRICTION], [replace(FRICTION, nominal=0.3)])) == 1
+    assert len(find_comparable([FRICTION], [replace(FRICTION, nominal=0.3)])) == 1
 
 
 def test_a_drift_reads_as_people_say_it() -> None:

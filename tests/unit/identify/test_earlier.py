@@ -15,7 +15,7 @@ from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_
 from gapless.core.signal import TimeSeries
 from gapless.data.stored_results import store_result
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.identify.drift.earlier import earlier_fit, recorded_span
+from gapless.identify.earlier_fit import find_earlier_fit, recorded_span
 from gapless.identify.verb import identify
 from gapless.project.fingerprint import fingerprint
 from unit.identify.realities import WHATEVER, write_reality
@@ -57,11 +57,11 @@ def test_a_span_is_known_only_if_every_log_says_when() -> None:
 
 
 def test_the_earliest_fit_counts_and_of_the_same_day_the_last_made(evidence: ProjectData) -> None:
-    assert earlier_fit(evidence, None, 0.3) is None
+    assert find_earlier_fit(evidence, None, 0.3) is None
     keep(evidence, fit("2026-04-01T10:00:00"))
     keep(evidence, fit("2026-03-01T10:00:00"))
     wanted = keep(evidence, replace(fit("2026-03-01T10:00:00"), seed=1))
-    found = earlier_fit(evidence, None, 0.3)
+    found = find_earlier_fit(evidence, None, 0.3)
     assert found is not None
     assert found[0] == wanted
 
@@ -77,19 +77,19 @@ def test_the_earliest_fit_counts_and_of_the_same_day_the_last_made(evidence: Pro
 )
 def test_fits_that_do_not_suit_are_not_compared_with(evidence: ProjectData, unsuited: IdentifyResult) -> None:
     keep(evidence, unsuited)
-    assert earlier_fit(evidence, None, 0.3) is None
+    assert find_earlier_fit(evidence, None, 0.3) is None
 
 
 def test_fits_of_another_model_or_of_these_logs_are_not_compared_with(evidence: ProjectData) -> None:
     keep(evidence, fit("2026-03-01T10:00:00"), project="another")
     keep(evidence, fit("2026-03-01T10:00:00", evidence.ids[:1]))
-    assert earlier_fit(evidence, None, 0.3) is None
+    assert find_earlier_fit(evidence, None, 0.3) is None
 
 
 def test_a_kept_fit_that_was_deleted_stops_nothing(evidence: ProjectData) -> None:
     identity = keep(evidence, fit("2026-03-01T10:00:00"))
     evidence.catalogue.artefact_path(identity, "result.json").unlink()
-    assert earlier_fit(evidence, None, 0.3) is None
+    assert find_earlier_fit(evidence, None, 0.3) is None
 
 
 def test_a_named_fit_is_compared_with_whenever_it_was_made(evidence: ProjectData, tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_fits_of_before_there_was_a_comparison_can_be_named(evidence: ProjectDat
     path = tmp_path / "old.json"
     later = ("posterior", "neural", "recorded_from", "recorded_to", "since", "drift")
     path.write_text(json.dumps({key: value for key, value in to_json(fit(None)).items() if key not in later}))
-    assert earlier_fit(evidence, path, 0.3) is not None
+    assert find_earlier_fit(evidence, path, 0.3) is not None
 
 
 @pytest.mark.parametrize(
@@ -127,16 +127,16 @@ def test_a_named_fit_that_cannot_be_compared_with_is_bad_input(
     own = replace(result, inputs=evidence.ids) if len(result.inputs) == 2 else result
     path.write_text(json.dumps(to_json(own)))
     with pytest.raises(InputError, match=message):
-        earlier_fit(evidence, path, 0.3)
+        find_earlier_fit(evidence, path, 0.3)
 
 
 def test_a_named_fit_that_is_damaged_is_bad_input(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "fit.json"
     path.write_text(json.dumps(to_json(fit(None)) | {"parameters": 5}))
     with pytest.raises(InputError, match=r"--since: .*run (identify|the verb) again"):
-        earlier_fit(evidence, path, 0.3)
+        find_earlier_fit(evidence, path, 0.3)
     with pytest.raises(InputError, match="no such file"):
-        earlier_fit(evidence, tmp_path / "none.json", 0.3)
+        find_earlier_fit(evidence, tmp_path / "none.json", 0.3)
 
 
 def test_logs_are_chosen_by_pattern(evidence: ProjectData, tmp_path: Path) -> None:

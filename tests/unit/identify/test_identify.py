@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -8,8 +9,9 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
 from gapless.fit.data import read_project_data
+from gapless.fit.scatter.estimate import ScatterEstimate
 from gapless.identify.verb import identify
-from gapless.identify.verdict import add_data_findings, verdict
+from gapless.identify.verdict import FitFindings, judge_fit
 from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality
 
 TRUTH = {
@@ -215,9 +217,23 @@ def errors(before: float, after: float, ratio: float) -> FitErrors:
 
 
 def test_a_fit_to_data_with_faults_is_not_good() -> None:
-    assert add_data_findings("good", ["fits"], [], ["assumed"]) == ("good", ("fits", "assumed"))
-    assert add_data_findings("good", ["fits"], ["swapped"], []) == ("poor", ("swapped", "fits"))
-    assert add_data_findings("refused", ["still"], ["swapped"], [])[0] == "refused"
+    good = FitFindings(None, [fitted()], (), errors(10, 1, 1.0), errors(10, 1, 1.0), assumptions=["assumed"])
+    word, reasons = judge_fit(good)
+    assert (word, reasons[-1]) == ("good", "assumed")
+    word, reasons = judge_fit(replace(good, faults=["swapped"]))
+    assert (word, reasons[0]) == ("poor", "swapped")
+    assert judge_fit(replace(good, refusal="still", faults=["swapped"])) == ("refused", ("swapped", "still", "assumed"))
+
+
+def test_scatter_alone_can_be_good_and_never_turns_a_refused_fit_into_one() -> None:
+    nothing = FitErrors((), {}, None, None, None)
+    known, strange = (ScatterEstimate(fitted(), explains_logs=explains) for explains in (True, False))
+    alone = FitFindings("no parameter to fit", (), (), nothing, nothing, [known])
+    assert judge_fit(alone)[0] == "good"
+    assert judge_fit(replace(alone, scatter=[strange]))[0] == "poor"
+    assert judge_fit(replace(alone, scatter=[known], faults=["swapped"]))[0] == "poor"
+    unknown = FitFindings(None, [fitted(identifiable=False)], (), nothing, nothing, [known])
+    assert judge_fit(unknown)[0] == "refused"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +250,6 @@ def test_a_fit_to_data_with_faults_is_not_good() -> None:
 def test_the_verdict_follows_from_errors_and_bounds(
     parameter: FittedParameter, held_out: FitErrors, word: str, reason: str
 ) -> None:
-    found, reasons = verdict([parameter], (), errors(10, 1, 1.0), held_out)
+    found, reasons = judge_fit(FitFindings(None, [parameter], (), errors(10, 1, 1.0), held_out))
     assert found == word
     assert any(reason in text for text in reasons)

@@ -147,9 +147,9 @@ def test_the_same_seed_gives_the_same_samples_and_nothing_else_happens(
 def test_reasons_name_what_is_wrong(neural: Any) -> None:
     parameters = (SampledParameter("a", 1, 0, 2, 0.95, 0.5), SampledParameter("b", 1, 0, 2, 0.95, 2e-5))
     good = NeuralPosterior(None, 10, 10, 1000, True, parameters[:1], ())
-    assert neural.reasons(good) == []
+    assert neural.describe_posterior(good) == []
     bad = NeuralPosterior(None, 10, 10, 40, False, parameters, ("a",))
-    assert neural.reasons(bad) == [
+    assert neural.describe_posterior(bad) == [
         "do not use the neural posterior: it is not calibrated (ranks of b: p = 2e-05)",
         "only 40 samples of the neural posterior are independent: it lies aside of the fit",
         "the neural posterior disagrees with the intervals of: a",

@@ -1,1 +1,1 @@
-"""Knobs of chance: told from how far runs scatter, not from where they go."""
+"""Parameters of noise, jitter, losses and pushes: estimated from how far runs scatter, not from where they go."""

@@ -1,9 +1,9 @@
-"""One knob of chance at a time: simulated with many draws over its range, and matched to the logs.
+"""One parameter of noise or chance at a time: simulated with many draws over its range, and matched to the logs.
 
 Each log is simulated as a whole, from its first state and with its commands, under many draws, each with a value of
-its own for the knob. What a prediction with median draws leaves of them has statistics, and `invert` tells which values
-the logs' own statistics allow. Where that is a small part of the range, it is simulated again with values in that part.
-The robot knows no time step: what its logs leave is told by a prediction with a finer one.
+its own for the parameter. What a prediction with median draws leaves of them has statistics, and `invert` says which
+values the logs' own statistics allow. Where that is a small part of the range, it is simulated again with values in
+that part. What real logs leave is measured against a prediction with a finer time step: robots have no time-step error.
 """
 
 from dataclasses import dataclass
@@ -14,55 +14,54 @@ from scipy.stats import chi2
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.signal import Array
-from gapless.fit.prediction.predict import Predictor, play_windows
+from gapless.fit.prediction.predict import MAX_WORLDS, Predictor, play_windows
 from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.scatter.invert import LEVEL, Told, invert
+from gapless.fit.scatter.invert import LEVEL, ValueRange, invert
 from gapless.fit.scatter.statistics import statistics_of
+from gapless.fit.time_step import FINER
 from gapless.signals.track import Track, subtract_readings
 from gapless.sim.blueprint import CompiledProject, with_finer_step
 from gapless.sim.measurements import StateReader
 from gapless.sim.simulation import Simulation
 
 NUM_RUNS = 384  # of each log, in each round
-MOST_ROUNDS = 3
-SMALLER = 0.7  # another round, if the values that are left are a smaller part than this
-BY_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
-DETERMINED = 0.4  # widest interval, as a share of the range, of a knob that the logs determine
-UNLIKELY = 1e-3  # that the right value explains the logs worse than this: then something else is there too
-START_S = 0.5  # at the start of a log the error of the state that predictions start from is left out, too [s]
-FINER = 8  # how much finer a time step predicts the logs
-MOST_WORLDS = 2048  # simulated at once
+MAX_ROUNDS = 3
+MAX_PART_LEFT = 0.7  # of the range: another round, if the values that are left are a smaller part
+MIN_RATIO_FOR_FACTORS = 8.0  # bounds further apart than this are stepped in by factors
+MAX_IDENTIFIABLE_WIDTH = 0.4  # of an interval, as a share of the range
+MIN_P_VALUE = 1e-3  # of the logs under the best value: below, something else is there too
+START_S = 0.5  # left out at the start of a log, where the error of the start state shows [s]
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A knob of chance as the logs tell it.
+class ScatterEstimate:
+    """A parameter estimated from how runs scatter.
 
     Attributes:
         parameter: The value with its interval.
-        explains: Whether with this value the logs look as simulated runs do.
+        explains_logs: Whether with this value the logs look as simulated runs do.
     """
 
     parameter: FittedParameter
-    explains: bool
+    explains_logs: bool
 
 
-def estimate(
+def estimate_from_scatter(
     blueprint: CompiledProject,
     tracks: tuple[Track, ...],
     known: ParameterSpace,
     row: Array,
     chance: ParameterSpace,
     seed: int = 0,
-) -> tuple[Estimate, ...]:
-    """Returns knobs of chance, one after the other, the others as found so far; twice if there are several.
+) -> tuple[ScatterEstimate, ...]:
+    """Returns parameters of chance, one after the other, the others as found so far; twice if there are several.
 
     Args:
         blueprint: The compiled project.
         tracks: The logs; each is simulated as a whole, so that predictions must hold over their length.
         known: Parameters with a value, such as those that a fit has found.
         row: (num_known,) their values.
-        chance: The knobs.
+        chance: The parameters to estimate.
         seed: Of the draws.
     """
     space = ParameterSpace((*known.parameters, *chance.parameters))
@@ -70,7 +69,7 @@ def estimate(
     if not len(chance):
         return ()
     matcher = _Matcher(blueprint, tracks, space, seed)
-    found: dict[int, Estimate] = {}
+    found: dict[int, ScatterEstimate] = {}
     for _ in range(1 if len(chance) == 1 else 2):
         for k in range(len(known), len(space)):
             found[k] = matcher.match(values, k)
@@ -90,8 +89,8 @@ class _Matcher:
         self._tiny = 1e-6 * np.maximum(np.nanstd(self._windows.measured, axis=(0, 1)), 1e-9)
         self._worlds: dict[int, Simulation] = {}
 
-    def match(self, values: Array, column: int) -> Estimate:
-        """Returns one knob, the others at their values."""
+    def match(self, values: Array, column: int) -> ScatterEstimate:
+        """Returns one parameter, the others at their values."""
         parameter = self._space.parameters[column]
         quiet = values.copy()
         quiet[column] = parameter.nominal
@@ -99,28 +98,35 @@ class _Matcher:
         seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
         rng, left, right = np.random.default_rng([self._seed, 7]), 0.0, 1.0
         unit, statistics = np.zeros(0), np.zeros((0, len(seen)))
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             more = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
             more[0], more[-1] = left, right
             near = (unit >= left) & (unit <= right)
             unit = np.concatenate([unit[near], more])
-            statistics = np.concatenate([statistics[near], self._simulated(values, column, more, expected, rng)])
-            told = invert(unit, statistics, seen)
-            if told.right - told.left > SMALLER * (right - left):
+            statistics = np.concatenate(
+                [statistics[near], self._simulate_statistics(values, column, more, expected, rng)]
+            )
+            found = invert(unit, statistics, seen)
+            if found.right - found.left > MAX_PART_LEFT * (right - left):
                 break
-            left, right = told.left, told.right
-        return _estimate(parameter, told, len(seen))
+            left, right = found.left, found.right
+        return _describe(parameter, found, len(seen))
 
-    def _simulated(self, values: Array, column: int, unit: Array, expected: Array, rng: np.random.Generator) -> Array:
+    def _simulate_statistics(
+        self, values: Array, column: int, unit: Array, expected: Array, rng: np.random.Generator
+    ) -> Array:
         """Returns statistics of simulated runs, (num_runs, num_statistics)."""
         rows = np.tile(values, (len(unit), 1))
         rows[:, column] = [_value(self._space.parameters[column], one) for one in unit]
-        most = max(1, MOST_WORLDS // len(self._windows))
+        most = max(1, MAX_WORLDS // len(self._windows))
         per_call = -(-len(rows) // -(-len(rows) // most))
-        parts = [self._drawn(rows[first : first + per_call], expected, rng) for first in range(0, len(rows), per_call)]
+        parts = [
+            self._simulate_runs(rows[first : first + per_call], expected, rng)
+            for first in range(0, len(rows), per_call)
+        ]
         return np.concatenate(parts)
 
-    def _drawn(self, rows: Array, expected: Array, rng: np.random.Generator) -> Array:
+    def _simulate_runs(self, rows: Array, expected: Array, rng: np.random.Generator) -> Array:
         num_logs = len(self._windows)
         log = np.tile(np.arange(num_logs), len(rows))
         world = self._world(len(log))
@@ -141,21 +147,21 @@ class _Matcher:
         return statistics_of(left[:, :, begin:], reading[:, :, begin:], self._tiny)
 
 
-def _estimate(parameter: Parameter, told: Told, count: int) -> Estimate:
-    value, bottom, top = (float(_value(parameter, unit)) for unit in (told.value, told.low, told.high))
-    found = FittedParameter(
-        *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal, value, bottom, top, LEVEL),
-        identifiable=told.high - told.low < DETERMINED,
-        at_bound=told.value > 0.99,
+def _describe(parameter: Parameter, found: ValueRange, num_statistics: int) -> ScatterEstimate:
+    value, low, high = (float(_value(parameter, unit)) for unit in (found.value, found.low, found.high))
+    fitted = FittedParameter(
+        *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal, value, low, high, LEVEL),
+        identifiable=found.high - found.low < MAX_IDENTIFIABLE_WIDTH,
+        at_bound=found.value > 0.99,
         prior_low=parameter.low,
         prior_high=parameter.high,
     )
-    return Estimate(found, told.distance < float(chi2.isf(UNLIKELY, count)))
+    return ScatterEstimate(fitted, found.distance < float(chi2.isf(MIN_P_VALUE, num_statistics)))
 
 
 def _value(parameter: Parameter, unit: float) -> float:
     """Returns the value at a share of the way from low to high: by factors, by squares from 0, or by amounts."""
     low, high = parameter.low, parameter.high
-    if low > 0 and high / low > BY_FACTORS:
+    if low > 0 and high / low > MIN_RATIO_FOR_FACTORS:
         return low * (high / low) ** unit
     return low + (high - low) * (unit**2 if low == 0 else unit)

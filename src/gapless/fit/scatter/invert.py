@@ -1,8 +1,8 @@
 """One number from statistics of simulated runs of known value, and the values that logs with theirs may have.
 
-A line is fitted that tells the value from the statistics (semi-automatic summary, Fearnhead and Prangle 2012); ridge,
+A line predicts the value from the statistics (semi-automatic summary, Fearnhead and Prangle 2012), fitted by ridge,
 as no statistic is trusted further than `RESOLUTION`. What the line says of runs whose value is u has a mean m(u) and a
-standard deviation s(u), and the runs themselves tell how far they stray, in units of s. A value is in the interval if
+standard deviation s(u), and the runs themselves show how far they stray, in units of s. A value is in the interval if
 the logs stray no further from its m(u) than `LEVEL` of the runs do (Neyman 1937). So it holds whatever the statistics'
 distribution, and where they jump with the value, that counts as scatter: each run has a value of its own.
 """
@@ -14,15 +14,15 @@ import numpy as np
 from gapless.core.signal import Array
 
 LEVEL = 0.95
-RESOLUTION = 0.03  # of a statistic: finer than this no simulation is trusted
-NEAR = 0.08  # how far from a value, as a share of the range, runs tell of it
-NUM_FINE = 321
-FAR = 2.0  # times as far as the interval's ends: where a value is ruled out for good
+RESOLUTION = 0.03  # of a statistic: no simulation is trusted beyond this
+KERNEL_WIDTH = 0.08  # of the runs around a value, as a share of the range
+NUM_FINE = 321  # values at which the interval is evaluated
+MAX_REACH = 2.0  # in multiples of the interval's half width: beyond, a value is ruled out for good
 
 
 @dataclass(frozen=True)
-class Told:
-    """What statistics tell of a value.
+class ValueRange:
+    """The values that statistics allow.
 
     Attributes:
         value: The likeliest.
@@ -41,7 +41,7 @@ class Told:
     distance: float
 
 
-def invert(values: Array, statistics: Array, seen: Array) -> Told:
+def invert(values: Array, statistics: Array, seen: Array) -> ValueRange:
     """Returns the values that logs may have.
 
     Args:
@@ -49,7 +49,7 @@ def invert(values: Array, statistics: Array, seen: Array) -> Told:
         statistics: (num_runs, num_statistics) of theirs.
         seen: (num_statistics,) of the logs.
     """
-    said, of_logs, blur = _said(values, statistics, seen)
+    said, of_logs, blur = _predict_values(values, statistics, seen)
     fine = np.linspace(values.min(), values.max(), NUM_FINE)
     weight = _weight(values, np.concatenate([fine, values]))
     centre = _local_line(values, np.concatenate([fine, values]), weight, said)
@@ -59,13 +59,13 @@ def invert(values: Array, statistics: Array, seen: Array) -> Told:
     away = (of_logs - centre[:NUM_FINE]) / np.hypot(spread[:NUM_FINE], blur)
     reach = np.maximum(away / max(high, 1e-3), away / min(low, -1e-3)) ** 2
     reach -= reach.min()
-    inside, possible = fine[reach <= 1.0], fine[reach <= FAR**2]
+    inside, possible = fine[reach <= 1.0], fine[reach <= MAX_REACH**2]
     best = float(fine[np.argmin(reach)])
     ends = float(inside[0]), float(inside[-1]), float(possible[0]), float(possible[-1])
-    return Told(best, *ends, _distance(values, statistics, seen, best))
+    return ValueRange(best, *ends, _distance(values, statistics, seen, best))
 
 
-def _said(values: Array, statistics: Array, seen: Array) -> tuple[Array, float, float]:
+def _predict_values(values: Array, statistics: Array, seen: Array) -> tuple[Array, float, float]:
     """Returns what a line fitted to the other runs says of each, what it says of logs, and its error from `RESOLUTION`.
 
     With h the diagonal of the hat matrix, leaving a run out of the fit makes its error r / (1 - h).
@@ -80,8 +80,8 @@ def _said(values: Array, statistics: Array, seen: Array) -> tuple[Array, float, 
 
 
 def _weight(values: Array, places: Array) -> Array:
-    """Returns how much each run tells of each place, (num_places, num_runs)."""
-    width = NEAR * (values.max() - values.min())
+    """Returns how much each run counts at each place, (num_places, num_runs)."""
+    width = KERNEL_WIDTH * (values.max() - values.min())
     return np.exp(-0.5 * ((places[:, None] - values) / width) ** 2)
 
 

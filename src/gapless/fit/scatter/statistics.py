@@ -4,9 +4,9 @@ import numpy as np
 
 from gapless.core.signal import Array
 
-FAR = 6.0  # times the median size: what only outliers reach
+MIN_OUTLIER = 6.0  # times the median size: what only outliers reach
 NUM_STATISTICS = 9  # per column
-LATER = 10  # steps
+LAG_STEPS = 10  # between readings that are compared
 
 
 def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
@@ -22,7 +22,7 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
     """
     with np.errstate(invalid="ignore"):
         step, moved = np.diff(left, axis=2), np.diff(reading, axis=2)
-        later = left[:, :, LATER:] - left[:, :, :-LATER] if left.shape[2] > LATER else left
+        later = left[:, :, LAG_STEPS:] - left[:, :, :-LAG_STEPS] if left.shape[2] > LAG_STEPS else left
         size, jump = np.abs(left), np.abs(step)
         typical = np.nanmedian(size, axis=(1, 2), keepdims=True)
         still = np.abs(moved) < tiny
@@ -33,7 +33,7 @@ def statistics_of(left: Array, reading: Array, tiny: Array) -> Array:
             _log(np.sqrt(np.nanmean(later**2, axis=(1, 2))), tiny),
             _log(np.nanquantile(jump, 0.99, axis=(1, 2)), tiny),
             _log(np.sqrt(np.mean(np.nanmean(left, axis=2) ** 2, axis=1)), tiny),
-            _share(_mean_where(size > FAR * typical + tiny, left)),
+            _share(_mean_where(size > MIN_OUTLIER * typical + tiny, left)),
             _share(_mean_where(still, moved)),
             _share(_mean_where(still[:, :, 1:] & ~still[:, :, :-1], moved[:, :, 1:])),  # gaps, however long
             np.std(_log(per_log, tiny), axis=1),

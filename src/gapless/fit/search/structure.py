@@ -131,6 +131,8 @@ def search_structure(
     if window_s > shortest_window_s(evidence.project):
         most = max_num_windows(window_s, evidence.space)
         measured = measured.on(draw_windows(_cut(evidence, episodes, window_s), rng, most))
+    measured = measured.with_coupling(found.row)
+    if window_s > shortest_window_s(evidence.project):
         row = step(lambda: descend(measured.reweighted(found.row), found.row, FIRST_SCHEDULE))
     report_progress(progress, 0.5)
     fine = finer_in_time(measured.predictor)
@@ -165,6 +167,7 @@ def _begin(
     look = few.on(draw_windows(few.windows, rng, SEARCH_WINDOWS))
     starts = step(lambda: search_starts(look.reweighted(few.base), rng, num_found=STARTS), rng)
     report_progress(progress, 0.05)
+    few = few.with_coupling(starts[0])
     row = step(lambda: _best_end(few.reweighted(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
     row = step(lambda: fit_force_scale(few, row))
     report_progress(progress, 0.25)

@@ -11,8 +11,8 @@ from scipy.special import ndtri, stdtr
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
-from gapless.fit.problem import FitProblem
-from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP
+from gapless.fit.problem import FitProblem, flatten_outliers
+from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solve import Progress, Schedule, descend
 
 MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
@@ -203,7 +203,9 @@ def _round(
     every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
     wide = replace(problem, free=every)
     unit = np.clip(wide.unit(row), 0.0, 1.0)
-    residual, jacobian = _slopes(wide, unit)
+    weighted = wide.weighted_errors(unit[None])
+    residual = flatten_outliers(wide.discount(weighted))[0]
+    jacobian = slopes_ahead(wide, unit, weighted[0], MEDIUM_STEP)
     place = {column: k for k, column in enumerate(every)}
     sets = [[place[c] for c in sorted({*problem.free, *group})] for group in ((), *groups)]
     steps, promised = np.zeros((2, len(sets), len(every))), np.zeros(len(sets))
@@ -239,13 +241,6 @@ def _judged(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.b
         length = np.argmin(cost[:, half][:, :, fitted].sum(axis=2), axis=0)
         judged[:, ~fitted] = cost[length, half, np.arange(num_sets)][:, ~fitted]
     return judged
-
-
-def _slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:
-    """Returns residuals (num_windows, num_residuals) and their slopes (..., num_free), by one-sided steps."""
-    steps = np.where(unit + MEDIUM_STEP <= 1.0, MEDIUM_STEP, -MEDIUM_STEP)
-    values = problem.residuals(np.concatenate([unit[None], unit + np.diag(steps)]))
-    return values[0], np.moveaxis((values[1:] - values[0]) / steps[:, None, None], 0, -1)
 
 
 def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:

@@ -57,19 +57,19 @@ def sample_posterior(
     )
 
 
-def reasons(found: NeuralPosterior) -> list[str]:
+def describe_posterior(found: NeuralPosterior) -> list[str]:
     """Returns what a reader of the verdict must know about a neural posterior."""
-    told: list[str] = []
+    texts: list[str] = []
     if not found.calibrated:
         least, target = min((p.rank_p, p.target) for p in found.parameters if p.rank_p is not None)
-        told.append(f"do not use the neural posterior: it is not calibrated (ranks of {target}: p = {least:.1g})")
+        texts.append(f"do not use the neural posterior: it is not calibrated (ranks of {target}: p = {least:.1g})")
     if found.num_effective < FEW:
-        told.append(
+        texts.append(
             f"only {found.num_effective} samples of the neural posterior are independent: it lies aside of the fit"
         )
     if found.disagrees:
-        told.append(f"the neural posterior disagrees with the intervals of: {', '.join(found.disagrees)}")
-    return told
+        texts.append(f"the neural posterior disagrees with the intervals of: {', '.join(found.disagrees)}")
+    return texts
 
 
 def _narrowed(problem: FitProblem, solution: Solution, shown: Indices) -> tuple[FitProblem, Solution]:

@@ -14,24 +14,24 @@ from gapless.fit.data import ProjectData
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.ranges import read_result
 
-Earlier = tuple[str, IdentifyResult]  # id in the catalogue, or path; and the fit
+EarlierFit = tuple[str, IdentifyResult]  # id in the catalogue, or path; and the fit
 
 
 def recorded_span(episodes: Iterable[Episode]) -> tuple[str | None, str | None]:
     """Returns when the first and the last of some episodes were recorded; None unless all of them say."""
     stamps = [episode.recorded_at for episode in episodes]
-    known = sorted((stamp for stamp in stamps if stamp is not None), key=_moment)
+    known = sorted((stamp for stamp in stamps if stamp is not None), key=_parse_time)
     return (known[0], known[-1]) if known and len(known) == len(stamps) else (None, None)
 
 
-def earlier_fit(evidence: ProjectData, since: str | Path | None, window_s: float) -> Earlier | None:
+def find_earlier_fit(data: ProjectData, since: str | Path | None, window_s: float) -> EarlierFit | None:
     """Returns the fit to compare with: the one named, or else the earliest that fits the project as it is now.
 
     Without a name it must be in the catalogue, made with the same project files and windows, and all its logs must
     have been recorded before all of these. The earliest, because wear adds up.
 
     Args:
-        evidence: The logs to be fitted.
+        data: The logs to be fitted.
         since: JSON that `identify` wrote; None looks in the catalogue.
         window_s: Length of the prediction windows [s].
 
@@ -39,40 +39,40 @@ def earlier_fit(evidence: ProjectData, since: str | Path | None, window_s: float
         InputError: If the fit that is named cannot be compared with.
     """
     if since is not None:
-        return str(since), _named(evidence, Path(since))
-    begin, _ = recorded_span(evidence.episodes)
+        return str(since), _read_named_fit(data, Path(since))
+    begin, _ = recorded_span(data.episodes)
     if begin is None:
         return None
-    wanted = {"project": fingerprint(evidence.project), "window_s": window_s}
-    found: list[Earlier] = []
-    for row in evidence.catalogue.artefacts("identify"):
+    wanted = {"project": fingerprint(data.project), "window_s": window_s}
+    found: list[EarlierFit] = []
+    for row in data.catalogue.artefacts("identify"):
         same = all(row.provenance.config.get(key) == value for key, value in wanted.items())
-        if not same or set(row.provenance.parents) & set(evidence.ids):
+        if not same or set(row.provenance.parents) & set(data.ids):
             continue
-        result = _kept(evidence.catalogue, row)
+        result = _load_stored_fit(data.catalogue, row)
         if result and result.verdict != "refused" and _is_before(result.recorded_to, begin):
             found.append((row.id, result))
     # Of several fits to the same logs the last one made counts: the catalogue lists it last.
-    return min(reversed(found), key=lambda item: _moment(item[1].recorded_to or ""), default=None)
+    return min(reversed(found), key=lambda item: _parse_time(item[1].recorded_to or ""), default=None)
 
 
-def _named(evidence: ProjectData, path: Path) -> IdentifyResult:
+def _read_named_fit(data: ProjectData, path: Path) -> IdentifyResult:
     try:
         result = read_result(path, IdentifyResult)
     except InputError as error:
         raise InputError(f"--since: {error}") from None
     if result.verdict == "refused":
         raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): name one that was not: {path}")
-    shared = set(result.inputs) & set(evidence.ids)
+    shared = set(result.inputs) & set(data.ids)
     if shared:
-        names = [e.name for e, identity in zip(evidence.episodes, evidence.ids, strict=True) if identity in shared]
+        names = [e.name for e, identity in zip(data.episodes, data.ids, strict=True) if identity in shared]
         text = f"{len(shared)} logs are in both fits ({', '.join(names[:4])})"
         raise InputError(f"--since: {text}: choose others with --logs PATTERN: {path}")
     return result
 
 
-def _kept(catalogue: Catalogue, row: ArtefactRow) -> IdentifyResult | None:
-    """Returns a kept fit; None where its file was deleted or damaged, which must not stop a new fit."""
+def _load_stored_fit(catalogue: Catalogue, row: ArtefactRow) -> IdentifyResult | None:
+    """Returns a stored fit; None where its file was deleted or damaged, which must not stop a new fit."""
     try:
         result = load_stored_result(catalogue, row.id)
     except (InputError, OSError, ValueError, TypeError):
@@ -81,10 +81,10 @@ def _kept(catalogue: Catalogue, row: ArtefactRow) -> IdentifyResult | None:
 
 
 def _is_before(stamp: str | None, other: str) -> bool:
-    return stamp is not None and _moment(stamp) < _moment(other)
+    return stamp is not None and _parse_time(stamp) < _parse_time(other)
 
 
-def _moment(stamp: str) -> datetime:
+def _parse_time(stamp: str) -> datetime:
     """Returns a time stamp that can be compared: without a zone it counts as UTC."""
     moment = datetime.fromisoformat(stamp)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

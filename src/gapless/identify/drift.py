@@ -13,49 +13,51 @@ import numpy as np
 
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import Parameter, ParameterSpace
-from gapless.core.results import Drift, FittedParameter, IdentifyResult, Since
+from gapless.core.results import Drift, FittedParameter, Since
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.per_run import summarize_runs
 from gapless.fit.problem import FitProblem
 from gapless.fit.solve import solve_least_squares
 from gapless.fit.summary import describe_parameters
-from gapless.identify.drift.earlier import Earlier
+from gapless.identify.earlier_fit import EarlierFit
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together
 
 Limits = tuple[float, float, float]  # value, low, high
 
 
-def since_then(result: IdentifyResult, earlier: Earlier | None, train: FitProblem, row: Array) -> IdentifyResult:
-    """Returns a result with what drifted since an earlier fit.
+def compare_with_earlier(
+    earlier: EarlierFit | None, parameters: tuple[FittedParameter, ...], train: FitProblem, row: Array
+) -> tuple[Since | None, tuple[Drift, ...]]:
+    """Returns which parameters were compared with an earlier fit, and those that drifted.
 
     Where the fits have different terms, these logs are fitted again with those of the earlier one: a term more or
     less moves the others.
 
     Args:
-        result: The result of these logs.
-        earlier: The fit to compare with; None leaves the result as it is.
+        earlier: The fit to compare with; None compares nothing.
+        parameters: What was fitted to these logs.
         train: The problem that was solved.
         row: (num_parameters,) its solution.
     """
     if earlier is None:
-        return result
+        return None, ()
     name, old = earlier
-    parameters, space = result.parameters, train.predictor.space
-    known, runs = {p.target for p in old.parameters}, {p.run for p in train.space.parameters} | {None}
+    space, known = train.predictor.space, {p.target for p in old.parameters}
+    runs = {p.run for p in train.space.parameters} | {None}
     free = tuple(k for k, p in enumerate(space.parameters) if p.target in known and p.run in runs)
     refitted = bool(free) and free != train.free
     if refitted:
         again = replace(train, free=free)
         found = summarize_runs(again, solve_least_squares(again.reweighted(row), row))
         parameters = describe_parameters(found.space, found.solution)
-    pairs = comparable(old.parameters, parameters)
+    pairs = find_comparable(old.parameters, parameters)
     since = Since(name, old.recorded_to, tuple(new.target for _, new in pairs), LEVEL, refitted)
-    return replace(result, since=since, drift=drifts(pairs, old.recorded_to))
+    return since, find_drifts(pairs, old.recorded_to)
 
 
-def comparable(
+def find_comparable(
     before: Sequence[FittedParameter], after: Sequence[FittedParameter]
 ) -> list[tuple[FittedParameter, FittedParameter]]:
     """Returns the pairs that can be compared: determined in both fits, at a bound in neither.
@@ -73,7 +75,7 @@ def comparable(
     ]
 
 
-def drifts(
+def find_drifts(
     pairs: Sequence[tuple[FittedParameter, FittedParameter]], since: str | None = None, level: float = LEVEL
 ) -> tuple[Drift, ...]:
     """Returns the parameters whose change has an interval without 0, in the order of the pairs.
@@ -89,7 +91,7 @@ def drifts(
     each = 1.0 - (1.0 - level) / max(1, len(pairs))
     found: list[Drift] = []
     for old, new in pairs:
-        before, after = limits(old, each), limits(new, each)
+        before, after = limits_at_level(old, each), limits_at_level(new, each)
         low, high = difference_limits(after, before)
         if low <= 0.0 <= high:
             continue
@@ -102,7 +104,7 @@ def drifts(
     return tuple(found)
 
 
-def limits(parameter: FittedParameter, level: float) -> Limits:
+def limits_at_level(parameter: FittedParameter, level: float) -> Limits:
     """Returns a parameter's value with its limits at another level than that of its record.
 
     Its error is taken to be normal in the solver's coordinate, as it was when the record was made. A limit that was

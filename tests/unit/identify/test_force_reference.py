@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gapless.core.results import FittedParameter
-from gapless.identify.anchor import anchor_reason
+from gapless.identify.force_reference import describe_force_reference
 from unit.sim.scenes import arm
 
 
@@ -22,28 +22,28 @@ def test_the_heaviest_link_whose_mass_is_not_fitted_is_named(tmp_path: Path) -> 
         blueprint.model.body(k).name: float(blueprint.model.body_mass[k]) for k in range(1, blueprint.model.nbody)
     }
     heaviest, other = sorted(masses, key=lambda name: -masses[name])[:2]
-    told = anchor_reason(blueprint, fitted(*STRENGTHS))
+    told = describe_force_reference(blueprint, fitted(*STRENGTHS))
     assert told is not None
     assert f"hold if {heaviest} weighs {masses[heaviest]:.3g} kg" in told
-    told = anchor_reason(blueprint, fitted(*STRENGTHS, f"body/{heaviest}/mass"))
+    told = describe_force_reference(blueprint, fitted(*STRENGTHS, f"body/{heaviest}/mass"))
     assert told is not None
     assert f"hold if {other} weighs" in told
 
 
 def test_joints_that_move_mostly_their_own_drive_rest_on_its_inertia(tmp_path: Path) -> None:
     blueprint = arm(tmp_path)
-    assert "armature" not in (anchor_reason(blueprint, fitted(*STRENGTHS)) or "")
+    assert "armature" not in (describe_force_reference(blueprint, fitted(*STRENGTHS)) or "")
     joint = blueprint.model.joint(blueprint.model.actuator("servo").trnid[0])
     blueprint.model.dof_M0[joint.dofadr[0]] += 9.0
     blueprint.model.dof_armature[joint.dofadr[0]] = 9.0
-    told = anchor_reason(blueprint, fitted(*STRENGTHS))
+    told = describe_force_reference(blueprint, fitted(*STRENGTHS))
     assert told is not None
     assert told.endswith(f"and those of {joint.name} if the inertia of their drives (armature) is as written there")
-    known = anchor_reason(blueprint, fitted(*STRENGTHS, f"joint/{joint.name}/armature"))
+    known = describe_force_reference(blueprint, fitted(*STRENGTHS, f"joint/{joint.name}/armature"))
     assert "armature" not in (known or "")
 
 
 def test_where_one_strength_is_known_nothing_is_said(tmp_path: Path) -> None:
     blueprint = arm(tmp_path)
-    assert anchor_reason(blueprint, fitted(STRENGTHS[0])) is None
-    assert anchor_reason(blueprint, fitted(*STRENGTHS, identifiable=False)) is None
+    assert describe_force_reference(blueprint, fitted(STRENGTHS[0])) is None
+    assert describe_force_reference(blueprint, fitted(*STRENGTHS, identifiable=False)) is None

@@ -1,1 +1,0 @@
-"""Over time: what changed between two fits of one robot."""
