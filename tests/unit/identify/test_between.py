@@ -117,7 +117,7 @@ def test_together_runs_tell_what_none_tells_alone(tmp_path: Path) -> None:
 
 
 def test_neural_samples_are_of_what_all_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gapless.identify.verb._neural", lambda _: object())
+    monkeypatch.setattr("gapless.identify.verb._import_neural", lambda _: object())
     with pytest.raises(InputError, match="per: episode"):
         identify(record_loads(tmp_path, ", per: episode", LOADS_N[:2]), posterior="sbi")
 
