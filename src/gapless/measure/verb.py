@@ -1,4 +1,4 @@
-"""The verb `measure`."""
+"""The verb `measure`: how far is simulation from reality?"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from gapless.sim.blueprint import EMPTY_SPACE
 from gapless.sim.ranges import read_fit
 
 WINDOW_S = 0.3
-AT_ONCE = 256  # windows between two reports of progress
+MAX_WINDOWS_AT_ONCE = 256  # between two reports of progress
 
 
 def measure(
@@ -45,18 +45,19 @@ def measure(
     evidence = read_project_data(directory, with_unlogged=True, progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut_windows(evidence.project, evidence.tracks, window_s)
-    label = "model" if fit is None else "fitted"
     predicted = _predict(Predictor(evidence.blueprint, space), windows, row, progress)
-    model = Predictor(evidence.blueprint, EMPTY_SPACE)
-    written = None if fit is None else _predict(model, windows, np.zeros(0), progress)
+    as_written: dict[str, ColumnError] = {}
+    if fit is not None:
+        model = Predictor(evidence.blueprint, EMPTY_SPACE)
+        as_written = compute_column_errors(evidence, windows, _predict(model, windows, np.zeros(0), progress))
     result = MeasureResult(
         inputs=evidence.ids[: len(evidence.episodes)],
         window_s=window_s,
         num_windows=len(windows),
-        columns=column_errors(evidence, windows, predicted),
-        success=known_success(evidence),
-        traces=example_traces(evidence, windows, {label: predicted}),
-        as_written={} if written is None else column_errors(evidence, windows, written),
+        columns=compute_column_errors(evidence, windows, predicted),
+        success=find_success_rates(evidence),
+        traces=example_traces(evidence, windows, {"model" if fit is None else "fitted": predicted}),
+        as_written=as_written,
         notes=(*evidence.notes, *evidence.assumptions),
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
@@ -67,15 +68,15 @@ def measure(
 def _predict(predictor: Predictor, windows: Windows, row: Array, progress: Progress | None) -> Array:
     """Returns predicted measurements, (num_windows, num_steps + 1, num_measurements), some windows at a time."""
     predicted = windows.measured.copy()
-    for first in range(0, len(windows), AT_ONCE):
-        some = np.arange(first, min(first + AT_ONCE, len(windows)))
+    for first in range(0, len(windows), MAX_WINDOWS_AT_ONCE):
+        some = np.arange(first, min(first + MAX_WINDOWS_AT_ONCE, len(windows)))
         predicted[some] = predictor.predict(windows.pick(some), row[None])[0]
         if progress is not None:
             progress("predicting", (some[-1] + 1) / len(windows))
     return predicted
 
 
-def column_errors(evidence: ProjectData, windows: Windows, predicted: Array) -> dict[str, ColumnError]:
+def compute_column_errors(evidence: ProjectData, windows: Windows, predicted: Array) -> dict[str, ColumnError]:
     """Returns the error of each column over all windows.
 
     The lag solves predicted - measured = lag * slope of the prediction, by least squares.
@@ -99,7 +100,7 @@ def column_errors(evidence: ProjectData, windows: Windows, predicted: Array) -> 
     return found
 
 
-def known_success(evidence: ProjectData) -> dict[str, Interval]:
+def find_success_rates(evidence: ProjectData) -> dict[str, Interval]:
     """Returns success rates where outcomes are known: of the logs, and of the newest trials in simulation."""
     found: dict[str, Interval] = {}
     for row in reversed(evidence.catalogue.artefacts("evaluate")):

@@ -112,7 +112,7 @@ def test_a_long_signal_is_smoothed_like_a_short_one() -> None:
 def test_measure_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, shares = write_reality(tmp_path, {}), list[float]()
     whole = measure_verb.measure(folder)
-    monkeypatch.setattr(measure_verb, "AT_ONCE", 10)
+    monkeypatch.setattr(measure_verb, "MAX_WINDOWS_AT_ONCE", 10)
     parts = measure_verb.measure(folder, progress=lambda label, share: label == "predicting" and shares.append(share))
     assert len(shares) > 2
     assert shares[-1] == 1.0

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ from gapless.core.interval import wilson
 from gapless.core.results import MeasureResult
 from gapless.identify.verb import identify
 from gapless.measure.verb import measure
+from unit.fit_file import fitted, write_fit
 from unit.identify.realities import write_csv, write_reality
 from unit.sim.scenes import write_project
 
@@ -118,10 +118,8 @@ def test_runs_without_a_log_count_in_success(tmp_path: Path) -> None:
 
 def test_with_a_fit_the_error_of_the_model_as_written_is_there_too(tmp_path: Path) -> None:
     folder = write_reality(tmp_path, {"joint/hinge/damping": 0.3})
-    fit = tmp_path / "fit.json"
-    entry = {"target": "joint/hinge/damping", "value": 0.3}
-    fit.write_text(json.dumps({"verb": "identify", "verdict": "good", "parameters": [entry]}))
-    written, fitted = measure(folder), measure(folder, fit=fit)
+    fit = write_fit(tmp_path / "fit.json", fitted("joint/hinge/damping", 0.3))
+    written, corrected = measure(folder), measure(folder, fit=fit)
     assert written.as_written == {}
-    assert fitted.as_written == written.columns
-    assert fitted.columns["q"].rmse < 0.5 * written.columns["q"].rmse  # type: ignore[operator]
+    assert corrected.as_written == written.columns
+    assert corrected.columns["q"].rmse < 0.5 * written.columns["q"].rmse  # type: ignore[operator]

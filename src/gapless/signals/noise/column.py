@@ -11,7 +11,7 @@ from gapless.signals.noise.allan_fit import INTERVAL_LEVEL, AllanFit, fit_terms
 from gapless.signals.noise.samples import find_outliers, fit_quantum
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
 from gapless.signals.noise.terms import compute_terms, describe_quantum, make_allan_curve, make_layer_parameters
-from gapless.signals.noise.units import UNKNOWN, convert_to_si
+from gapless.signals.noise.units import UNKNOWN, si_factor
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _fit_noise(values: Array, allan: AllanVariances, quantum: tuple[float, float
         terms=terms,
         instability_tau_s=tau_s,
         fitted_from_s=float(allan.tau_s[first]),
-        noise=convert_to_si(unit)[1] * terms["white"].value,
+        noise=si_factor(unit) * terms["white"].value,
         layer=make_layer_parameters(terms, tau_s, allan.interval_s, unit),
         allan=make_allan_curve(allan, first, fit),
     )
@@ -190,5 +190,5 @@ def _describe_hidden_noise(
     }
     text = f"steps of {step:.3g} {unit} hide the noise: it is at most {bound:.2g} {unit}"
     layer = make_layer_parameters(terms, None, allan.interval_s, unit)
-    rounding, curve = convert_to_si(unit)[1] * step / float(np.sqrt(12)), make_allan_curve(allan, 0, None)
+    rounding, curve = si_factor(unit) * step / float(np.sqrt(12)), make_allan_curve(allan, 0, None)
     return ColumnNoise(unit, count, "poor", (text,), terms, None, None, rounding, layer, curve)

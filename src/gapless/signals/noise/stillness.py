@@ -24,7 +24,7 @@ MAX_FALSE_ALARM = 1e-6  # chance of taking noise for a line
 class Disturbance:
     """Something in a column that is no noise."""
 
-    kind: Literal["motion", "drift", "vibration"]  # `motion`, `drift` or `vibration`
+    kind: Literal["motion", "drift", "vibration"]
     text: str  # what was seen
     amplitude: float = 0.0  # of a vibration, in the column's unit; else 0
 

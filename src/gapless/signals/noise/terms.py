@@ -10,7 +10,7 @@ from gapless.core.results import AllanCurve, NoiseTerm
 from gapless.core.signal import Array
 from gapless.signals.noise.allan import TERMS, AllanVariances, term_shapes
 from gapless.signals.noise.allan_fit import INTERVAL_LEVEL, AllanFit
-from gapless.signals.noise.units import convert_to_si, name_random_walk
+from gapless.signals.noise.units import name_random_walk, si_factor
 
 FLICKER_PLATEAU = float(
     np.sqrt(2 * np.log(2) / np.pi)
@@ -173,7 +173,7 @@ def make_layer_parameters(
     identify `scale`. `bias` and `quantum` are for the layers `scale and bias` and `quantisation`. `tau_s` is None where
     the Allan deviation still falls at the end.
     """
-    factor = convert_to_si(unit)[1]
+    factor = si_factor(unit)
     size = {name: term.value for name, term in terms.items()}
     quantum, density = size.get("quantum", 0.0), size.get("density", 0.0)
     floor = FLICKER_PLATEAU * size.get("flicker", 0.0)

@@ -4,7 +4,7 @@ import math
 import re
 
 G_M_S2 = 9.80665
-RADIANS_PER_DEGREE = math.pi / 180
+RAD_PER_DEG = math.pi / 180
 UNKNOWN = "unit"
 
 # How a column's name ends -> its unit; the longest that fits counts.
@@ -13,15 +13,10 @@ _ENDINGS = {
     "m_s2": "m/s^2", "m/s2": "m/s^2", "m/s^2": "m/s^2", "mps2": "m/s^2", "g": "g", "m_s": "m/s", "m/s": "m/s",
     "rad": "rad", "deg": "deg", "m": "m", "mm": "mm", "nm": "N·m", "n": "N", "v": "V", "a": "A", "pa": "Pa",
 }  # fmt: skip
-_IN_SI = {
-    "deg/s": ("rad/s", RADIANS_PER_DEGREE),
-    "g": ("m/s^2", G_M_S2),
-    "deg": ("rad", RADIANS_PER_DEGREE),
-    "mm": ("m", 1e-3),
-}
+_SI_FACTORS = {"deg/s": RAD_PER_DEG, "g": G_M_S2, "deg": RAD_PER_DEG, "mm": 1e-3}  # from the unit to the SI unit
 # Unit -> name and unit of what its integral does, and the factor from unit/sqrt(Hz): sqrt(3600) s to an hour.
 _RANDOM_WALKS = {
-    "rad/s": ("angle_random_walk", "deg/√h", 60 / RADIANS_PER_DEGREE),
+    "rad/s": ("angle_random_walk", "deg/√h", 60 / RAD_PER_DEG),
     "deg/s": ("angle_random_walk", "deg/√h", 60.0),
     "m/s^2": ("velocity_random_walk", "m/s/√h", 60.0),
     "g": ("velocity_random_walk", "m/s/√h", 60.0 * G_M_S2),
@@ -38,9 +33,9 @@ def read_unit(column: str) -> str:
     return UNKNOWN
 
 
-def convert_to_si(unit: str) -> tuple[str, float]:
-    """Returns the SI unit of a unit, and the factor to it."""
-    return _IN_SI.get(unit, (unit, 1.0))
+def si_factor(unit: str) -> float:
+    """Returns the factor from a unit to the SI unit of the same quantity."""
+    return _SI_FACTORS.get(unit, 1.0)
 
 
 def name_random_walk(unit: str) -> tuple[str, str, float] | None:
