@@ -17,7 +17,7 @@ def badge(audit: AuditResult) -> Badge:
     """Returns the verdict in a sentence, with whatever else holds."""
     kind, sentence = _SENTENCES[audit.verdict]
     others = [verdict for verdict in audit.verdicts if verdict != audit.verdict]
-    also = f"; some ranges are {n.listed(others)} besides" if others else ""
+    also = f"; some ranges are {n.join_words(others)} besides" if others else ""
     return Badge(kind, f"Verdict: {audit.verdict}. {sentence}{also}")
 
 

@@ -21,14 +21,14 @@ def share_span(cause: Cause) -> tuple[float, float, float]:
 def draw_waterfall(diagnose: DiagnoseResult) -> Markup | None:
     """Returns the explained gap by cause; None where no cause is likely, or where signals give no shares."""
     likely = [cause for cause in diagnose.causes if is_likely(cause.probability)]
-    if not likely or not any(n.known(cause.share) and cause.share > 0 for cause in diagnose.causes):
+    if not likely or not any(n.is_known(cause.share) and cause.share > 0 for cause in diagnose.causes):
         return None
     return plots.waterfall(likely)
 
 
 def is_likely(probability: float | None) -> bool:
     """Returns whether something is more probable than not; what is unknown is not."""
-    return probability is not None and n.known(probability) and probability > LIKELY
+    return probability is not None and n.is_known(probability) and probability > LIKELY
 
 
 def describe_left_over(diagnose: DiagnoseResult) -> str:
@@ -37,7 +37,7 @@ def describe_left_over(diagnose: DiagnoseResult) -> str:
     The record holds u = mean of log((1 + r^2) / 2) with r the error in multiples of the noise, so that r = 1 gives 0.
     Here r = sqrt(2 exp(u) - 1).
     """
-    if not n.known(diagnose.unexplained):
+    if not n.is_known(diagnose.unexplained):
         return ""
     times = math.sqrt(max(0.0, 2.0 * math.exp(min(diagnose.unexplained, 600.0)) - 1.0))
     if times < MIN_ERROR_TO_NOISE:
@@ -52,7 +52,7 @@ def group_conditions(diagnose: DiagnoseResult) -> list[tuple[str, float | None, 
     for rate in diagnose.conditions:
         groups.setdefault(rate.condition, []).append(rate)
     found = [
-        (name, max((rate.matters for rate in rates if n.known(rate.matters)), default=None), rates)
+        (name, max((rate.matters for rate in rates if n.is_known(rate.matters)), default=None), rates)
         for name, rates in groups.items()
     ]
     return sorted(found, key=lambda group: -(group[1] or 0.0))

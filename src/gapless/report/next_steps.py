@@ -2,46 +2,50 @@
 
 import shlex
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from gapless.core.results import Advice
 from gapless.report import numbers as n
-from gapless.report.headline import overlap
+from gapless.report.headline import intervals_overlap
 from gapless.report.parts import Parts
 
+# part of the page, what it would show, and the command after `gapless` that fills it
+_FILLS = (
+    ("check", "Whether the project is sound", "check ."),
+    ("measure", "How far predictions are from reality", "measure ."),
+    ("diagnose", "The causes of the gap", "diagnose ."),
+    ("identify", "The parameter values that make the model match", "identify . --json fit.json"),
+    ("measure_fitted", "How far the fitted model is from reality", "measure . --fit fit.json"),
+    ("randomize", "The training ranges", "randomize ."),
+    ("train", "A trained policy", "train ."),
+    ("evaluate", "How often the policy succeeds", "evaluate ."),
+    ("loop", "The gap before and after closing it", "loop ."),
+)
 
-@dataclass(frozen=True)
-class Step:
-    """One thing to do: why, and the command to run in the project's folder."""
 
-    text: str
-    verb: str
-    command: str
-
-
-def next_steps(parts: Parts) -> tuple[Step, ...]:
-    """Returns what to do: the advice of `diagnose` first, then ours where it names no such verb."""
+def collect_next_steps(parts: Parts) -> list[tuple[str, str]]:
+    """Returns what to do and its command: the advice of `diagnose` first, then ours where it names no such verb."""
     advice = list(parts.diagnose.advice) if parts.diagnose else []
-    for item in _from_numbers(parts):
+    for item in _advise_from_numbers(parts):
         if item.verb not in {other.verb for other in advice}:
             advice.append(item)
-    return tuple(Step(item.text, item.verb, _command(item.verb)) for item in advice)
+    return [(item.text, f"gapless {shlex.quote(item.verb)} .") for item in advice]
 
 
-def missing(parts: Parts) -> tuple[Step, ...]:
-    """Returns the parts that the page lacks, each with the verb that would fill it."""
-    return tuple(Step(text, command.split()[0], f"gapless {command}") for text, command in _missing(parts))
+def list_missing_parts(parts: Parts) -> list[tuple[str, str]]:
+    """Returns what the page lacks, each with the command that would fill it."""
+    in_loop = ("check", "evaluate") if parts.loop else ()
+    return [
+        (text, f"gapless {command}")
+        for name, text, command in _FILLS
+        if getattr(parts, name) is None and name not in in_loop
+    ]
 
 
-def _command(verb: str) -> str:
-    return f"gapless {shlex.quote(verb)} ."
-
-
-def _from_numbers(parts: Parts) -> Iterable[Advice]:
+def _advise_from_numbers(parts: Parts) -> Iterable[Advice]:
     loop, identify = parts.loop, parts.identify
     if parts.check and not parts.check.sound:
-        yield Advice("check", "Mend the faults listed below, then check again.")
-    if loop and loop.last and overlap(loop.before, loop.after):
+        yield Advice("check", "Correct the faults listed below, then check again.")
+    if loop and loop.last and intervals_overlap(loop.before, loop.after):
         yield Advice("evaluate", "Run more real trials: the intervals before and after still overlap.")
     if loop and loop.decision and loop.decision.action == "stop":
         yield Advice("loop", f"The loop stopped: {loop.decision.reason}.")
@@ -49,25 +53,3 @@ def _from_numbers(parts: Parts) -> Iterable[Advice]:
         yield Advice("loop", f"The target of {n.percent(loop.target)} is not reached: run further rounds.")
     if identify and identify.verdict == "refused":
         yield Advice("check", "The fit was refused: look at the model, the mapping and the units.")
-
-
-def _missing(parts: Parts) -> Iterable[tuple[str, str]]:
-    """Yields what the page lacks, and the command after `gapless`."""
-    if not parts.check and not parts.loop:
-        yield "Whether the project is sound", "check ."
-    if not parts.measure:
-        yield "How far predictions are from reality", "measure ."
-    if not parts.diagnose:
-        yield "The causes of the gap", "diagnose ."
-    if not parts.identify:
-        yield "The parameter values that make the model match", "identify . --json fit.json"
-    if not parts.measure_fitted:
-        yield "How far the fitted model is from reality", "measure . --fit fit.json"
-    if not parts.randomize:
-        yield "The training ranges", "randomize ."
-    if not parts.train:
-        yield "A trained policy", "train ."
-    if not parts.evaluate and not parts.loop:
-        yield "How often the policy succeeds", "evaluate ."
-    if not parts.loop:
-        yield "The gap before and after closing it", "loop ."

@@ -120,7 +120,7 @@ def allan_svg(title: str, columns: dict[str, ColumnNoise]) -> str:
 
 
 def _panel(name: str, unit: str, curve: AllanCurve) -> list[Markup]:
-    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if n.known(v) and v > 0]
+    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if n.is_known(v) and v > 0]
     x = _decades(curve.tau_s, LEFT, WIDTH - RIGHT)
     y = _decades(shown, BOTTOM, TOP)
     parts = [svg.text(f"{name}: Allan deviation [{n.unit_text(unit) or 1}]", LEFT, 18, class_="strong")]
@@ -171,14 +171,14 @@ def _line(x: svg.Scale, y: svg.Scale, tau_s: Sequence[float], values: Sequence[f
     """Draws a curve where it lies inside the panel."""
     points: list[tuple[float, float]] = []
     for time_s, value in zip(tau_s, values, strict=True):
-        inside = n.known(value) and value > 0 and y.low <= math.log10(value) <= y.high
+        inside = n.is_known(value) and value > 0 and y.low <= math.log10(value) <= y.high
         points.append((x(math.log10(time_s)), y(math.log10(value)) if inside else math.nan))
     return svg.path(points, class_)
 
 
 def _band(x: svg.Scale, y: svg.Scale, curve: AllanCurve) -> Markup:
     ends = list(zip(curve.tau_s, curve.low, curve.high, strict=True))
-    there = [(t, low, high) for t, low, high in ends if n.known(low) and low > 0 and n.known(high)]
+    there = [(t, low, high) for t, low, high in ends if n.is_known(low) and low > 0 and n.is_known(high)]
     corners = [(t, high) for t, _, high in there] + [(t, low) for t, low, _ in reversed(there)]
     text = " ".join(f"{svg.coordinate(x(math.log10(t)))},{svg.coordinate(y(math.log10(v)))}" for t, v in corners)
     return svg.element("polygon", points=text, class_="band")

@@ -11,7 +11,7 @@ _MINUS = "\u2212"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def known(value: float | None) -> bool:
+def is_known(value: float | None) -> bool:
     """Returns whether there is a finite number to show."""
     return value is not None and math.isfinite(value)
 
@@ -57,14 +57,14 @@ def span(low: float | None, high: float | None) -> str:
 
 def stretch(start_s: float | None, duration_s: float | None) -> str:
     """Returns a stretch of time in seconds, from and to, by hundredths: `12.50 \u2013 13.00`."""
-    if start_s is None or duration_s is None or not (known(start_s) and known(duration_s)):
+    if start_s is None or duration_s is None or not (is_known(start_s) and is_known(duration_s)):
         return DASH
     return f"{start_s:.2f} {DASH} {start_s + duration_s:.2f}"
 
 
 def percent(share: float | None) -> str:
     """Returns a share as whole percent: `41 %`."""
-    return f"{100 * share:.0f} %".replace("-", _MINUS) if share is not None and known(share) else DASH
+    return f"{100 * share:.0f} %".replace("-", _MINUS) if share is not None and is_known(share) else DASH
 
 
 def small_percent(share: float) -> str:
@@ -74,7 +74,7 @@ def small_percent(share: float) -> str:
 
 def probability(value: float | None) -> str:
     """Returns a probability as percent that never rounds to certainty: `> 99 %`, `< 1 %`."""
-    if value is None or not known(value):
+    if value is None or not is_known(value):
         return DASH
     if 0.995 <= value < 1:
         return "> 99 %"
@@ -83,7 +83,7 @@ def probability(value: float | None) -> str:
 
 def percent_span(value: float | None, low: float | None, high: float | None) -> str:
     """Returns a share with its interval: `41 % [28, 56]`; without one where its ends are unknown."""
-    if not known(value):
+    if not is_known(value):
         return DASH
     ends = (percent(low).removesuffix(" %"), percent(high).removesuffix(" %"))
     return percent(value) if DASH in ends else f"{percent(value)} [{ends[0]}, {ends[1]}]"
@@ -109,7 +109,7 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
-def listed(names: Iterable[str], last: str = "and") -> str:
+def join_words(names: Iterable[str], last: str = "and") -> str:
     """Returns names as a readable list: `a, b and c`."""
     items = list(names)
     if len(items) < 2:

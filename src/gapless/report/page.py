@@ -12,8 +12,8 @@ from markupsafe import Markup
 from gapless.core.results import Result
 from gapless.report import audit, causes, noise, plots, sections, svg
 from gapless.report import numbers as n
-from gapless.report.headline import Badge, check_words, headline
-from gapless.report.next_steps import missing, next_steps
+from gapless.report.headline import Badge, build_headline, describe_check
+from gapless.report.next_steps import collect_next_steps, list_missing_parts
 from gapless.report.parts import Parts, collect
 
 _HERE = Path(__file__).parent
@@ -68,9 +68,9 @@ def _context(parts: Parts) -> dict[str, Any]:
     return {
         "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
         "parts": parts,
-        "headline": headline(parts),
-        "steps": next_steps(parts),
-        "missing": missing(parts),
+        "headline": build_headline(parts),
+        "steps": collect_next_steps(parts),
+        "missing": list_missing_parts(parts),
         "sources": _sources(parts),
         "fitted": {p.target: p for p in identify.parameters} if identify else {},
         "terms": sorted(identify.tried, key=lambda t: (not t.kept, -t.saving)) if identify else (),
@@ -92,10 +92,10 @@ def _environment() -> Environment:
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals |= {"plots": plots, "causes": causes, "noise": noise, "audit": audit}
-    environment.globals |= {"span": n.span, "percent_span": n.percent_span, "stretch": n.stretch}
-    environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.listed, "short": n.short_id}
+    environment.globals |= {"span": n.span, "percent_span": n.percent_span, "stretch": n.stretch, "plural": n.plural}
+    environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.join_words, "short": n.short_id}
     environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text, "unit_cell": n.unit_cell}
-    environment.filters |= {"probability": n.probability, "readable": n.readable_target, "check_words": check_words}
+    environment.filters |= {"probability": n.probability, "readable": n.readable_target, "outcome": describe_check}
     return environment
 
 

@@ -24,37 +24,21 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Parts:
-    """What the page can show; None for what was not given.
+    """What the page can show; None for what was not given."""
 
-    Attributes:
-        check: Whether the project is sound.
-        measure: The gap in signals with the model as written.
-        measure_fitted: The gap in signals with the fit.
-        identify: The fit.
-        diagnose: The causes.
-        noise: The noise of sensors.
-        randomize: The training ranges.
-        audit: Ranges beside what reality needs.
-        first: The first policy of a loop.
-        train: The last policy of a loop, or the only one.
-        evaluate: Success of a policy, beside that of the loop.
-        loop: The whole loop.
-        not_shown: Names of results that have no place on the page.
-    """
-
-    check: CheckResult | None
-    measure: MeasureResult | None
-    measure_fitted: MeasureResult | None
-    identify: IdentifyResult | None
-    diagnose: DiagnoseResult | None
-    noise: SensorResult | None
-    randomize: RandomizeResult | None
-    audit: AuditResult | None
-    first: TrainResult | None
-    train: TrainResult | None
-    evaluate: EvaluateResult | None
-    loop: LoopResult | None
-    not_shown: tuple[str, ...]
+    check: CheckResult | None  # whether the project is sound
+    measure: MeasureResult | None  # the gap in signals with the model as written
+    measure_fitted: MeasureResult | None  # the gap in signals with the fit
+    identify: IdentifyResult | None  # the fit
+    diagnose: DiagnoseResult | None  # the causes
+    noise: SensorResult | None  # the noise of sensors
+    randomize: RandomizeResult | None  # the training ranges
+    audit: AuditResult | None  # ranges beside what reality needs
+    first: TrainResult | None  # the first policy of a loop
+    train: TrainResult | None  # the last policy of a loop, or the only one
+    evaluate: EvaluateResult | None  # success of a policy, beside that of the loop
+    loop: LoopResult | None  # the whole loop
+    not_shown: tuple[str, ...]  # names of results that have no place on the page
 
     def shown(self) -> dict[str, Result]:
         """Returns the records on the page by name, in the order of the page."""

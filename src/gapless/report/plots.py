@@ -30,11 +30,11 @@ def success_bar(label: str, interval: Interval, kind: str, target: float | None 
     """
     height, middle = 46.0, 23.0
     parts = [svg.line(svg.share_x(share), 0, svg.share_x(share), height, "grid") for share in _SHARES]
-    if n.known(interval.value):
+    if n.is_known(interval.value):
         parts.append(_bar(interval.value, middle - 11, 22, f"bar {kind}"))
-    if interval.n > 0 and n.known(interval.low) and n.known(interval.high):
+    if interval.n > 0 and n.is_known(interval.low) and n.is_known(interval.high):
         parts.append(_whisker(interval.low, interval.high, middle, 6))
-    if target is not None and n.known(target):
+    if target is not None and n.is_known(target):
         parts.append(svg.line(svg.share_x(target), 0, svg.share_x(target), height, "target"))
     return svg.fluid(height, f"{label}: {n.success(interval)}, {n.plural(interval.n, 'trial')}", *parts)
 
@@ -45,7 +45,7 @@ def percent_axis(target: float | None = None) -> Markup:
     for share in _SHARES:
         parts.append(svg.text(n.percent(share), svg.share_x(share), 12, _ANCHORS.get(share, "middle")))
     label = "Axis from 0 to 100 % success"
-    if target is not None and n.known(target):
+    if target is not None and n.is_known(target):
         anchor = "end" if target > 0.8 else "start" if target < 0.2 else "middle"
         parts.append(svg.text(f"target {n.percent(target)}", svg.share_x(target), 28, anchor, "strong"))
         label += f", target {n.percent(target)}"
@@ -55,7 +55,7 @@ def percent_axis(target: float | None = None) -> Markup:
 def probability_bar(label: str, probability: float, kind: str = "cause") -> Markup:
     """Returns a probability as a bar on the track from 0 to 1."""
     parts = [svg.element("rect", x=0, y=6, width="100%", height=10, rx=2, class_="track")]
-    if n.known(probability):
+    if n.is_known(probability):
         parts.append(_bar(probability, 6, 10, f"bar {kind}"))
     return svg.fluid(GLYPH_HEIGHT, f"{label}: probability {n.probability(probability)}", *parts)
 
@@ -64,9 +64,9 @@ def share_glyph(label: str, share: float, low: float, high: float) -> Markup:
     """Returns a share of the gap as a dot with its interval on the line from 0 to 1."""
     middle = GLYPH_HEIGHT / 2
     parts = [svg.line("0%", middle, "100%", middle, "grid")]
-    if n.known(low) and n.known(high):
+    if n.is_known(low) and n.is_known(high):
         parts.append(_whisker(low, high, middle, 4))
-    if n.known(share):
+    if n.is_known(share):
         parts.append(svg.element("circle", cx=svg.share_x(share), cy=middle, r=4.5, class_="dot cause"))
     return svg.fluid(GLYPH_HEIGHT, f"{label}: share {n.percent_span(share, low, high)}", *parts)
 
@@ -82,15 +82,15 @@ def waterfall(causes: Sequence[Cause]) -> Markup:
     left, words = 1.0, list[str]()
     for index, cause in enumerate(causes, start=1):
         words.append(f"{cause.dimension} {n.percent_span(cause.share, cause.low, cause.high)}")
-        after = max(0.0, left - cause.share) if n.known(cause.share) else left
+        after = max(0.0, left - cause.share) if n.is_known(cause.share) else left
         parts += _draw_step(cause, left, after, row * index, words[-1])
         left = after
-    rest = left if all(n.known(cause.share) for cause in causes) else math.nan
+    rest = left if all(n.is_known(cause.share) for cause in causes) else math.nan
     words.append(f"left to other causes {n.percent(rest)}")
     parts += _draw_rest(rest, left, bottom - row, words[-1])
     for share in _SHARES:
         parts.append(svg.text(n.percent(share), svg.share_x(share), bottom + 13, _ANCHORS.get(share, "middle")))
-    label = f"The explained gap by cause, 100 % in all: {n.listed(words)}"
+    label = f"The explained gap by cause, 100 % in all: {n.join_words(words)}"
     return svg.fluid(bottom + 18, label, *parts, class_="fluid waterfall")
 
 
@@ -120,7 +120,7 @@ def range_glyph(item: Range, nominal: float | None) -> Markup:
     parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
     if item.kind != "fixed":
         parts += _band(scale, item.low, item.high, "band")
-    if item.one_deviation is not None and all(map(n.known, (item.low, item.high, *item.one_deviation))):
+    if item.one_deviation is not None and all(map(n.is_known, (item.low, item.high, *item.one_deviation))):
         parts += _band(scale, *item.one_deviation, "band inner")
     parts += _marks(scale, item.mean, nominal)
     return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
@@ -161,7 +161,7 @@ def trace_plot(trace: Trace) -> Markup:
     ]
     for label, values in trace.predicted.items():
         parts.append(_curve(x, y, trace.times_s, values, f"line {line_class(label)}"))
-    names = n.listed(["measured", *(LABELS.get(label, label) for label in trace.predicted)])
+    names = n.join_words(["measured", *(LABELS.get(label, label) for label in trace.predicted)])
     return svg.drawing(width, height, f"{trace.column} over time: {names}", *parts, class_="plot")
 
 
@@ -179,7 +179,7 @@ def curve_plot(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Markup:
     for label, curve in curves.items():
         kind = "model" if label == "first" else "fitted"
         parts.append(_curve(x, y, *_columns(curve), f"line {kind}"))
-    names = n.listed(f"{label} policy" for label in curves)
+    names = n.join_words(f"{label} policy" for label in curves)
     return svg.drawing(width, height, f"Success while training: {names}", *parts, class_="plot")
 
 
@@ -227,9 +227,9 @@ def _draw_step(cause: Cause, before: float, after: float, top: float, words: str
     parts = [svg.line(svg.share_x(before), top - 6, svg.share_x(before), top + 36, "link")]
     anchor, place = ("end", before) if after > 0.5 else ("start", after)
     parts.append(svg.text(words, svg.share_x(place), top + 14, anchor, "strong"))
-    if n.known(cause.share):
+    if n.is_known(cause.share):
         parts.append(_bar(before - after, top + 20, 16, "bar cause", after))
-    if n.known(cause.low) and n.known(cause.high):
+    if n.is_known(cause.low) and n.is_known(cause.high):
         parts += _thin_whisker(before - cause.high, before - cause.low, top + 28)
     return parts
 
@@ -237,7 +237,7 @@ def _draw_step(cause: Cause, before: float, after: float, top: float, words: str
 def _draw_rest(rest: float, left: float, top: float, words: str) -> list[Markup]:
     """Draws what is left at the end of a waterfall; nothing but words where it is unknown."""
     parts = [svg.line(svg.share_x(left), top - 6, svg.share_x(left), top + 36, "link")]
-    if n.known(rest) and rest > 0:
+    if n.is_known(rest) and rest > 0:
         parts.append(_bar(rest, top + 20, 16, "bar other"))
     return [*parts, svg.text(words, 0, top + 14, class_="strong")]
 
@@ -266,7 +266,7 @@ def _interval(scale: svg.Scale, low: float, high: float, class_: str) -> list[Ma
 
 
 def _band(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:
-    if not (n.known(low) and n.known(high)):
+    if not (n.is_known(low) and n.is_known(high)):
         return []
     width = max(1.0, scale(high) - scale(low))
     return [svg.element("rect", x=scale(low), y=5, width=width, height=12, rx=2, class_=class_)]
@@ -278,7 +278,7 @@ def _marks(scale: svg.Scale, value: float, nominal: float | None) -> list[Markup
         x = scale(nominal)
         corners = f"{x - 5:.2f},11 {x:.2f},6 {x + 5:.2f},11 {x:.2f},16"
         parts.append(svg.element("polygon", points=corners, class_="diamond"))
-    if n.known(value):
+    if n.is_known(value):
         parts.append(svg.element("circle", cx=scale(value), cy=11, r=4, class_="dot fitted"))
     return parts
 

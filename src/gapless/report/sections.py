@@ -10,7 +10,7 @@ from gapless.report.parts import Parts
 
 def levels(identify: IdentifyResult) -> str:
     """Returns the level of the parameters' intervals, such as `95 %`."""
-    return n.listed(sorted({n.percent(p.level) for p in identify.parameters}))
+    return n.join_words(sorted({n.percent(p.level) for p in identify.parameters}))
 
 
 def collect_traces(parts: Parts) -> tuple[Trace, ...]:
@@ -29,7 +29,7 @@ def collect_traces(parts: Parts) -> tuple[Trace, ...]:
 
 def _stretch(trace: Trace) -> tuple[object, ...]:
     """Returns what two traces of the same stretch share; NaN in the times, a break, equals itself here."""
-    return (trace.episode, trace.column, *(time if n.known(time) else None for time in trace.times_s))
+    return (trace.episode, trace.column, *(time if n.is_known(time) else None for time in trace.times_s))
 
 
 def _as_fitted(trace: Trace) -> Trace:
@@ -89,7 +89,7 @@ def _error_cells(parts: Parts, column: str) -> Iterable[str]:
 
 def _error_change(before: float | None, after: float | None) -> tuple[str, str, str]:
     change = n.DASH
-    if before is not None and after is not None and n.known(before) and n.known(after) and before > 0:
+    if before is not None and after is not None and n.is_known(before) and n.is_known(after) and before > 0:
         share = 100 * (after - before) / before
         change = f"{share:+.0f} %".replace("-", "\u2212").replace("+0 %", "0 %").replace("\u22120 %", "0 %")
     return n.number(before), n.number(after), change

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gapless.core.results import ColumnError, MeasureResult, Result
-from gapless.report.headline import headline
+from gapless.report.headline import build_headline
 from gapless.report.parts import collect
 
 ID = "0123456789abcdef0123456789abcdef"
@@ -20,7 +20,7 @@ def measured(nrmse: float, as_written: float | None = None, window_s: float = 0.
 
 
 def sentence(**results: Result) -> str:
-    return headline(collect(results)).sentence
+    return build_headline(collect(results)).sentence
 
 
 def test_a_measure_with_a_fit_alone_tells_both_errors() -> None:

@@ -33,8 +33,8 @@ def test_probabilities_never_round_to_certainty() -> None:
 
 
 def test_words() -> None:
-    assert n.listed(["a", "b", "c"]) == "a, b and c"
-    assert n.listed([]) == ""
+    assert n.join_words(["a", "b", "c"]) == "a, b and c"
+    assert n.join_words([]) == ""
     assert n.readable_target("joint/elbow/damping") == "elbow joint damping"
     assert n.readable_target("actuator/*/delay") == "all actuators: delay"
     assert n.readable_target("world/tilt/x") == "world tilt x"

@@ -14,146 +14,87 @@ from gapless.core.results.stored import StoredResult
 
 @dataclass(frozen=True)
 class Export:
-    """Ranges written for another training stack.
+    """Ranges written for another training stack."""
 
-    Attributes:
-        format: Name of the format.
-        path: The file.
-        notes: What it could not carry, or not as it is: a line per parameter.
-    """
-
-    format: str
-    path: str
-    notes: tuple[str, ...]
+    format: str  # name of the format
+    path: str  # the file
+    notes: tuple[str, ...]  # what it could not carry, or not as it is: a line per parameter
 
 
 @dataclass(frozen=True)
 class RandomizeResult(StoredResult):
-    """Which ranges to train on.
-
-    Attributes:
-        inputs: Ids of what they come from.
-        ranges: One per parameter.
-        path: File they were written to.
-        seed: Seed in force.
-        method: How they were found.
-        correlations: Which of them go together; pairs that are not listed do not.
-        exports: What was written of them for other training stacks.
-    """
+    """Which ranges to train on."""
 
     verb: ClassVar[str] = "randomize"
-    inputs: tuple[str, ...]
-    ranges: tuple[Range, ...]
-    path: str
-    seed: int
-    method: str = "evidence"
-    correlations: tuple[Correlation, ...] = ()
-    exports: tuple[Export, ...] = ()
+    inputs: tuple[str, ...]  # ids of what they come from
+    ranges: tuple[Range, ...]  # one per parameter
+    path: str  # file they were written to
+    seed: int  # seed in force
+    method: str = "evidence"  # how they were found
+    correlations: tuple[Correlation, ...] = ()  # which of them go together; pairs that are not listed do not
+    exports: tuple[Export, ...] = ()  # what was written of them for other training stacks
 
 
 @dataclass(frozen=True)
 class TrainResult(StoredResult):
-    """A trained policy.
-
-    Attributes:
-        inputs: Ids of what it was trained from.
-        policy: Path of the policy.
-        policy_id: Its id in the catalogue.
-        num_steps: Control steps of training, over all worlds.
-        success: Success in the simulation it was trained in, on fresh draws.
-        curve: (control steps, success rate) while training.
-        seed: Seed in force.
-        grown: The ranges that a curriculum reached; empty without one.
-    """
+    """A trained policy."""
 
     verb: ClassVar[str] = "train"
-    inputs: tuple[str, ...]
-    policy: str
-    policy_id: str
-    num_steps: int
-    success: Interval
-    curve: tuple[tuple[int, float], ...]
-    seed: int
-    grown: tuple[Range, ...] = ()
+    inputs: tuple[str, ...]  # ids of what it was trained from
+    policy: str  # path of the policy
+    policy_id: str  # its id in the catalogue
+    num_steps: int  # control steps of training, over all worlds
+    success: Interval  # success in the simulation it was trained in, on fresh draws
+    curve: tuple[tuple[int, float], ...]  # (control steps, success rate) while training
+    seed: int  # seed in force
+    grown: tuple[Range, ...] = ()  # the ranges that a curriculum reached; empty without one
 
 
 @dataclass(frozen=True)
 class EvaluateResult(StoredResult):
-    """How often a policy succeeds.
-
-    Attributes:
-        inputs: Ids of the policy and of the episodes recorded.
-        where: `reality` or `simulation`.
-        success: Success rate.
-        failed_in: Phase -> number of failures.
-        seed: Seed in force.
-    """
+    """How often a policy succeeds."""
 
     verb: ClassVar[str] = "evaluate"
-    inputs: tuple[str, ...]
-    where: Literal["reality", "simulation"]
-    success: Interval
-    failed_in: Mapping[str, int]
-    seed: int
+    inputs: tuple[str, ...]  # ids of the policy and of the episodes recorded
+    where: Literal["reality", "simulation"]  # `reality` or `simulation`
+    success: Interval  # success rate
+    failed_in: Mapping[str, int]  # phase -> number of failures
+    seed: int  # seed in force
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a loop does about a gap, and why.
+    """What a loop does about a gap, and why."""
 
-    Attributes:
-        action: `train` (fit, randomise, train on), `done` (the target is met) or `stop` (training does not close this).
-        dimensions: Dimensions that are randomised; parameters of others stay as fitted.
-        reason: Why, as a sentence for people.
-    """
-
+    # `train` (fit, randomise, train on), `done` (the target is met) or `stop` (training does not close this)
     action: Literal["train", "done", "stop"]
-    dimensions: tuple[Dimension, ...]
-    reason: str
+    dimensions: tuple[Dimension, ...]  # dimensions that are randomised; parameters of others stay as fitted
+    reason: str  # why, as a sentence for people
 
 
 @dataclass(frozen=True)
 class LoopResult(StoredResult):
-    """The whole loop: the gap before and after, and what lay between.
-
-    Attributes:
-        inputs: Ids of all that went in.
-        simulation: Success of the first policy in simulation.
-        before: Success of the first policy in reality.
-        after: Success of the last policy in reality; `before` where none was trained on.
-        real_episodes: Real episodes used to close the gap (trials that only score are not counted).
-        target: Success asked for.
-        reached: Whether `after` met the target.
-        rounds: How many rounds were begun.
-        measure: The gap in signals before; this and the next five are None where the loop ended before them.
-        measure_fitted: The gap in signals with the fit.
-        identify: The fit.
-        diagnose: The causes.
-        randomize: The ranges.
-        first: The training of the first policy; None where it was given.
-        last: The last training in the ranges found.
-        seed: Seed in force.
-        decision: What was decided last, and why; None in older results.
-    """
+    """The whole loop: the gap before and after, and what lay between."""
 
     verb: ClassVar[str] = "loop"
-    inputs: tuple[str, ...]
-    simulation: Interval
-    before: Interval
-    after: Interval
-    real_episodes: int
-    target: float
-    reached: bool
-    rounds: int
+    inputs: tuple[str, ...]  # ids of all that went in
+    simulation: Interval  # success of the first policy in simulation
+    before: Interval  # success of the first policy in reality
+    after: Interval  # success of the last policy in reality; `before` where none was trained on
+    real_episodes: int  # real episodes used to close the gap (trials that only score are not counted)
+    target: float  # success asked for
+    reached: bool  # whether `after` met the target
+    rounds: int  # how many rounds were begun
+    # the gap in signals before; this and the next five are None where the loop ended before them
     measure: MeasureResult | None
-    measure_fitted: MeasureResult | None
-    identify: IdentifyResult | None
-    diagnose: DiagnoseResult | None
-    randomize: RandomizeResult | None
-    first: TrainResult | None
-    last: TrainResult | None
-    seed: int
-    decision: Decision | None = None
+    measure_fitted: MeasureResult | None  # the gap in signals with the fit
+    identify: IdentifyResult | None  # the fit
+    diagnose: DiagnoseResult | None  # the causes
+    randomize: RandomizeResult | None  # the ranges
+    first: TrainResult | None  # the training of the first policy; None where it was given
+    last: TrainResult | None  # the last training in the ranges found
+    seed: int  # seed in force
+    decision: Decision | None = None  # what was decided last, and why; None in older results
 
 
 @dataclass(frozen=True)
