@@ -30,7 +30,7 @@ CONFIG = EvidenceConfig()
 
 
 @dataclass(frozen=True)
-class _Estimate:
+class _ParameterEstimate:
     """A fitted parameter in the coordinate in which it varies evenly: its logarithm if it is never 0."""
 
     parameter: FittedParameter
@@ -41,7 +41,7 @@ class _Estimate:
     run_std: float  # between runs, where each has its own value; 0 where all share one
 
     @classmethod
-    def of(cls, p: FittedParameter) -> "_Estimate":
+    def of(cls, p: FittedParameter) -> "_ParameterEstimate":
         value, low, high, prior_low, prior_high = (
             _to_coordinate(v, p) for v in (p.value, p.low, p.high, p.prior_low, p.prior_high)
         )
@@ -117,7 +117,7 @@ def evidence_ranges(
             what is correlated with them narrows as in the fit.
     """
     widening = min(unexplained, CONFIG.max_widening)
-    estimates = [_Estimate.of(p) for p in parameters]
+    estimates = [_ParameterEstimate.of(p) for p in parameters]
     matrix = _correlation_matrix(estimates, samples)
     joint = np.flatnonzero(np.any(np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation, axis=1))
     normal = [k for k, p in enumerate(parameters) if p.identifiable or k in joint]
@@ -152,7 +152,7 @@ def _condition(covariance: Array, known: NDArray[np.bool_]) -> Array:
     return found
 
 
-def _fit_std(estimate: _Estimate) -> float:
+def _fit_std(estimate: _ParameterEstimate) -> float:
     """Returns the standard deviation of the fit; at most that of the open range where the logs do not identify it."""
     if estimate.parameter.identifiable:
         return estimate.std
@@ -164,7 +164,7 @@ def _widening_for_few_runs(num_runs: int) -> float:
     return float(student.ppf(0.975, num_runs - 1)) / normal_quantile(0.975) if num_runs > 1 else 1.0
 
 
-def _correlation_matrix(estimates: list[_Estimate], samples: Array | None) -> Array:
+def _correlation_matrix(estimates: list[_ParameterEstimate], samples: Array | None) -> Array:
     """Returns the correlations of a fit's samples, each in its coordinate, (num_parameters, num_parameters)."""
     if samples is None or len(estimates) < 2:
         return np.eye(len(estimates))

@@ -10,7 +10,6 @@ from gapless.check.examine import examine_data
 from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult
-from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.lengths import shortest_window_s
@@ -18,11 +17,9 @@ from gapless.fit.search.structure import build_problem
 from gapless.fit.solve import Progress
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
-from gapless.randomize.audit.band import Band, band_of
-from gapless.randomize.audit.explain import Explained, Inside, best_inside, explain
-from gapless.randomize.audit.judge import Judged, judge
-from gapless.randomize.audit.ranges import Box, box_of, drawn_rows, prior_of, ranges_of, uniform_within, with_ranges
-from gapless.randomize.audit.words import reasons_of
+from gapless.randomize.audit.predictions import fit_anywhere, fit_inside, predict_band
+from gapless.randomize.audit.ranges import add_ranges, draw_rows, find_prior, make_box, read_training_ranges
+from gapless.randomize.audit.verdict import find_verdicts, write_reasons
 
 NUM_DRAWN = 64  # rows that the band of predictions is made of
 
@@ -44,76 +41,68 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     Raises:
         InputError: If the project, its logs or the ranges cannot be used.
     """
-    gathered = read_project_data(directory, progress=progress)
-    distribution, unread = ranges_of(ranges, gathered.blueprint)  # bad input shows before the work
-    looked = examine_data(gathered)
-    plain = looked.evidence
-    evidence = with_ranges(plain, distribution)
+    report = progress or (lambda label, share: None)
+    read = read_project_data(directory, progress=progress)
+    distribution, unread = read_training_ranges(ranges, read.blueprint)  # bad input shows before the work
+    examined = examine_data(read)
+    data = add_ranges(examined.evidence, distribution)
     rng = np.random.default_rng(seed)
-    first_s = shortest_window_s(evidence.project)
-    refusal = looked.refusal or find_refusal(
-        evidence, build_problem(evidence, evidence.whole, range(len(evidence.tracks)), first_s, rng), first_s
-    )
-    empty = AuditResult(
-        *((*evidence.ids, *artefact_ids(ranges)), str(ranges), "cannot tell", ("cannot tell",), (), (), {}, None, None),
-        *(1.0, first_s, 0, seed),
-        notes=(*looked.every_note, *unread),
+    first_s = shortest_window_s(data.project)
+    first_problem = build_problem(data, data.whole, range(len(data.tracks)), first_s, rng)
+    refusal = examined.refusal or find_refusal(data, first_problem, first_s)
+    result = AuditResult(
+        inputs=(*data.ids, *artefact_ids(ranges)),
+        audited=str(ranges),
+        verdict="cannot tell",
+        verdicts=("cannot tell",),
+        reasons=(refusal or "",),
+        parameters=(),
+        columns={},
+        residual_to_noise=None,
+        residual_in_ranges=None,
+        share=1.0,
+        window_s=first_s,
+        num_windows=0,
+        seed=seed,
+        notes=(*examined.every_note, *unread),
     )
     if refusal:
-        return _kept(evidence, distribution, replace(empty, reasons=(refusal,)))
-    tries = drawn_rows(distribution, evidence.whole, rng, NUM_DRAWN)
-    explained = explain(evidence, evidence.whole, tries, rng, progress)
-    box = box_of(distribution, evidence.whole, rng)
-    inside = best_inside(explained, box, tries)
-    if progress is not None:
-        progress("best values within the ranges", 1.0)
-    problem, row = explained.problem, explained.solution.row
-    priors = [prior_of(plain, problem.predictor.space.targets[k]) for k in problem.free]
-    judged = judge(explained, inside, box, priors, problem.columns_to_noise(row))
-    bands = [band_of(problem, rows, rng) for rows in (tries, _advised(judged, box, evidence, rng))]
-    if progress is not None:
-        progress("predictions of drawn worlds", 1.0)
+        return _store(data, distribution, result)
+    drawn = draw_rows(distribution, data.whole, rng, NUM_DRAWN)
+    best = fit_anywhere(data, drawn, rng, progress)
+    box = make_box(distribution, data.whole, rng)
+    inside = fit_inside(best, box, drawn)
+    report("best values within the ranges", 1.0)
+    problem, row = best.problem, best.solution.row
+    priors = [find_prior(examined.evidence, problem.predictor.space.targets[k]) for k in problem.free]
+    found = find_verdicts(best, inside, box, priors, problem.columns_to_noise(row))
+    low, high = box.low.copy(), box.high.copy()
+    for p in found.parameters:
+        column = data.whole.index(p.target)
+        low[column], high[column] = p.advised_low, p.advised_high
+    advised = rng.uniform(low, high, (NUM_DRAWN, len(low)))
+    band, advised_band = (predict_band(problem, rows, rng) for rows in (drawn, advised))
+    report("predictions of drawn worlds", 1.0)
+    errors = problem.columns_to_noise(row), problem.columns_to_noise(inside.row)
+    numbers = np.stack([*errors, band.coverage, band.to_noise, advised_band.to_noise], axis=1).tolist()
     result = replace(
-        empty,
-        verdict=judged.verdicts[0],
-        verdicts=judged.verdicts,
-        parameters=judged.parameters,
-        columns=_columns(explained, inside, bands),
+        result,
+        verdict=found.verdicts[0],
+        verdicts=found.verdicts,
+        parameters=found.parameters,
+        columns={n: AuditedColumn(*c) for n, c in zip(data.project.measurement_names, numbers, strict=True)},
         residual_to_noise=problem.to_noise(row),
         residual_in_ranges=problem.to_noise(inside.row),
-        share=judged.share,
-        window_s=explained.window_s,
+        share=found.share,
+        window_s=best.window_s,
         num_windows=len(problem.windows),
     )
-    reasons = (*looked.reasons_not_good, *reasons_of(result, judged.together))
-    return _kept(evidence, distribution, replace(result, reasons=reasons))
+    reasons = (*examined.reasons_not_good, *write_reasons(result, found.together))
+    return _store(data, distribution, replace(result, reasons=reasons))
 
 
-def _advised(judged: Judged, box: Box, evidence: ProjectData, rng: np.random.Generator) -> Array:
-    """Returns rows drawn evenly from the advised ranges."""
-    low, high = box.low.copy(), box.high.copy()
-    for entry in judged.parameters:
-        column = evidence.whole.index(entry.target)
-        low[column], high[column] = entry.advised_low, entry.advised_high
-    return uniform_within(low, high, rng, NUM_DRAWN)
-
-
-def _columns(explained: Explained, inside: Inside, bands: list[Band]) -> dict[str, AuditedColumn]:
-    problem = explained.problem
-    numbers = zip(
-        problem.columns_to_noise(explained.solution.row),
-        problem.columns_to_noise(inside.row),
-        bands[0].coverage,
-        bands[0].to_noise,
-        bands[1].to_noise,
-        strict=True,
-    )
-    names = problem.predictor.blueprint.project.measurement_names
-    return {name: AuditedColumn(*map(float, entry)) for name, entry in zip(names, numbers, strict=True)}
-
-
-def _kept(evidence: ProjectData, ranges: Distribution, result: AuditResult) -> AuditResult:
-    """Enters an audit in the catalogue; returns it."""
-    config = {"project": fingerprint(evidence.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
+def _store(data: ProjectData, ranges: Distribution, result: AuditResult) -> AuditResult:
+    """Stores an audit in the catalogue; returns it with its id."""
+    config = {"project": fingerprint(data.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
     provenance = Provenance("randomize --audit", gapless.__version__, result.inputs, config, result.seed)
-    return replace(result, id=store_result_if_possible(evidence.catalogue, result, provenance))
+    return replace(result, id=store_result_if_possible(data.catalogue, result, provenance))

@@ -9,7 +9,7 @@ import yaml
 
 from gapless.core.distribution import ranges_to_text
 from gapless.core.results import plain
-from gapless.randomize.export.job import ExportedRange, ExportJob, changed, left_out
+from gapless.randomize.export.job import ExportedRange, ExportJob, note_changed, note_left_out
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.targets import is_dc_motor
 
@@ -55,7 +55,7 @@ def write_mjcf(job: ExportJob, folder: Path) -> tuple[str, tuple[str, ...]]:
         job: What is to be written.
         folder: Where the file will be: it names meshes relative to it.
     """
-    centre = changed("all", "a model has no ranges; this is the centre of each")
+    centre = note_changed("all", "a model has no ranges; this is the centre of each")
     notes = (centre, *filter(None, (_mjcf_note(entry, job) for entry in job.entries)))
     row = np.array([entry.range.mean for entry in job.entries])
     xml = corrected_xml(job.blueprint, job.distribution.space, row, folder)
@@ -66,13 +66,13 @@ def write_mjcf(job: ExportJob, folder: Path) -> tuple[str, tuple[str, ...]]:
 
 def _mjcf_note(entry: ExportedRange, job: ExportJob) -> str | None:
     if entry.kind == "measurement":
-        return left_out(entry.target, "readings are not part of a model")
+        return note_left_out(entry.target, "readings are not part of a model")
     if entry.field == "backlash":
-        return left_out(entry.target, "MJCF has no backlash")
+        return note_left_out(entry.target, "MJCF has no backlash")
     if entry.kind == "actuator" and entry.field == "offset":
         motors = [job.model.actuator(a).name for a in range(job.model.nu) if is_dc_motor(job.model, a)]
         some = motors if entry.name == "*" else entry.name in motors
         return f"{entry.target}: left out for DC motors: they have no place for it" if some else None
     if entry.field == "offset":
-        return changed(entry.target, "the servo follows the shifted zero; readings in the model are not shifted")
+        return note_changed(entry.target, "the servo follows the shifted zero; readings in the model are not shifted")
     return None

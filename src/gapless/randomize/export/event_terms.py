@@ -14,10 +14,10 @@ from gapless.randomize.export.job import (
     ExportedRange,
     ExportJob,
     ModelElement,
-    changed,
     get_element,
     header_comment,
-    left_out,
+    note_changed,
+    note_left_out,
 )
 
 
@@ -53,11 +53,11 @@ class TermWriter:
 
     def leave_out(self, why: str, *entries: ExportedRange) -> None:
         """Notes that ranges have no term."""
-        self.notes += [left_out(entry.target, why) for entry in entries]
+        self.notes += [note_left_out(entry.target, why) for entry in entries]
 
     def note_change(self, how: str, *entries: ExportedRange) -> None:
         """Notes that terms do something else than their ranges say."""
-        self.notes += [changed(entry.target, how) for entry in entries]
+        self.notes += [note_changed(entry.target, how) for entry in entries]
 
     def add(
         self,
@@ -126,7 +126,7 @@ def write_event_terms(job: ExportJob, form: EventFormat) -> tuple[str, tuple[str
             default = f"{form.stack} has no term for {entry.kind} {entry.field}"
             writer.leave_out(form.reasons.get(entry.kind) or form.reasons.get(entry.field, default), entry)
     for pair in job.correlations:
-        writer.notes.append(left_out(f"{CORRELATION}{pair.first} {pair.second}", "each term draws on its own"))
+        writer.notes.append(note_left_out(f"{CORRELATION}{pair.first} {pair.second}", "each term draws on its own"))
     owners = {get_element(job.model, "body", k).owner for k in range(1, job.model.nbody)} - {ROBOT}
     entities = "".join(f"{name.upper()} = {name!r}\n" for name in sorted(map(python_name, owners)))
     text = form.file.replace("{entities}", entities).replace("{terms}", "".join(writer.terms))

@@ -6,7 +6,7 @@ from pathlib import Path
 import mujoco
 
 from gapless.core.results import plain
-from gapless.randomize.export.job import ExportJob, changed, header_comment, left_out
+from gapless.randomize.export.job import ExportJob, header_comment, note_changed, note_left_out
 from gapless.randomize.export.model_edits import ModelEdits, Place, find_element, find_model_edits, round_numbers
 
 CARRIED_SIGNALS = ("signal.delay_s", "signal.target_offset", "signal.bias", "signal.scale")
@@ -25,15 +25,15 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     if stuck:
         job = job.without(stuck)
         edits = find_model_edits(job)
-    notes = [*edits.notes, *(left_out(target, SIMPLE_BODY) for target in stuck)]
+    notes = [*edits.notes, *(note_left_out(target, SIMPLE_BODY) for target in stuck)]
     for entry in job.entries:
         fields = edits.touched.get(entry.target, frozenset())
         missing = sorted(field for field in fields if not _is_carried(field))
-        note = changed if len(missing) < len(fields) else left_out  # what is carried in part is not left out
+        note = note_changed if len(missing) < len(fields) else note_left_out  # what is carried in part is not left out
         notes += [note(entry.target, REASONS.get(f, f"no wrapper of actions has it ({f})")) for f in missing]
         if entry.kind == "measurement" and fields & set(CARRIED_SIGNALS):
             how = "acts where you say which element of the observation it is: observation={...}"
-            notes.append(changed(entry.target, how))
+            notes.append(note_changed(entry.target, how))
     source = Path(__file__).with_name("gymnasium_wrapper.py").read_text(encoding="utf-8")
     block = re.compile(r"# ranges: begin.*?# ranges: end\n", re.DOTALL)
     tables = header_comment(job, notes) + _write_tables(job, edits)

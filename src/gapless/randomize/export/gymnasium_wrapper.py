@@ -28,7 +28,7 @@ READINGS: list[str] = []
 DERIVED = False
 # ranges: end
 
-MOST_DRAWS = 100
+MAX_DRAWS = 100
 
 
 class RandomizedModel(gymnasium.Wrapper):
@@ -76,16 +76,22 @@ class RandomizedModel(gymnasium.Wrapper):
         self._write()
         self._actions = []
         observation, info = self.env.reset(**options)
-        return self._shown(observation), info | {"parameters": dict(self.parameters)}
+        return self._add_reading_errors(observation), info | {"parameters": dict(self.parameters)}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Steps the environment with the action that arrives now."""
         if any(item["per"] == "step" for item in RANGES):
             self._draw(("step",))
             self._write()
-        arrived = self._arrived(np.asarray(action, dtype=np.float64)) if self._late else action
+        arrived = self._delay_action(np.asarray(action, dtype=np.float64)) if self._late else action
         observation, reward, terminated, truncated, info = self.env.step(arrived)
-        return self._shown(observation), reward, terminated, truncated, info | {"parameters": dict(self.parameters)}
+        return (
+            self._add_reading_errors(observation),
+            reward,
+            terminated,
+            truncated,
+            info | {"parameters": dict(self.parameters)},
+        )
 
     def _draw(self, levels: tuple[str, ...]) -> None:
         chosen = [item for item in RANGES if item["per"] in levels]
@@ -145,7 +151,7 @@ class RandomizedModel(gymnasium.Wrapper):
             found = int(self.model.jnt_qposadr[found])
         return (found, *rest)
 
-    def _arrived(self, action: np.ndarray) -> np.ndarray:
+    def _delay_action(self, action: np.ndarray) -> np.ndarray:
         offset = self._signal.get("signal.target_offset", {})
         sent = action + np.array([offset.get((k,), 0.0) for k in range(len(action))])
         self._actions = [*(self._actions or [sent]), sent]
@@ -159,7 +165,7 @@ class RandomizedModel(gymnasium.Wrapper):
             arrived[k] = (1 - share) * newer + share * older
         return arrived
 
-    def _shown(self, observation: Any) -> Any:
+    def _add_reading_errors(self, observation: Any) -> Any:
         if not self.observation:
             return observation
         shown = np.array(observation)
@@ -182,13 +188,13 @@ def draw(rng: np.random.Generator, item: dict[str, Any]) -> float:
         centre, variance = (mean - low) / (high - low), (std / (high - low)) ** 2
         size = centre * (1 - centre) / variance - 1
         return float(low + (high - low) * rng.beta(centre * size, (1 - centre) * size))
-    for _ in range(MOST_DRAWS):
+    for _ in range(MAX_DRAWS):
         if item["kind"] == "mixture":
             weights = np.array([part["weight"] for part in item["parts"]])
             part = item["parts"][rng.choice(len(weights), p=weights / weights.sum())]
             value = part["mean"] + part["std"] * rng.standard_normal()
         else:
-            value = bent(item, rng.standard_normal())
+            value = from_bell(item, rng.standard_normal())
         if low <= value <= high:
             return float(value)
     return float(np.clip(value, low, high))
@@ -204,15 +210,15 @@ def draw_together(rng: np.random.Generator, group: list[dict[str, Any]]) -> dict
     root = np.linalg.cholesky(matrix)
     low, high = (np.array([item[name] for item in group]) for name in ("low", "high"))
     values = low
-    for _ in range(MOST_DRAWS):
+    for _ in range(MAX_DRAWS):
         bells = root @ rng.standard_normal(len(group))
-        values = np.array([bent(item, bell) for item, bell in zip(group, bells, strict=True)])
+        values = np.array([from_bell(item, bell) for item, bell in zip(group, bells, strict=True)])
         if ((low <= values) & (values <= high)).all():
             break
     return {item["target"]: float(v) for item, v in zip(group, np.clip(values, low, high), strict=True)}
 
 
-def bent(item: dict[str, Any], bell: float) -> float:
+def from_bell(item: dict[str, Any], bell: float) -> float:
     """Returns a standard normal value as one of a normal or log-normal range."""
     if item["kind"] == "log-normal":
         return float(item["mean"] * np.exp(item["std"] * bell))

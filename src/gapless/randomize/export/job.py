@@ -155,12 +155,12 @@ def get_element(model: mujoco.MjModel, kind: str, number: int) -> ModelElement:
     return ModelElement(kind, number, getattr(model, kind)(number).name, owner)
 
 
-def left_out(target: str, why: str) -> str:
+def note_left_out(target: str, why: str) -> str:
     """Returns the note on a parameter that a format does not carry."""
     return f"{target}{LEFT_OUT}{why}"
 
 
-def changed(target: str, how: str) -> str:
+def note_changed(target: str, how: str) -> str:
     """Returns the note on a parameter that a format carries, but not as it is."""
     return f"{target}: changed: {how}"
 

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.randomize.export.job import ExportJob, changed, left_out
+from gapless.randomize.export.job import ExportJob, note_changed, note_left_out
 from gapless.sim.simulation import Simulation
 
 NUM_KNOTS = 65  # values of a parameter, between which its effect is taken as straight
@@ -84,7 +84,8 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
     jumping = [target for k, target in enumerate(targets) if any(_jumps(table[k], table) for table in tables.values())]
     if jumping:
         found = find_model_edits(job.without(jumping))
-        return replace(found, notes=(*(left_out(t, "its effect on the model jumps") for t in jumping), *found.notes))
+        notes = [note_left_out(target, "its effect on the model jumps") for target in jumping]
+        return replace(found, notes=(*notes, *found.notes))
     found = ModelEdits({}, (), {}, {}, derived, ())
     edits: list[FieldEdit] = []
     notes: list[str] = []
@@ -109,7 +110,7 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
             for field, (_, values) in written.items()
             if np.abs(tables[field][k] - values[-1]).max(initial=0.0) > _rounding(values)
         )
-    notes += [left_out(target, NO_EFFECT) for target, fields in found.touched.items() if not fields]
+    notes += [note_left_out(target, NO_EFFECT) for target, fields in found.touched.items() if not fields]
     return replace(found, edits=tuple(edits), notes=tuple(notes))
 
 
@@ -204,4 +205,4 @@ def _find_combination(
         return product, []
     names = ", ".join(edit.target for edit in edits)
     text = f"drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
-    return product, [changed(names, text)]
+    return product, [note_changed(names, text)]

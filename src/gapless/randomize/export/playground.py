@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from gapless.core.distribution import Range
 from gapless.core.distribution.joint import matrix_of
-from gapless.randomize.export.job import ExportJob, changed, header_comment, left_out
+from gapless.randomize.export.job import ExportJob, header_comment, note_changed, note_left_out
 from gapless.randomize.export.model_edits import FieldEdit, Place, find_element, find_model_edits, round_numbers
 
 SIGNAL_PATH = "delays, play and readings belong to the step of the environment, not to its model"
@@ -60,16 +60,16 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     found = find_model_edits(job)
     notes = list(found.notes)
     if any(entry.range.per != "robot" for entry in job.entries):
-        notes.append(changed("all", "drawn once per world, when training starts: Playground has no other level"))
+        notes.append(note_changed("all", "drawn once per world, when training starts: Playground has no other level"))
     for entry in job.entries:
         fields = found.touched.get(entry.target, frozenset())
         if "dof_frictionloss" in fields and entry.nominal == 0:
-            notes.append(changed(entry.target, FRICTIONLESS))
+            notes.append(note_changed(entry.target, FRICTIONLESS))
         signals = [field for field in fields if field.startswith("signal.")]
         if signals:
-            notes.append((changed if len(signals) < len(fields) else left_out)(entry.target, SIGNAL_PATH))
+            notes.append((note_changed if len(signals) < len(fields) else note_left_out)(entry.target, SIGNAL_PATH))
     if found.derived:
-        notes.append(changed("all", "constants that MuJoCo derives from masses and sizes keep their nominal values"))
+        notes.append(note_changed("all", "constants that MuJoCo derives from masses and sizes stay nominal"))
     model, edits = job.model, [edit for edit in found.edits if edit.in_model]
     fields = list(dict.fromkeys(edit.field for edit in edits))
     size = model.nbody, model.ngeom, model.nu

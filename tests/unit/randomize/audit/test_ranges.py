@@ -8,7 +8,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.interval import normal_quantile
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.randomize.audit.ranges import box_of, ranges_of, with_ranges
+from gapless.randomize.audit.ranges import add_ranges, make_box, read_training_ranges
 from unit.identify.realities import write_reality
 
 
@@ -27,9 +27,9 @@ def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(
     evidence: ProjectData, tmp_path: Path
 ) -> None:
     text = "actuator/motor/gain normal 1 +- 0.1 within 0 .. 2\njoint/hinge/damping uniform 0.1 .. 0.2\n"
-    ranges, _ = ranges_of(written(tmp_path, text), evidence.blueprint)
-    space = with_ranges(evidence, ranges).whole
-    box = box_of(ranges, space, np.random.default_rng(0))
+    ranges, _ = read_training_ranges(written(tmp_path, text), evidence.blueprint)
+    space = add_ranges(evidence, ranges).whole
+    box = make_box(ranges, space, np.random.default_rng(0))
     low, high = (dict(zip(space.targets, end, strict=True)) for end in (box.low, box.high))
     assert (low["joint/hinge/damping"], high["joint/hinge/damping"]) == (0.1, 0.2)
     assert (low["actuator/*/delay"], high["actuator/*/delay"]) == (0.0, 0.0)
@@ -39,21 +39,21 @@ def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(
 
 
 def test_bounds_hold_the_ranges_and_the_model(evidence: ProjectData, tmp_path: Path) -> None:
-    ranges, _ = ranges_of(written(tmp_path, "actuator/motor/gain uniform 3 .. 5\n"), evidence.blueprint)
-    found = {p.target: p for p in with_ranges(evidence, ranges).space.parameters}
+    ranges, _ = read_training_ranges(written(tmp_path, "actuator/motor/gain uniform 3 .. 5\n"), evidence.blueprint)
+    found = {p.target: p for p in add_ranges(evidence, ranges).space.parameters}
     assert (found["actuator/motor/gain"].low, found["actuator/motor/gain"].high) == (0.3, 5.0)
 
 
 def test_one_factor_for_all_takes_the_place_of_single_ones(evidence: ProjectData, tmp_path: Path) -> None:
-    ranges, _ = ranges_of(written(tmp_path, "joint/*/damping uniform 0.5 .. 2\n"), evidence.blueprint)
-    targets = with_ranges(evidence, ranges).whole.targets
+    ranges, _ = read_training_ranges(written(tmp_path, "joint/*/damping uniform 0.5 .. 2\n"), evidence.blueprint)
+    targets = add_ranges(evidence, ranges).whole.targets
     assert "joint/*/damping" in targets
     assert "joint/hinge/damping" not in targets
 
 
 def test_a_parameter_that_the_project_does_not_list_is_fitted_too(evidence: ProjectData, tmp_path: Path) -> None:
-    ranges, _ = ranges_of(written(tmp_path, "body/bob/mass uniform 0.3 .. 0.9\n"), evidence.blueprint)
-    assert "body/bob/mass" in with_ranges(evidence, ranges).space.targets
+    ranges, _ = read_training_ranges(written(tmp_path, "body/bob/mass uniform 0.3 .. 0.9\n"), evidence.blueprint)
+    assert "body/bob/mass" in add_ranges(evidence, ranges).space.targets
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_parameter_that_the_project_does_not_list_is_fitted_too(evidence: Proj
 )
 def test_no_ranges_and_those_of_another_robot(evidence: ProjectData, tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        ranges_of(written(tmp_path, text), evidence.blueprint)
+        read_training_ranges(written(tmp_path, text), evidence.blueprint)
 
 
 MJLAB = """
@@ -82,7 +82,7 @@ events = {
 def test_ranges_of_another_stack_are_read_from_its_configuration(evidence: ProjectData, tmp_path: Path) -> None:
     path = tmp_path / "events.py"
     path.write_text(MJLAB)
-    found, notes = ranges_of(path, evidence.blueprint)
+    found, notes = read_training_ranges(path, evidence.blueprint)
     assert [(item.target, item.low, item.high) for item in found.ranges] == [("joint/hinge/damping", 0.07, 0.12)]
     assert [note.where for note in notes] == ["events.py"]
     assert "reset" in notes[0].text
@@ -92,4 +92,4 @@ def test_a_configuration_without_a_parameter_of_this_model_is_one_line(evidence:
     path = tmp_path / "events.py"
     path.write_text(MJLAB.replace("dr.dof_damping", "mdp.push_by_setting_velocity"))
     with pytest.raises(InputError, match="none of its event terms is a parameter of this model"):
-        ranges_of(path, evidence.blueprint)
+        read_training_ranges(path, evidence.blueprint)
