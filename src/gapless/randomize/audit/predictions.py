@@ -41,17 +41,11 @@ MAX_BAND_WINDOWS = 16
 
 @dataclass(frozen=True)
 class BestFit:
-    """What predicts the logs best.
+    """What predicts the logs best."""
 
-    Attributes:
-        problem: Windows and weights; errors of starts discounted as they show under the best row.
-        solution: The best row anywhere within prior bounds, and how certain it is.
-        window_s: Length of the windows [s].
-    """
-
-    problem: FitProblem
-    solution: Solution
-    window_s: float
+    problem: FitProblem  # windows and weights; errors of starts discounted as they show under the best row
+    solution: Solution  # the best row anywhere within prior bounds, and how certain it is
+    window_s: float  # length of the windows [s]
 
     @property
     def curvature(self) -> Array:
@@ -74,15 +68,10 @@ class InsideFit:
 
 @dataclass(frozen=True)
 class PredictionBand:
-    """A band of predictions, per column.
+    """A band of predictions, per column."""
 
-    Attributes:
-        coverage: (num_measurements,) share of the readings within it; NaN where nothing was read.
-        to_noise: (num_measurements,) half its width over that of a band of noise alone.
-    """
-
-    coverage: Array
-    to_noise: Array
+    coverage: Array  # (num_measurements,) share of the readings within it; NaN where nothing was read
+    to_noise: Array  # (num_measurements,) half its width over that of a band of noise alone
 
 
 def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progress: Progress | None) -> BestFit:

@@ -62,19 +62,12 @@ def _is_event_file(path: Path) -> bool:
 
 @dataclass(frozen=True)
 class TrainingBox:
-    """What training draws, per parameter of a space.
+    """What training draws, per parameter of a space."""
 
-    Attributes:
-        low: (num_parameters,) smallest value, without tails; the model's value where it is not varied.
-        high: (num_parameters,) largest value.
-        varied: (num_parameters,) whether training draws it.
-        drawn: (num_draws, num_parameters) rows as training draws them.
-    """
-
-    low: Array
-    high: Array
-    varied: NDArray[np.bool_]
-    drawn: Array
+    low: Array  # (num_parameters,) smallest value, without tails; the model's value where it is not varied
+    high: Array  # (num_parameters,) largest value
+    varied: NDArray[np.bool_]  # (num_parameters,) whether training draws it
+    drawn: Array  # (num_draws, num_parameters) rows as training draws them
 
     def share(self, column: int, low: float, high: float) -> float:
         """Returns the share of a parameter's draws that lie between two values."""

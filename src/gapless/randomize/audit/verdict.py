@@ -33,16 +33,11 @@ CONFIG = VerdictConfig()
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What the logs say of ranges.
+    """What the logs say of ranges."""
 
-    Attributes:
-        verdicts: All that hold, the gravest first.
-        parameters: Those that are varied, and those that should be.
-        together: Targets whose ranges exclude reality only together, though each on its own could be right.
-    """
-
-    verdicts: tuple[AuditVerdict, ...]
-    parameters: tuple[AuditedParameter, ...]
+    verdicts: tuple[AuditVerdict, ...]  # all that hold, the gravest first
+    parameters: tuple[AuditedParameter, ...]  # those that are varied, and those that should be
+    # targets whose ranges exclude reality only together, though each on its own could be right
     together: tuple[str, ...]
 
     @property

@@ -16,17 +16,11 @@ STATE_FUNCTIONS = ("reset_", "push_", "apply_")  # how functions begin that set 
 
 
 class EventRanges(NamedTuple):
-    """Ranges of an event configuration.
+    """Ranges of an event configuration."""
 
-    Attributes:
-        ranges: One per parameter of the project's model.
-        correlations: Always empty: event terms draw on their own.
-        notes: What could not be read, or not as it is there: a line each.
-    """
-
-    ranges: tuple[Range, ...]
-    correlations: tuple[Correlation, ...]
-    notes: tuple[str, ...]
+    ranges: tuple[Range, ...]  # one per parameter of the project's model
+    correlations: tuple[Correlation, ...]  # always empty: event terms draw on their own
+    notes: tuple[str, ...]  # what could not be read, or not as it is there: a line each
 
 
 def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel) -> EventRanges:

@@ -23,21 +23,13 @@ from gapless.sim.targets import resolve
 
 @dataclass
 class TermReader:
-    """Ranges that were read so far, and notes on what was not.
+    """Ranges that were read so far, and notes on what was not."""
 
-    Attributes:
-        project: The project.
-        model: Its compiled model.
-        source: Name of the file, for the reader.
-        ranges: Target -> its range.
-        notes: What could not be read, or not as it is there: a line each.
-    """
-
-    project: Project
-    model: mujoco.MjModel
-    source: str
-    ranges: dict[str, Range] = field(default_factory=dict[str, Range])
-    notes: list[str] = field(default_factory=list[str])
+    project: Project  # the project
+    model: mujoco.MjModel  # its compiled model
+    source: str  # name of the file, for the reader
+    ranges: dict[str, Range] = field(default_factory=dict[str, Range])  # target -> its range
+    notes: list[str] = field(default_factory=list[str])  # what could not be read, or not as it is there: a line each
 
     def note(self, term: EventTerm, text: str) -> None:
         """Adds a note on a term."""

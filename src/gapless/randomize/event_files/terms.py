@@ -35,49 +35,32 @@ class SourceCall:
 
 @dataclass(frozen=True)
 class SceneEntity:
-    """Which elements of a scene's entity a term is about.
+    """Which elements of a scene's entity a term is about."""
 
-    Attributes:
-        name: The entity.
-        patterns: Kind of element -> regular expressions of names; kinds that are not there mean all.
-    """
-
-    name: str
+    name: str  # the entity
+    # kind of element -> regular expressions of names; kinds that are not there mean all
     patterns: Mapping[str, tuple[str, ...] | SourceText] = field(default_factory=dict)
 
 
 @dataclass
 class EventTerm:
-    """An event term as it stands in a file; later lines of the file may change it.
+    """An event term as it stands in a file; later lines of the file may change it."""
 
-    Attributes:
-        name: Its name.
-        func: Last part of the function's name.
-        mode: When it is called.
-        params: Arguments of the function.
-        interval_s: Seconds between two calls, of mode `interval`; None where it is not given.
-    """
-
-    name: str
-    func: str
-    mode: str
-    params: dict[str, Any]
+    name: str  # its name
+    func: str  # last part of the function's name
+    mode: str  # when it is called
+    params: dict[str, Any]  # arguments of the function
+    # seconds between two calls, of mode `interval`; None where it is not given
     interval_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
 class TermDraw:
-    """What a term draws.
+    """What a term draws."""
 
-    Attributes:
-        ends: Two numbers: ends of a range, or mean and standard deviation of `gaussian`.
-        operation: `abs` sets them, `scale` multiplies the model's value, `add` adds to it.
-        distribution: Its name, or a call that makes one.
-    """
-
-    ends: tuple[float, float]
-    operation: Operation = "abs"
-    distribution: Any = "uniform"
+    ends: tuple[float, float]  # two numbers: ends of a range, or mean and standard deviation of `gaussian`
+    operation: Operation = "abs"  # `abs` sets them, `scale` multiplies the model's value, `add` adds to it
+    distribution: Any = "uniform"  # its name, or a call that makes one
 
 
 def source_text(value: Any) -> str:

@@ -23,23 +23,15 @@ from gapless.randomize.export.job import (
 
 @dataclass(frozen=True)
 class EventFormat:
-    """How a training stack writes event terms.
+    """How a training stack writes event terms."""
 
-    Attributes:
-        stack: Name of the stack.
-        step_mode: Mode of a term that is called at every control step.
-        file: The file: imports and functions, with `{entities}` and `{terms}` where these go.
-        term: One term, with its `{name}`, `{comment}`, `{func}` and `{arguments}`.
-        writers: (kind, field) -> function that writes the terms of such a range, or a note.
-        reasons: Kind or field -> why such a range has no term.
-    """
-
-    stack: str
-    step_mode: str
-    file: str
-    term: str
+    stack: str  # name of the stack
+    step_mode: str  # mode of a term that is called at every control step
+    file: str  # the file: imports and functions, with `{entities}` and `{terms}` where these go
+    term: str  # one term, with its `{name}`, `{comment}`, `{func}` and `{arguments}`
+    # (kind, field) -> function that writes the terms of such a range, or a note
     writers: Mapping[tuple[str, str], Callable[["TermWriter", ExportedRange], None]]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, str]  # kind or field -> why such a range has no term
 
 
 @dataclass

@@ -38,25 +38,15 @@ class ModelElement(NamedTuple):
 
 @dataclass(frozen=True)
 class ExportedRange:
-    """A range and what it sets.
+    """A range and what it sets."""
 
-    Attributes:
-        range: How the parameter varies.
-        unit: Unit of its values.
-        dimension: The dimension of the gap it belongs to.
-        nominal: Value that leaves the model as it was written.
-        kind: What it belongs to: `joint`, `actuator`, `body`, `geom`, `site`, `world` or `measurement`.
-        name: Name of that; `*` for one factor on all; empty for the world.
-        field: Last part of the target, such as `damping` or `com/x`.
-    """
-
-    range: Range
-    unit: str
-    dimension: Dimension
-    nominal: float
-    kind: str
-    name: str
-    field: str
+    range: Range  # how the parameter varies
+    unit: str  # unit of its values
+    dimension: Dimension  # the dimension of the gap it belongs to
+    nominal: float  # value that leaves the model as it was written
+    kind: str  # what it belongs to: `joint`, `actuator`, `body`, `geom`, `site`, `world` or `measurement`
+    name: str  # name of that; `*` for one factor on all; empty for the world
+    field: str  # last part of the target, such as `damping` or `com/x`
 
     @property
     def target(self) -> str:

@@ -21,21 +21,13 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class FieldEdit:
-    """What one parameter does to one field.
+    """What one parameter does to one field."""
 
-    Attributes:
-        target: The parameter's target.
-        field: Field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it.
-        places: (num_places) indices in the field.
-        knots: (num_knots,) values of the parameter; two where the effect is straight.
-        values: (num_knots, num_places) what the field holds there.
-    """
-
-    target: str
-    field: str
-    places: tuple[Place, ...]
-    knots: Array
-    values: Array
+    target: str  # the parameter's target
+    field: str  # field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it
+    places: tuple[Place, ...]  # (num_places) indices in the field
+    knots: Array  # (num_knots,) values of the parameter; two where the effect is straight
+    values: Array  # (num_knots, num_places) what the field holds there
 
     @property
     def in_model(self) -> bool:
@@ -45,23 +37,14 @@ class FieldEdit:
 
 @dataclass(frozen=True)
 class ModelEdits:
-    """What ranges do to a model.
+    """What ranges do to a model."""
 
-    Attributes:
-        constants: Field -> index -> value, of what is set once whatever is drawn.
-        edits: What each parameter does.
-        touched: Target -> fields that it moves.
-        product: Field -> whether parameters that meet in it multiply; otherwise their changes add up.
-        derived: Whether constants that the engine derives from the model must be computed anew.
-        notes: Where rows drawn together differ from that.
-    """
-
-    constants: dict[str, dict[Place, float]]
-    edits: tuple[FieldEdit, ...]
-    touched: dict[str, frozenset[str]]
-    product: dict[str, bool]
-    derived: bool
-    notes: tuple[str, ...]
+    constants: dict[str, dict[Place, float]]  # field -> index -> value, of what is set once whatever is drawn
+    edits: tuple[FieldEdit, ...]  # what each parameter does
+    touched: dict[str, frozenset[str]]  # target -> fields that it moves
+    product: dict[str, bool]  # field -> whether parameters that meet in it multiply; otherwise their changes add up
+    derived: bool  # whether constants that the engine derives from the model must be computed anew
+    notes: tuple[str, ...]  # where rows drawn together differ from that
 
 
 def find_model_edits(job: ExportJob) -> ModelEdits:
