@@ -6,21 +6,14 @@ import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.randomize.event_files.term_reader import TermReader
-from gapless.randomize.event_files.terms import (
-    EventTerm,
-    TermDraw,
-    read_distribution,
-    read_draw,
-    read_operation,
-    read_pair,
-)
+from gapless.randomize.event_files.terms import EventTerm, TermDraw, read_pair
 from gapless.sim.targets import driven_joint, is_position_servo
 
 FRICTION_UNIT = "a friction of the joint in the unit of PhysX: a torque since Isaac Sim 5, before that a coefficient"
 
 
 def _read_material(reader: TermReader, term: EventTerm) -> None:
-    static, dynamic = (read_draw(term, f"{name}_friction_range", "abs") for name in ("static", "dynamic"))
+    static, dynamic = (term.read_draw(f"{name}_friction_range", "abs") for name in ("static", "dynamic"))
     bounce = read_pair(term.params.get("restitution_range"), "restitution_range")
     model = reader.model
     bodies = {model.body(name).id for name in reader.select(term, "body")}
@@ -35,7 +28,7 @@ def _read_material(reader: TermReader, term: EventTerm) -> None:
 
 
 def _read_mass(reader: TermReader, term: EventTerm) -> None:
-    draw = read_draw(term, "mass_distribution_params", "add", term.params.get("mass_range"))
+    draw = term.read_draw("mass_distribution_params", "add") or term.read_draw("mass_range", "add")
     with_inertia = term.params.get("recompute_inertia", True) is not False
     is_payload = not with_inertia and draw is not None and draw.operation == "add"
     for body in reader.select(term, "body"):
@@ -62,7 +55,7 @@ def _read_gains(reader: TermReader, term: EventTerm) -> None:
     if joints and not servos:
         reader.note(term, f"no position actuator of the model drives {', '.join(names)}")
     for field, name in (("kp", "stiffness"), ("kd", "damping")):
-        draw = read_draw(term, f"{name}_distribution_params", "abs")
+        draw = term.read_draw(f"{name}_distribution_params", "abs")
         for a in servos:
             reader.add(term, f"actuator/{model.actuator(a).name}/{field}", draw, float(model.actuator_gear[a, 0]) ** -2)
 
@@ -70,7 +63,7 @@ def _read_gains(reader: TermReader, term: EventTerm) -> None:
 def _read_joint(reader: TermReader, term: EventTerm) -> None:
     joints = reader.select(term, "joint")
     for field, name in (("frictionloss", "friction"), ("armature", "armature")):
-        draw = read_draw(term, f"{name}_distribution_params", "abs")
+        draw = term.read_draw(f"{name}_distribution_params", "abs")
         for joint in joints:
             reader.add(term, f"joint/{joint}/{field}", draw)
         if field == "frictionloss" and draw is not None and joints:
@@ -86,7 +79,7 @@ def _read_gravity(reader: TermReader, term: EventTerm) -> None:
     rows = np.array(value, dtype=np.float64) if isinstance(value, (list, tuple)) else np.zeros(0)
     if rows.shape != (2, 3):
         raise InputError("gravity_distribution_params is no pair of three numbers: write ([x, y, z], [x, y, z])")
-    operation, distribution, gravity = read_operation(term, "abs"), read_distribution(term), reader.model.opt.gravity
+    operation, distribution, gravity = term.read_operation("abs"), term.distribution, reader.model.opt.gravity
     axis = int(np.abs(gravity).argmax())
     others = np.delete(rows, axis, axis=1)
     if (others != (1.0 if operation == "scale" else 0.0)).any() and not (operation == "scale" and not others.any()):

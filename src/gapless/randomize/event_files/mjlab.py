@@ -12,9 +12,6 @@ from gapless.randomize.event_files.terms import (
     SceneEntity,
     SourceCall,
     TermDraw,
-    read_distribution,
-    read_draw,
-    read_operation,
     read_pair,
     short_name,
     source_text,
@@ -62,7 +59,7 @@ def _read_field(reader: TermReader, term: EventTerm) -> None:
         pair = read_pair(ends, "ranges")
         if pair is None:
             raise InputError("it has no ranges: write ranges=(low, high)")
-        draw = TermDraw(pair, read_operation(term, operation), read_distribution(term))
+        draw = TermDraw(pair, term.read_operation(operation), term.distribution)
         is_factor = draw.operation == "scale" and "/" not in field
         if shared and is_factor and reader.is_every(kind, names):
             reader.add(term, f"{kind}/*/{field}", draw)
@@ -86,7 +83,7 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
     alpha = read_pair(term.params.get("alpha_range"), "alpha_range")
     if alpha is None or alpha == (0.0, 0.0):
         return
-    given, mass, distribution = read_distribution(term), 1.0, "log_uniform"
+    given, mass, distribution = term.distribution, 1.0, "log_uniform"
     if isinstance(given, SourceCall) and given.name == "of_mass":
         distribution, mass = short_name(given.arguments[0]), float(given.arguments[1])
     elif given != "uniform":
@@ -99,7 +96,7 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
 
 def _read_gains(reader: TermReader, term: EventTerm) -> None:
     for field in ("kp", "kd"):
-        draw = read_draw(term, f"{field}_range", "scale")
+        draw = term.read_draw(f"{field}_range", "scale")
         if draw is None or (draw.ends == (1.0, 1.0) and draw.operation == "scale"):
             continue
         if isinstance(draw.distribution, SourceCall) and draw.distribution.name in ("by_range", "apart"):  # formerly
@@ -111,7 +108,7 @@ def _read_gains(reader: TermReader, term: EventTerm) -> None:
 
 def _read_limits(reader: TermReader, term: EventTerm) -> None:
     for actuator in reader.select(term, "actuator"):
-        reader.add(term, f"actuator/{actuator}/limit", read_draw(term, "effort_limit_range", "scale"))
+        reader.add(term, f"actuator/{actuator}/limit", term.read_draw("effort_limit_range", "scale"))
 
 
 def _read_encoder_bias(reader: TermReader, term: EventTerm) -> None:

@@ -8,15 +8,7 @@ import mujoco
 from gapless.core.distribution import Range
 from gapless.core.errors import InputError
 from gapless.project.records import Project
-from gapless.randomize.event_files.terms import (
-    EventTerm,
-    SceneEntity,
-    SourceText,
-    TermDraw,
-    make_range,
-    read_level,
-    source_text,
-)
+from gapless.randomize.event_files.terms import EventTerm, SceneEntity, SourceText, TermDraw, make_range, source_text
 from gapless.randomize.export.job import list_elements
 from gapless.sim.targets import resolve
 
@@ -77,7 +69,7 @@ class TermReader:
         """
         if draw is None:
             return
-        per, text = read_level(term, 1 / self.project.rate_hz)
+        per, text = term.read_level(1 / self.project.rate_hz)
         try:
             nominal = resolve(path, self.project, self.model).nominal / factor
             made = make_range(path, nominal, draw, per, f"{term.name} of {self.source}")

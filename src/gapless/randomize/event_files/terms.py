@@ -42,18 +42,6 @@ class SceneEntity:
     patterns: Mapping[str, tuple[str, ...] | SourceText] = field(default_factory=dict)
 
 
-@dataclass
-class EventTerm:
-    """An event term as it stands in a file; later lines of the file may change it."""
-
-    name: str  # its name
-    func: str  # last part of the function's name
-    mode: str  # when it is called
-    params: dict[str, Any]  # arguments of the function
-    # seconds between two calls, of mode `interval`; None where it is not given
-    interval_s: tuple[float, float] | None = None
-
-
 @dataclass(frozen=True)
 class TermDraw:
     """What a term draws."""
@@ -61,6 +49,62 @@ class TermDraw:
     ends: tuple[float, float]  # two numbers: ends of a range, or mean and standard deviation of `gaussian`
     operation: Operation = "abs"  # `abs` sets them, `scale` multiplies the model's value, `add` adds to it
     distribution: Any = "uniform"  # its name, or a call that makes one
+
+
+@dataclass
+class EventTerm:
+    """An event term as it stands in a file; later lines of the file may change it.
+
+    Methods that read a param raise InputError where it cannot be read.
+    """
+
+    name: str
+    func: str  # last part of the function's name
+    mode: str  # when it is called
+    params: dict[str, Any]  # arguments of the function
+    interval_s: tuple[float, float] | None = None  # between two calls, of mode `interval`; None where it is not given
+
+    @property
+    def distribution(self) -> Any:
+        """The name of its distribution, or the call that makes it."""
+        return short_name(self.params.get("distribution", "uniform"))
+
+    def read_operation(self, default: str) -> Operation:
+        """Returns its operation."""
+        name = short_name(self.params.get("operation", default))
+        if name not in ("abs", "scale", "add"):
+            raise InputError(f"no operation {name!r}; write abs, scale or add")
+        return name
+
+    def read_draw(self, key: str, operation: str) -> TermDraw | None:
+        """Returns what it draws for one of its params; None where it leaves that alone."""
+        ends = read_pair(self.params.get(key), key)
+        return None if ends is None else TermDraw(ends, self.read_operation(operation), self.distribution)
+
+    def read_level(self, step_s: float) -> tuple[Level, str | None]:
+        """Returns how often it draws, and a note where there is no such level; `step_s` is a control step."""
+        if self.mode in ("startup", "prestartup", "usd"):
+            return "robot", None
+        interval_s = self.interval_s[1] if self.interval_s else math.inf
+        if self.mode == "step" or (self.mode == "interval" and interval_s <= MAX_STEP_INTERVALS * step_s):
+            return "step", None
+        if self.mode == "interval":
+            return "episode", "drawn anew every so often there, per episode here"
+        return "episode", None if self.mode == "reset" else f"mode {self.mode!r} is read as per episode"
+
+
+def read_pair(value: Any, name: str) -> tuple[float, float] | None:
+    """Returns two numbers, or None for None.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if value is None:
+        return None
+    numbers = [x for x in value if isinstance(x, (int, float))] if isinstance(value, (list, tuple)) else []
+    if len(numbers) != 2 or len(value) != 2 or not all(map(math.isfinite, numbers)):
+        raise InputError(f"{name} is no pair of numbers but {source_text(value)}: write (low, high)")
+    return float(numbers[0]), float(numbers[1])
 
 
 def source_text(value: Any) -> str:
@@ -95,60 +139,6 @@ def make_term(name: str, arguments: Mapping[str, Any]) -> EventTerm:
     interval_s = tuple(interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
     params = dict(params) if isinstance(params, Mapping) else {}
     return EventTerm(name, func, str(arguments.get("mode", "")), params, interval_s)
-
-
-def read_draw(term: EventTerm, key: str, operation: str, default: Any = None) -> TermDraw | None:
-    """Returns what a term draws for one of its params; None where it leaves that alone.
-
-    Raises:
-        InputError: If the numbers or the operation cannot be read.
-    """
-    ends = read_pair(term.params.get(key, default), key)
-    return None if ends is None else TermDraw(ends, read_operation(term, operation), read_distribution(term))
-
-
-def read_pair(value: Any, name: str) -> tuple[float, float] | None:
-    """Returns two numbers, or None for None.
-
-    Raises:
-        InputError: If it is something else.
-    """
-    if value is None:
-        return None
-    numbers = [x for x in value if isinstance(x, (int, float))] if isinstance(value, (list, tuple)) else []
-    if len(numbers) != 2 or len(value) != 2 or not all(map(math.isfinite, numbers)):
-        raise InputError(f"{name} is no pair of numbers but {source_text(value)}: write (low, high)")
-    return float(numbers[0]), float(numbers[1])
-
-
-def read_operation(term: EventTerm, default: str) -> Operation:
-    """Returns a term's operation.
-
-    Raises:
-        InputError: If it is none that is known.
-    """
-    name = short_name(term.params.get("operation", default))
-    if name not in ("abs", "scale", "add"):
-        raise InputError(f"no operation {name!r}; write abs, scale or add")
-    return name
-
-
-def read_distribution(term: EventTerm) -> Any:
-    """Returns the name of a term's distribution, or the call that makes it."""
-    return short_name(term.params.get("distribution", "uniform"))
-
-
-def read_level(term: EventTerm, interval_s: float) -> tuple[Level, str | None]:
-    """Returns how often a term draws, and a note where there is no such level; `interval_s` is a control step."""
-    if term.mode in ("startup", "prestartup", "usd"):
-        return "robot", None
-    if term.mode == "step":
-        return "step", None
-    if term.mode == "interval":
-        if term.interval_s is not None and term.interval_s[1] <= MAX_STEP_INTERVALS * interval_s:
-            return "step", None
-        return "episode", "drawn anew every so often there, per episode here"
-    return "episode", None if term.mode == "reset" else f"mode {term.mode!r} is read as per episode"
 
 
 def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: str) -> Range:
