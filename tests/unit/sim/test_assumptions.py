@@ -8,9 +8,10 @@ import pytest
 
 from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
+from gapless.core.results import FitErrors
 from gapless.fit.data import read_project_data
 from gapless.fit.prediction.assumptions import find_assumptions
-from gapless.identify.verdict import add_data_findings
+from gapless.identify.verdict import FitFindings, judge_fit
 from gapless.project.load import load_project
 from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.measurements import StateReader
@@ -134,8 +135,9 @@ def test_a_thing_that_nothing_shows_is_where_the_model_has_it(tmp_path: Path) ->
 def test_what_is_assumed_is_a_note_and_a_reason_of_every_fit(tmp_path: Path) -> None:
     found = examine_data(read_project_data(write_base(tmp_path, ("x", "y", "z", "qw", "qz"))))
     assumed = [note.text for note in found.evidence.assumptions]
-    word, reasons = add_data_findings("good", ("it fits",), found.reasons_not_good, assumed)
-    assert (word, reasons[0], len(reasons)) == ("good", "it fits", 2)
+    nothing = FitErrors((), {}, None, None, None)
+    _, reasons = judge_fit(FitFindings("nothing moves", (), (), nothing, nothing, assumptions=assumed))
+    assert (reasons[0], len(reasons)) == ("nothing moves", 2)
     assert "qx = qy = 0" in reasons[1]
     assert reasons[1] in [note.text for note in found.every_note if note.level == "warning"]
 
