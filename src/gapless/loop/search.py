@@ -1,6 +1,5 @@
 """`randomize --method bayrn`: ranges by what policies trained in them achieve in reality."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import artefact_ids, result_path, store_result
+from gapless.fit.data import Progress
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
 from gapless.loop.verb import going_on
@@ -24,8 +24,6 @@ from gapless.randomize.bayrn import RangeShifts, pick_best, suggest_next
 from gapless.randomize.verb import randomize
 from gapless.sim.blueprint import compile_project
 from gapless.sim.ranges import read_ranges
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ positive parameters vary by factors (log-normal); distributions are cut at the p
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,10 +18,8 @@ import numpy as np
 
 from gapless.core.distribution import Correlation, Range
 from gapless.core.signal import Array
-from gapless.fit.data import ProjectData
+from gapless.fit.data import Progress, ProjectData
 from gapless.randomize.replay import Replay
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ compared at all; the distance is in units of the noise, weighs absolute and squa
 beyond what chance explains; positive parameters vary by factors.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +18,8 @@ from scipy.optimize import minimize_scalar
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.signal import Array
-from gapless.fit.data import ProjectData
+from gapless.fit.data import Progress, ProjectData
 from gapless.randomize.replay import Replay
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

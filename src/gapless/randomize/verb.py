@@ -1,6 +1,6 @@
 """The verb `randomize`: which ranges to train on; `gapless.verbs` adds exports and `bayrn`."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from gapless.core.results import FittedParameter, IdentifyResult, RandomizeResul
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import artefact_ids, newest_result, result_path, store_result_if_possible
-from gapless.fit.data import read_project_data
+from gapless.fit.data import Progress, read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.dropo import dropo_ranges
@@ -25,7 +25,6 @@ from gapless.randomize.evidence import evidence_ranges
 from gapless.randomize.simopt import simopt_ranges
 from gapless.sim.ranges import read_result
 
-Progress = Callable[[str, float], None]
 LOG_METHODS = {"dropo": dropo_ranges, "simopt": simopt_ranges}
 SAMPLE_FILES = {"evidence": "posterior.parquet", "sbi": "posterior_sbi.parquet"}  # beside a fit in the catalogue
 METHODS = (*SAMPLE_FILES, *LOG_METHODS)

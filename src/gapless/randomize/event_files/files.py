@@ -42,7 +42,8 @@ def read_terms(text: str, suffix: str) -> tuple[list[EventTerm], list[str]]:
         raise InputError(f"this is no {kind} ({reason}): correct it, or save it again") from None
     if not isinstance(found, Mapping):
         raise InputError("this holds no mapping of event terms: name a dump that has `events`")
-    return [_make_dumped_term(str(name), value) for name, value in _find_events(found).items() if _has_func(value)], []
+    events = _find_events(found).items()
+    return [_make_dumped_term(str(k), v) for k, v in events if isinstance(v, Mapping) and "func" in v], []
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -71,10 +72,6 @@ def _find_events(found: Mapping[Any, Any]) -> Mapping[Any, Any]:
     return found
 
 
-def _has_func(value: Any) -> bool:
-    return isinstance(value, Mapping) and "func" in value
-
-
 def _make_dumped_term(name: str, arguments: Mapping[Any, Any]) -> EventTerm:
     term = make_term(name, arguments)
     for key, value in term.params.items():
@@ -92,16 +89,16 @@ class _PythonReader(ast.NodeVisitor):
         self.notes: list[str] = []
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        if node.name.upper().endswith("_PLAY"):
-            self.notes.append(f"{node.name}: not read: it is for playing, not for training")
-            return
-        self.generic_visit(node)
+        self._visit_unless(node.name.upper().endswith("_PLAY"), node.name, node)
 
     def visit_If(self, node: ast.If) -> None:
-        if isinstance(node.test, ast.Name) and node.test.id == "play":
-            self.notes.append("if play: not read: it is for playing, not for training")
-            return
-        self.generic_visit(node)
+        self._visit_unless(isinstance(node.test, ast.Name) and node.test.id == "play", "if play", node)
+
+    def _visit_unless(self, is_for_playing: bool, name: str, node: ast.AST) -> None:
+        if is_for_playing:
+            self.notes.append(f"{name}: not read: it is for playing, not for training")
+        else:
+            self.generic_visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
         for target in node.targets:
@@ -116,16 +113,12 @@ class _PythonReader(ast.NodeVisitor):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "pop":
             is_events = ast.unparse(call.func.value).endswith("events")
             name = self._evaluate(call.args[0]) if call.args and is_events else None
-            if isinstance(name, str) and self.terms.pop(name, None) is None:
-                self.notes.append(f"{name}: taken out here, but it is not in this file")
+            if isinstance(name, str):
+                self._remove_term(name)
         self.generic_visit(node)
 
     def visit_Dict(self, node: ast.Dict) -> None:
         self._keep_terms(node)
-
-    def visit_Return(self, node: ast.Return) -> None:
-        if node.value is not None:
-            self.visit(node.value)
 
     def _follow_assignment(self, target: ast.expr, value: ast.expr) -> None:
         name = target.id if isinstance(target, ast.Name) else self._find_event_name(target)
@@ -137,10 +130,13 @@ class _PythonReader(ast.NodeVisitor):
             self.constants[target.id] = self._evaluate(value)
             self.generic_visit(value)
         elif name and isinstance(value, ast.Constant) and value.value is None:
-            if self.terms.pop(name, None) is None:
-                self.notes.append(f"{name}: taken out here, but it is not in this file")
+            self._remove_term(name)
         else:
             self._follow_change(target, value)
+
+    def _remove_term(self, name: str) -> None:
+        if self.terms.pop(name, None) is None:
+            self.notes.append(f"{name}: taken out here, but it is not in this file")
 
     def _keep_term(self, name: str, value: ast.expr) -> None:
         assert isinstance(value, ast.Call)
@@ -164,12 +160,10 @@ class _PythonReader(ast.NodeVisitor):
 
     def _find_event_name(self, target: ast.expr) -> str | None:
         """Returns NAME of `….events.NAME` or `….events["NAME"]`."""
-        if isinstance(target, ast.Attribute) and ast.unparse(target.value).split(".")[-1] == "events":
-            return target.attr
-        if isinstance(target, ast.Subscript) and ast.unparse(target.value).split(".")[-1] == "events":
-            key = self._evaluate(target.slice)
-            return key if isinstance(key, str) else None
-        return None
+        if not isinstance(target, (ast.Attribute, ast.Subscript)) or _last_name(target.value) != "events":
+            return None
+        key = target.attr if isinstance(target, ast.Attribute) else self._evaluate(target.slice)
+        return key if isinstance(key, str) else None
 
     def _follow_change(self, target: ast.expr, value: ast.expr) -> None:
         """Follows a line that changes a term: its params, one of them, or the names of its asset."""
@@ -192,14 +186,15 @@ class _PythonReader(ast.NodeVisitor):
             term.mode = str(new)
         elif path[0] == "params" and len(path) == 2:
             term.params[path[1]] = new
-        elif path[0] == "params" and len(path) == 3 and isinstance(term.params.get(path[1]), SceneEntity):
-            asset = term.params[path[1]]
-            changed = make_entity({"name": asset.name, path[2]: new})
-            term.params[path[1]] = SceneEntity(changed.name, {**asset.patterns, **changed.patterns})
-        elif path[0] == "params" and len(path) == 3 and isinstance(term.params.get(path[1]), dict):
-            term.params[path[1]] = term.params[path[1]] | {path[2]: new}
         else:
-            self.notes.append(f"{name}: a change was not followed: {ast.unparse(target)}")
+            old = term.params.get(path[1]) if path[0] == "params" and len(path) == 3 else None
+            if isinstance(old, SceneEntity):
+                changed = make_entity({"name": old.name, path[2]: new})
+                term.params[path[1]] = SceneEntity(changed.name, {**old.patterns, **changed.patterns})
+            elif isinstance(old, dict):
+                term.params[path[1]] = old | {path[2]: new}
+            else:
+                self.notes.append(f"{name}: a change was not followed: {ast.unparse(target)}")
 
     def _evaluate(self, node: ast.expr) -> Any:
         """Returns the plain value of an expression, or what stands there."""
@@ -231,7 +226,7 @@ class _PythonReader(ast.NodeVisitor):
             return SourceText(ast.unparse(node))
 
     def _evaluate_call(self, node: ast.Call) -> Any:
-        name = ast.unparse(node.func).split(".")[-1]
+        name = _last_name(node.func)
         words = {word.arg: self._evaluate(word.value) for word in node.keywords if word.arg}
         arguments = [self._evaluate(item) for item in node.args]
         if name == "SceneEntityCfg":
@@ -244,4 +239,8 @@ class _PythonReader(ast.NodeVisitor):
 
 
 def _is_term(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in TERM_CLASSES
+    return isinstance(node, ast.Call) and _last_name(node.func) in TERM_CLASSES
+
+
+def _last_name(node: ast.expr) -> str:
+    return ast.unparse(node).split(".")[-1]

@@ -64,14 +64,8 @@ class TermWriter:
     ) -> None:
         """Writes a term for each entity that elements with a name belong to; one without a selection for none.
 
-        Args:
-            entry: The range; it gives name, mode and comment unless these are given.
-            func: The function that the term calls.
-            elements: What it is about.
-            params: Its other arguments, as Python.
-            name: Name of the term.
-            mode: When it is called.
-            comment: What it sets, for the reader.
+        `params` are arguments as Python, besides the selection. Name, mode and comment are those of the range unless
+        given.
         """
         groups: dict[str, list[str]] = {} if elements else {ROBOT: []}
         for element in elements:
