@@ -1,6 +1,5 @@
 """A project compiled for simulation: what does not depend on the number of worlds."""
 
-from collections.abc import Set
 from dataclasses import dataclass
 
 import mujoco
@@ -89,15 +88,10 @@ def editable_spec(project: Project) -> mujoco.MjSpec:
         body.simple = False
         for geom in body.geoms if body.name else []:
             if not geom.name:
-                geom.name = _unused(body.name, taken)
+                numbered = (f"{body.name}_{number}" for number in range(2, len(taken) + 3))
+                geom.name = next(name for name in (body.name, *numbered) if name not in taken)
                 taken.add(geom.name)
     return spec
-
-
-def _unused(name: str, taken: Set[str]) -> str:
-    """Returns a name, with a number where it is taken."""
-    numbered = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
-    return next(one for one in numbered if one not in taken)
 
 
 def with_finer_step(blueprint: CompiledProject, factor: int) -> CompiledProject:

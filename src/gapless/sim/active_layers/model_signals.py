@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,12 +48,16 @@ def _decide_contacts(fields: Fields, worlds: Ids, geoms: Ids) -> None:
     decide_alone(fields, np.ix_(worlds, geoms), [surface_of(fields.model, int(g)) for g in geoms], fields.model)
 
 
-def _read_friction(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    return fields.of("geom_friction")[worlds[:, None], geoms, 0]
+def _column_signal(name: str, columns: slice, **options: Any) -> ModelSignal:
+    """Returns some columns of a field, of each element, as the signal."""
 
+    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
+        return fields.of(name)[worlds[:, None], elements, columns].reshape(len(worlds), -1)
 
-def _write_friction(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    fields.of("geom_friction")[worlds[:, None], geoms, 0] = signal
+    def write(fields: Fields, worlds: Ids, elements: Ids, signal: Array) -> None:
+        fields.of(name)[worlds[:, None], elements, columns] = signal.reshape(len(worlds), len(elements), -1)
+
+    return ModelSignal((name,), read, write, **options)
 
 
 def _read_springs(fields: Fields, worlds: Ids, geoms: Ids) -> tuple[Array, Array]:
@@ -98,14 +103,6 @@ def _write_size(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
     size[here] = np.where(size[here] > 0, np.maximum(signal.reshape(len(worlds), -1, 3), 1e-6), size[here])
 
 
-def _read_place(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    return fields.of("geom_pos", constants=True)[worlds[:, None], geoms, :2].reshape(len(worlds), -1)
-
-
-def _write_place(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    fields.of("geom_pos")[worlds[:, None], geoms, :2] = signal.reshape(len(worlds), -1, 2)
-
-
 def _read_inertial(fields: Fields, worlds: Ids, bodies: Ids) -> Array:
     names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
     mass, centre, frame, inertia = (fields.of(name, constants=True)[worlds, bodies[0]] for name in names)
@@ -148,7 +145,7 @@ def _multiply_mass(fields: Fields, worlds: Ids, bodies: Ids, factor: Array) -> N
 
 
 def _multiply_friction(fields: Fields, worlds: Ids, geoms: Ids, factor: Array) -> None:
-    _write_friction(fields, worlds, geoms, _read_friction(fields, worlds, geoms) * factor)
+    _FRICTION.write(fields, worlds, geoms, _FRICTION.read(fields, worlds, geoms) * factor)
 
 
 def _read_lights(fields: Fields, worlds: Ids, elements: Ids) -> Array:
@@ -178,7 +175,7 @@ def _temperature_signal(project: Project) -> ModelSignal:
     return ModelSignal(("dof_damping", "dof_frictionloss", "actuator_gainprm", "actuator_biasprm"), read, write)
 
 
-_FRICTION = ModelSignal(("geom_friction",), _read_friction, _write_friction, _decide_contacts)
+_FRICTION = _column_signal("geom_friction", slice(0, 1), prepare=_decide_contacts)
 _INERTIAL = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
 _SIGNALS = {
     "uneven friction": _FRICTION,
@@ -187,7 +184,7 @@ _SIGNALS = {
     "softness": ModelSignal(("geom_solref",), _read_stiffness, _write_stiffness, _decide_contacts),
     "size": ModelSignal(("geom_size",), _read_size, _write_size, constants=True),
     "uneven mass": ModelSignal(_INERTIAL, _read_inertial, _write_inertial, constants=True),
-    "clutter": ModelSignal(("geom_pos",), _read_place, _write_place, constants=True),
+    "clutter": _column_signal("geom_pos", slice(0, 2), constants=True),
     "light of day": ModelSignal(("light_diffuse",), _read_lights, _multiply_light),
 }
 _SPREAD = {

@@ -73,17 +73,12 @@ ADULTS = Population(
 
 @dataclass(frozen=True)
 class Partners:
-    """What a partner does in each trial; one row per world.
+    """What a partner does in each trial: quantities as in `Population`, (num_worlds,) each.
 
     Attributes:
-        person: (num_worlds,) who it is.
-        reach_m: (num_worlds,) [m].
-        reaction_s: (num_worlds,) [s].
-        reach_time_s: (num_worlds,) [s].
-        pause_s: (num_worlds,) hesitation; 0 where there is none [s].
-        pause_at: (num_worlds,) share of the reach after which the pause comes [1].
-        grip_n: (num_worlds,) [N].
-        pulled_grip_n: (num_worlds,) grip once the robot pulls [N].
+        pause_s: Hesitation; 0 where there is none [s].
+        pause_at: Share of the reach after which the pause comes [1].
+        pulled_grip_n: Grip once the robot pulls [N].
         hand_m: (num_worlds, 3) [m].
         hand_rad: (num_worlds, 3) rotation vector [rad].
     """

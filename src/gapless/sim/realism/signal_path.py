@@ -80,12 +80,7 @@ def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int
 
 
 def apply_delay(history: Array, plan: DelayPlan) -> Array:
-    """Returns the commands of each substep, (num_worlds, num_substeps, num_commands).
-
-    Args:
-        history: (num_worlds, length, num_commands) held commands, the current one last.
-        plan: From `plan_delay`.
-    """
+    """Returns the commands of each substep, (num_worlds, num_substeps, num_commands), of a history, the newest last."""
     worlds = np.arange(len(history))[:, None]
     commands = np.arange(history.shape[2])
     older = history[worlds, plan.index, commands][:, None]

@@ -15,7 +15,7 @@ from gapless.core.signal import Array
 from gapless.core.target_path import MOTOR_FIELDS
 from gapless.sim.targets.drive import driven_joint, is_dc_motor, is_filter, is_hinge, is_position_servo
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Index, NamedElements, Target, set_field, size_target
+from gapless.sim.targets.target import Index, NamedElements, Target, add_to, set_field, size_target
 
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
 NO_SPEED = 1000.0  # stands for the no-load speed of a servo that has none [rad/s or m/s]
@@ -40,11 +40,7 @@ def actuator_target(named: NamedElements) -> Target:
     if named.field in ("kp", "kd"):
         return _servo_gain_target(named)
     if named.field == "delay":
-
-        def write_delay(fields: Fields, values: Array) -> None:
-            fields.delay_s[np.ix_(fields.ids, named.ids)] += values[:, None]
-
-        return Target(named.path, "latency", "s", 0.0, write_delay)
+        return Target(named.path, "latency", "s", 0.0, add_to("delay_s", named.ids))
     makers = {"gain": _gain_target, "lag": _lag_target, "speed": _speed_target}
     return (makers | {"limit": _limit_target, "offset": _offset_target})[named.field](named)
 
@@ -69,11 +65,7 @@ def _gain_target(named: NamedElements) -> Target:
 
 
 def _offset_target(named: NamedElements) -> Target:
-    """Returns the target of a constant that is added to commands: a horn one tooth off, an offset of an amplifier.
-
-    Raises:
-        InputError: If nothing commands the actuator, or the commands of all are of several units.
-    """
+    """Returns the target of a constant that is added to commands: a horn one tooth off, an offset of an amplifier."""
     units = {named.model.actuator(item.actuator).id: item.unit for item in named.project.commands}
     ids = named.select(lambda _, a: a in units)
     if not len(ids):
@@ -81,11 +73,7 @@ def _offset_target(named: NamedElements) -> Target:
     unit = units[int(ids[0])]
     if any(units[int(a)] != unit for a in ids):
         raise named.error("one value for commands of several units; name one actuator")
-
-    def write(fields: Fields, values: Array) -> None:
-        fields.target_offset[np.ix_(fields.ids, ids)] += values[:, None]
-
-    return Target(named.path, "actuator", unit, 0.0, write)
+    return Target(named.path, "actuator", unit, 0.0, add_to("target_offset", ids))
 
 
 def _limit_target(named: NamedElements) -> Target:
@@ -149,11 +137,7 @@ def _lag_target(named: NamedElements) -> Target:
 
 
 def _motor_target(named: NamedElements) -> Target:
-    """Returns the target of a constant of DC motors, or of a gain of their controllers, that the model gives them.
-
-    Raises:
-        InputError: If none of the actuators is a DC motor, or none has this constant.
-    """
+    """Returns the target of a constant of DC motors, or of a gain of their controllers, that the model gives them."""
     model, name = named.model, named.model.actuator(int(named.ids[0])).name
     motors = named.select(is_dc_motor)
     if not len(motors):
@@ -171,9 +155,6 @@ def _speed_target(named: NamedElements) -> Target:
 
     Braking, it still has all its force. In the engine such a servo is a DC motor with a controller: with the voltage
     limit 1, K = 1 / speed and R = K / limit give just this line.
-
-    Raises:
-        InputError: If none of the actuators is a position servo with a force limit.
     """
     servos = named.select(_may_become_motor)
     if not len(servos):

@@ -36,11 +36,7 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
 
 
 def refuse_unknown_knob(path: str, field: str) -> None:
-    """Refuses `LAYER/NOTHING`.
-
-    Raises:
-        InputError: If the path names a layer, and no knob of it.
-    """
+    """Refuses a path that names a layer, and no knob of it."""
     name, slash, knob = field.partition("/")
     if slash and name in BY_PATH:
         known = nearest(knob, [one.name for one in BY_PATH[name].knobs], 12)
@@ -128,11 +124,7 @@ def _find_elements(named: NamedElements, layer: Layer, knob: Knob, axis: str) ->
 
 
 def _axes_of_one_sensor(named: NamedElements, layer: Layer) -> tuple[int, ...]:
-    """Returns the columns of the project that are the axes of one sensor, in the order in which the layer wants them.
-
-    Raises:
-        InputError: If they are not all mapped, or for `*` if there is more than one such sensor.
-    """
+    """Returns the columns of the project that are the axes of one sensor, in the order that the layer wants."""
     mapped = [(k, item) for k, item in enumerate(named.project.measurements) if item.element == "sensor"]
     sensors = {k: named.model.sensor(item.name) for k, item in mapped}
     columns = {(int(sensors[k].objid[0]), int(sensors[k].type[0]), item.axis): k for k, item in mapped}

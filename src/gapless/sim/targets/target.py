@@ -128,6 +128,15 @@ def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Arr
     return Target(named.path, dimension, unit, nominal, write)
 
 
+def add_to(name: str, ids: NDArray[np.intp]) -> Write:
+    """Returns what adds values to the signal path of some actuators or measurements, such as `delay_s`."""
+
+    def write(fields: Fields, values: Array) -> None:
+        getattr(fields, name)[np.ix_(fields.ids, ids)] += values[:, None]
+
+    return write
+
+
 def set_field(name: str, *columns: int, constants: bool = False) -> WriteSizes:
     """Returns what sets sizes in a field of the model, or in some columns of it."""
 

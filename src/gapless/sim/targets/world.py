@@ -4,7 +4,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import NamedElements, Target
+from gapless.sim.targets.target import NamedElements, Target, add_to
 
 
 def world_target(named: NamedElements) -> Target:
@@ -35,17 +35,13 @@ def world_target(named: NamedElements) -> Target:
 def measurement_target(named: NamedElements) -> Target:
     """Returns a target of readings: scale * true value + bias, later by a delay."""
     named.require_field()
-    field = named.field
+    if named.field == "bias":
+        unit = named.project.measurement_units[named.ids[0]]
+        return Target(named.path, "sensor", unit, 0.0, add_to("bias", named.ids))
+    if named.field == "delay":
+        return Target(named.path, "latency", "s", 0.0, add_to("reading_delay_s", named.ids))
 
-    def write(fields: Fields, values: Array) -> None:
-        here = np.ix_(fields.ids, named.ids)
-        if field == "bias":
-            fields.bias[here] += values[:, None]
-        elif field == "scale":
-            fields.scale[here] *= values[:, None]
-        else:
-            fields.reading_delay_s[here] += values[:, None]
+    def write_scale(fields: Fields, values: Array) -> None:
+        fields.scale[np.ix_(fields.ids, named.ids)] *= values[:, None]
 
-    unit = {"bias": named.project.measurement_units[named.ids[0]], "scale": "1", "delay": "s"}[field]
-    dimension = "latency" if field == "delay" else "sensor"
-    return Target(named.path, dimension, unit, 1.0 if field == "scale" else 0.0, write)
+    return Target(named.path, "sensor", "1", 1.0, write_scale)
