@@ -8,6 +8,7 @@ from gapless.diagnose.hypotheses.linear import LinearModel
 from gapless.diagnose.hypotheses.problem import DiagnosisProblem, draw_fit_problem, prepare_problem
 from gapless.diagnose.hypotheses.rehearsal import draw_fewer_windows, draw_gaps
 from gapless.fit.data import read_project_data
+from gapless.fit.problem import MAX_RESIDUAL
 from unit.identify.realities import write_reality
 
 
@@ -56,6 +57,17 @@ def test_the_linear_model_finds_what_moved(problem: DiagnosisProblem) -> None:
     alone = {subset[0]: fit.total for subset, fit in fits.items() if len(subset) == 1}
     assert max(alone, key=lambda d: alone[d]) == "latency"
     assert fits["latency",].point[entry] > 0.1 * problem.typical[entry]
+
+
+def test_slopes_predict_what_a_small_move_does(problem: DiagnosisProblem) -> None:
+    """Also those of more than `MAX_RESIDUAL` times the noise per unit, which were once cut off."""
+    slopes, as_written = problem.slopes_as_written(), problem.with_measured(problem.written)
+    assert np.abs(slopes).max() > 1.2 * MAX_RESIDUAL
+    for entry in np.argsort(-np.abs(slopes).max(axis=(1, 2, 3)))[:3]:
+        point = np.zeros(len(problem.typical))
+        point[entry] = 0.2 * problem.typical[entry] * np.append(problem.candidates.side, 1.0)[entry]
+        moved = as_written.residuals(point[None])[0]
+        assert np.linalg.norm(moved - point[entry] * slopes[entry]) < 0.3 * np.linalg.norm(moved)
 
 
 def test_rehearsed_gaps_take_turns_and_are_drawn_alike_from_one_seed(problem: DiagnosisProblem) -> None:
