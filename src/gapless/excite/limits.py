@@ -212,8 +212,9 @@ def _find_effort(
     if known.tracks:
         largest = max(float(np.max(np.abs(track.commands[:, column]))) for track in known.tracks)
         return -effort.share * largest, effort.share * largest
-    text = f"the model does not say how hard {name} may push: give it a ctrlrange, or --max-effort {name}=..."
-    raise InputError(text)
+    raise InputError(
+        f"the model does not say how hard {name} may push: give it a ctrlrange, or --max-effort {name}=..."
+    )
 
 
 def find_motion_limits(

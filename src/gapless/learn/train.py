@@ -40,34 +40,19 @@ CURVE_RUNS = 200  # last runs whose success is a point of the training curve
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How a policy is trained.
+    """How a policy is trained."""
 
-    Attributes:
-        num_steps: Control steps, over all worlds.
-        num_worlds: Worlds that run side by side.
-        history_s: How far back the policy sees observations and actions, so that it notices delays [s].
-        layers: Sizes of the hidden layers.
-        rollout_steps: Steps per world between updates.
-        batch_size: Samples per gradient step.
-        num_epochs: Passes over each rollout.
-        learning_rate: At the start; it falls linearly to a twentieth.
-        discount: Per control step [1].
-        num_trials: Fresh runs in simulation that score the result.
-        curriculum: `none`: the ranges as they are; `adr` and `max-entropy` begin at their centre and grow towards
-            their ends as far as the policy keeps up.
-    """
-
-    num_steps: int = 600_000
-    num_worlds: int = 64
-    history_s: float = 0.12
-    layers: tuple[int, ...] = (64, 64)
-    rollout_steps: int = 64
-    batch_size: int = 256
-    num_epochs: int = 5
-    learning_rate: float = 7e-4
-    discount: float = 0.98
-    num_trials: int = 200
-    curriculum: Name = "none"
+    num_steps: int = 600_000  # control steps, over all worlds
+    num_worlds: int = 64  # worlds that run side by side
+    history_s: float = 0.12  # how far back the policy sees observations and actions, so that it notices delays [s]
+    layers: tuple[int, ...] = (64, 64)  # sizes of the hidden layers
+    rollout_steps: int = 64  # steps per world between updates
+    batch_size: int = 256  # samples per gradient step
+    num_epochs: int = 5  # passes over each rollout
+    learning_rate: float = 7e-4  # at the start; it falls linearly to a twentieth
+    discount: float = 0.98  # per control step [1]
+    num_trials: int = 200  # fresh runs in simulation that score the result
+    curriculum: Name = "none"  # `adr` and `max-entropy` grow ranges from their centre while the policy keeps up
 
 
 def train(

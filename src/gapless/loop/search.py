@@ -16,7 +16,7 @@ from gapless.data.stored_results import artefact_ids, result_path, store_result
 from gapless.fit.data import Progress
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
-from gapless.loop.verb import going_on
+from gapless.loop.verb import explain_interruption
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
@@ -71,7 +71,7 @@ def search_ranges(
     rng = np.random.default_rng(seed)
     tried, success = [shifts.unchanged], list[float]()
     report = progress or (lambda label, share: None)
-    with going_on():
+    with explain_interruption():
         for k in range(config.num_tries):
             if k:
                 tried.append(suggest_next(np.stack(tried), np.array(success), config.num_trials, rng))

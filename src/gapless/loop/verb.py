@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import gapless
@@ -42,25 +42,15 @@ Progress = Callable[[str, float], None]
 
 @dataclass(frozen=True)
 class LoopConfig:
-    """How the loop is run.
+    """How the loop is run."""
 
-    Attributes:
-        target: Success in reality that ends it [1].
-        max_rounds: Rounds at most.
-        real_episodes: Real episodes that each round may use to close the gap, logs that are there included.
-        num_trials: Real trials that score the policy before and after; they only score.
-        exploration: Size of the slow random motion added while recording [1].
-        first: How the first policy is trained, in the model as written.
-        last: How the policy is trained on in the ranges found.
-    """
-
-    target: float = 0.85
-    max_rounds: int = 1
-    real_episodes: int = 12
-    num_trials: int = 50
-    exploration: float = 0.3
-    first: TrainConfig = field(default_factory=TrainConfig)
-    last: TrainConfig = field(default_factory=lambda: TrainConfig(num_steps=400_000))
+    target: float = 0.85  # success in reality that ends it [1]
+    max_rounds: int = 1  # rounds at most
+    real_episodes: int = 12  # real episodes that each round may use to close the gap, logs that are there included
+    num_trials: int = 50  # real trials that score the policy before and after; they only score
+    exploration: float = 0.3  # size of the slow random motion added while recording [1]
+    first: TrainConfig = field(default_factory=TrainConfig)  # training in the model as written
+    last: TrainConfig = field(default_factory=lambda: TrainConfig(num_steps=400_000))  # training in the ranges found
 
 
 def loop(
@@ -94,18 +84,17 @@ def loop(
         missing = "task" if project.task is None else "reality"
         raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
     steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or (lambda label, share: None))
-    with going_on():
+    with explain_interruption():
         result = _run(steps, None if policy is None else str(policy))
     about = {"project": fingerprint(project), "reality_seed": reality_seed}
     trained = result.last or result.first
     parents = (*artefact_ids(trained.policy if trained else policy), *result.inputs)
     provenance = Provenance("loop", gapless.__version__, parents, about, seed)
-    store_result_if_possible(Catalogue.open(project.directory), result, provenance)
-    return result
+    return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
 
 
 @contextmanager
-def going_on() -> Iterator[None]:
+def explain_interruption() -> Iterator[None]:
     """Lets Ctrl-C say what the same command takes over from the catalogue."""
     try:
         yield

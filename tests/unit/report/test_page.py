@@ -2,6 +2,7 @@
 
 # ruff: noqa: RUF001 (typeset dashes and minus signs are what is tested)
 
+import io
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -13,9 +14,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from gapless.cli.output import Printer
+from gapless.cli.show import show
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
-from gapless.core.results import IdentifyResult, LoopResult, NewResult, RandomizeResult, Result, TriedTerm
+from gapless.core.results import Decision, IdentifyResult, LoopResult, NewResult, RandomizeResult, Result, TriedTerm
 from gapless.report import render_page
 
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
@@ -171,6 +174,21 @@ def test_intervals_apart_show_an_improvement_or_a_loss(make: Make) -> None:
     assert "No improvement" not in page
     assert "was 56 percentage points; after 2 rounds and 24 real episodes it is 6." in page
     assert "Worse than before" in render({"loop": loop_with(make, after=wilson(2, 40))})
+
+
+def test_a_loop_that_stopped_says_why(make: Make) -> None:
+    ended = dict.fromkeys(("identify", "measure_fitted", "randomize", "last"))
+    loop = loop_with(make, **ended, reached=False, decision=Decision("stop", (), "the gap is unmodelled"))
+    page = render({"loop": loop})
+    check_closed(page)
+    assert "The loop trained no further policy: the gap is unmodelled." in page
+    assert "The loop stopped: the gap is unmodelled." in page
+    assert "Reality, after" not in page
+    assert "Improvement" not in page
+    text = io.StringIO()
+    show(loop, Printer(file=text, width=120))
+    assert "decision: the gap is unmodelled" in text.getvalue()
+    assert "after closing" not in text.getvalue()
 
 
 def test_reached_target_with_a_low_end_below_it_says_so(make: Make) -> None:

@@ -85,7 +85,7 @@ class LoopResult(StoredResult):
     target: float  # success asked for
     reached: bool  # whether `after` met the target
     rounds: int  # how many rounds were begun
-    # the gap in signals before; this and the next five are None where the loop ended before them
+    # the gap in signals before; None where the loop ended earlier, as are the results below
     measure: MeasureResult | None
     measure_fitted: MeasureResult | None  # the gap in signals with the fit
     identify: IdentifyResult | None  # the fit
