@@ -21,8 +21,8 @@ import numpy as np
 # ranges: begin (written by gapless; the rest of the file is the same for all)
 RANGES: list[dict[str, Any]] = []
 CORRELATIONS: list[tuple[str, str, float]] = []
-CONSTANTS: list[tuple[str, str, Any, tuple[int, ...], float]] = []
-EDITS: list[tuple[str, str, str, Any, tuple[int, ...], list[float], list[float]]] = []
+CONSTANTS: list[tuple[Any, ...]] = []
+EDITS: list[tuple[Any, ...]] = []
 PRODUCT: dict[str, bool] = {}
 READINGS: list[str] = []
 DERIVED = False
@@ -49,24 +49,22 @@ class RandomizedModel(gymnasium.Wrapper):
         unknown = sorted(set(self.observation) - set(READINGS))
         if unknown:
             raise ValueError(f"no reading {unknown[0]!r}; choose from: {', '.join(READINGS) or 'none'}")
-        self._constants = [
-            (field, self._place(field, kind, key, rest), value) for field, kind, key, rest, value in CONSTANTS
-        ]
+        self._signals = {"signal.delay_s": np.zeros(self.model.nu), "signal.target_offset": np.zeros(self.model.nu)}
+        self._signals |= {"signal.bias": np.zeros(len(READINGS)), "signal.scale": np.ones(len(READINGS))}
+        self._constants = [(field, self._find_place(field, *where), value) for field, *where, value in CONSTANTS]
         self._edits = [
-            (target, field, self._place(field, kind, key, rest), knots, values)
-            for target, field, kind, key, rest, knots, values in EDITS
+            (target, field, self._find_place(field, *where), knots, values)
+            for target, field, *where, knots, values in EDITS
         ]
-        acting = [field for field, _, _ in self._constants] + [field for _, field, _, _, _ in self._edits]
-        self._late = any(field in ("signal.delay_s", "signal.target_offset") for field in acting)
-        names = sorted(name for name in set(acting) if not name.startswith("signal."))
-        self._nominal = {name: self._field(name).copy() for name in names}
-        if self._late and (env.action_space.shape or (0,))[0] != self.model.nu:
+        names = {field for field, *_ in CONSTANTS} | {field for _, field, *_ in EDITS}
+        self._nominal = {name: self._field(name).copy() for name in sorted(names)}
+        self._is_late = bool(names & {"signal.delay_s", "signal.target_offset"})
+        if self._is_late and (env.action_space.shape or (0,))[0] != self.model.nu:
             raise ValueError(
                 "delays act on controls: give an environment whose action is the controls of all "
                 f"{self.model.nu} actuators"
             )
         self._actions: list[np.ndarray] = []
-        self._signal: dict[str, dict[Any, float]] = {}
         self.parameters: dict[str, float] = {}
         self._draw(("robot", "episode", "step"))
 
@@ -83,7 +81,7 @@ class RandomizedModel(gymnasium.Wrapper):
         if any(item["per"] == "step" for item in RANGES):
             self._draw(("step",))
             self._write()
-        arrived = self._delay_action(np.asarray(action, dtype=np.float64)) if self._late else action
+        arrived = self._delay_action(np.asarray(action, dtype=np.float64)) if self._is_late else action
         observation, reward, terminated, truncated, info = self.env.step(arrived)
         return (
             self._add_reading_errors(observation),
@@ -107,36 +105,26 @@ class RandomizedModel(gymnasium.Wrapper):
         """Puts the model back as it was written, and then what was drawn into it."""
         for name, nominal in self._nominal.items():
             self._field(name)[:] = nominal
-        self._signal = {}
         for field, place, value in self._constants:
-            self._put(field, place, value)
-        base = {(field, place): self._get(field, place) for _, field, place, _, _ in self._edits}
+            self._field(field)[place] = value
+        base = {name: self._field(name).copy() for name in self._nominal}
         for target, field, place, knots, values in self._edits:
-            was, now = self._get(field, place), float(np.interp(self.parameters[target], knots, values))
-            start = base[field, place]
+            array, start = self._field(field), float(base[field][place])
+            now = float(np.interp(self.parameters[target], knots, values))
             multiply = PRODUCT[field] and start != 0
-            self._put(field, place, was * now / start if multiply else was + now - start)
+            array[place] = array[place] * now / start if multiply else array[place] + now - start
         if DERIVED:
             mujoco.mj_setConst(self.model, self.env.unwrapped.data)  # type: ignore[attr-defined]
 
     def _field(self, name: str) -> np.ndarray:
+        if name.startswith("signal."):
+            return self._signals[name]
         return getattr(self.model.opt, name[4:]) if name.startswith("opt.") else getattr(self.model, name)
 
-    def _get(self, field: str, place: Any) -> float:
-        if field.startswith("signal."):
-            return self._signal.setdefault(field, {}).get(place, 1.0 if field == "signal.scale" else 0.0)
-        return float(self._field(field)[place])
-
-    def _put(self, field: str, place: Any, value: float) -> None:
-        if field.startswith("signal."):
-            self._signal.setdefault(field, {})[place] = value
-        else:
-            self._field(field)[place] = value
-
-    def _place(self, field: str, kind: str, key: Any, rest: tuple[int, ...]) -> Any:
+    def _find_place(self, field: str, kind: str, key: Any, rest: tuple[int, ...]) -> Any:
         """Returns an index in a field: of a named element, or a number where it has no name."""
         if kind == "reading":
-            return key
+            return (READINGS.index(key),)
         if not isinstance(key, str):
             return (key, *rest)
         found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
@@ -152,26 +140,25 @@ class RandomizedModel(gymnasium.Wrapper):
         return (found, *rest)
 
     def _delay_action(self, action: np.ndarray) -> np.ndarray:
-        offset = self._signal.get("signal.target_offset", {})
-        sent = action + np.array([offset.get((k,), 0.0) for k in range(len(action))])
+        """Returns the action that arrives now: older ones where it is late, with the offsets of targets."""
+        sent = action + self._signals["signal.target_offset"]
         self._actions = [*(self._actions or [sent]), sent]
-        delay = self._signal.get("signal.delay_s", {})
-        arrived = sent.copy()
-        for k in range(len(sent)):
-            late = max(delay.get((k,), 0.0), 0.0) / self.env.unwrapped.dt  # type: ignore[attr-defined]
-            whole, share = int(late), late - int(late)
-            newer = self._actions[max(len(self._actions) - 1 - whole, 0)][k]
-            older = self._actions[max(len(self._actions) - 2 - whole, 0)][k]
+        late = np.maximum(self._signals["signal.delay_s"], 0.0) / self.env.unwrapped.dt  # type: ignore[attr-defined]
+        arrived, last = sent.copy(), len(self._actions) - 1
+        for k, steps in enumerate(late):
+            whole, share = int(steps), steps - int(steps)
+            newer, older = (self._actions[max(last - whole - back, 0)][k] for back in (0, 1))
             arrived[k] = (1 - share) * newer + share * older
         return arrived
 
     def _add_reading_errors(self, observation: Any) -> Any:
+        """Returns the observation with scales and biases where it is said which element is which reading."""
         if not self.observation:
             return observation
         shown = np.array(observation)
         for reading, element in self.observation.items():
-            shown[element] *= self._signal.get("signal.scale", {}).get(reading, 1.0)
-            shown[element] += self._signal.get("signal.bias", {}).get(reading, 0.0)
+            k = READINGS.index(reading)
+            shown[element] = self._signals["signal.scale"][k] * shown[element] + self._signals["signal.bias"][k]
         return shown
 
 
