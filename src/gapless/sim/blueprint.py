@@ -14,21 +14,13 @@ from gapless.sim.measurements import MeasurementReader
 
 @dataclass(frozen=True)
 class CompiledProject:
-    """A project compiled for simulation.
-
-    Attributes:
-        project: The project.
-        model: The compiled model; its time step divides the control interval.
-        num_substeps: Physics steps per control interval.
-        reader: Turns engine state into the project's measurements.
-        actuator_ids: Actuator of each command, (num_commands,).
-    """
+    """A project compiled for simulation."""
 
     project: Project
-    model: mujoco.MjModel
-    num_substeps: int
-    reader: MeasurementReader
-    actuator_ids: tuple[int, ...]
+    model: mujoco.MjModel  # the compiled model; its time step divides the control interval
+    num_substeps: int  # physics steps per control interval
+    reader: MeasurementReader  # turns engine state into the project's measurements
+    actuator_ids: tuple[int, ...]  # actuator of each command, (num_commands,)
 
     @property
     def interval_s(self) -> float:

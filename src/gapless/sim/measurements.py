@@ -19,15 +19,10 @@ ReadColumn = Callable[[Batch], Array]
 
 @dataclass(frozen=True)
 class MeasurementReader:
-    """Reads all mapped measurements of a batch.
+    """Reads all mapped measurements of a batch."""
 
-    Attributes:
-        columns: One reading function per measurement.
-        stage: Forward stage that the engine must have computed at the current state before reading.
-    """
-
-    columns: tuple[ReadColumn, ...]
-    stage: mujoco.mjtStage
+    columns: tuple[ReadColumn, ...]  # one reading function per measurement
+    stage: mujoco.mjtStage  # forward stage that the engine must have computed at the current state before reading
 
     @classmethod
     def of(cls, project: Project, model: mujoco.MjModel) -> "MeasurementReader":
@@ -119,15 +114,12 @@ class StateReader:
     """Fills engine states from readings; what is not measured stays as the model has it, at rest.
 
     `find_assumptions` says what that is for a project. Components of a quaternion that are not mapped are 0.
-
-    Attributes:
-        model: The compiled model.
-        joints: (column, position address, velocity address, quantity) of each measured joint.
-        bodies: Per free body: position address, velocity address, quantity -> column.
     """
 
     model: mujoco.MjModel
+    # (column, position address, velocity address, quantity) of each measured joint
     joints: tuple[tuple[int, int, int, str], ...]
+    # per free body: position address, velocity address, quantity -> column
     bodies: tuple[tuple[int, int, dict[str, int]], ...]
 
     @classmethod

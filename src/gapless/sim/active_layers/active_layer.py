@@ -20,27 +20,17 @@ _PER_COLUMN = ("position", "velocity", "load", "place")
 
 @dataclass(frozen=True)
 class KnobTarget:
-    """Which knob of which layer a target sets.
+    """Which knob of which layer a target sets."""
 
-    Attributes:
-        path: The target's path, for messages.
-        kind: Kind of the elements: actuator, joint, body, geom, measurement, world.
-        layer: The layer.
-        knob: The knob.
-        elements: (num_elements,) indices of the elements that get the value.
-        group: All elements of the signal, where the layer says what its columns must be; empty: those that are named.
-        width: Columns per element.
-        axis: Which column of each element gets the value; None for all.
-    """
-
-    path: str
-    kind: str
+    path: str  # the target's path, for messages
+    kind: str  # kind of the elements: actuator, joint, body, geom, measurement, world
     layer: Layer
     knob: Knob
-    elements: tuple[int, ...]
+    elements: tuple[int, ...]  # (num_elements,) indices of the elements that get the value
+    # all elements of the signal, where the layer says what its columns must be; empty: those that are named
     group: tuple[int, ...] = ()
-    width: int = 1
-    axis: int | None = None
+    width: int = 1  # columns per element
+    axis: int | None = None  # which column of each element gets the value; None for all
 
     @property
     def key(self) -> LayerKey:

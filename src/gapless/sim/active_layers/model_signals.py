@@ -20,21 +20,14 @@ _TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of an iner
 
 @dataclass(frozen=True)
 class ModelSignal:
-    """Where a layer on the model reads its signal and where it writes what comes out.
+    """Where a layer on the model reads its signal and where it writes what comes out."""
 
-    Attributes:
-        fields: The model fields that it writes.
-        read: (fields, worlds, elements) -> (num_worlds, num_columns).
-        write: (fields, worlds, elements, signal): writes what came out.
-        prepare: (fields, worlds, elements): makes the fields ready, once parameters are set.
-        constants: Whether constants of the model follow from these fields.
-    """
-
-    fields: tuple[str, ...]
-    read: Callable[[Fields, Ids, Ids], Array]
-    write: Callable[[Fields, Ids, Ids, Array], None]
+    fields: tuple[str, ...]  # the model fields that it writes
+    read: Callable[[Fields, Ids, Ids], Array]  # (fields, worlds, elements) -> (num_worlds, num_columns)
+    write: Callable[[Fields, Ids, Ids, Array], None]  # (fields, worlds, elements, signal): writes what came out
+    # (fields, worlds, elements): makes the fields ready, once parameters are set
     prepare: Callable[[Fields, Ids, Ids], None] = lambda fields, worlds, elements: None
-    constants: bool = False
+    constants: bool = False  # whether constants of the model follow from these fields
 
 
 def signal_of(layer: str, kind: str, project: Project) -> ModelSignal:

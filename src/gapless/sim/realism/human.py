@@ -73,26 +73,18 @@ ADULTS = Population(
 
 @dataclass(frozen=True)
 class Partners:
-    """What a partner does in each trial: quantities as in `Population`, (num_worlds,) each.
-
-    Attributes:
-        pause_s: Hesitation; 0 where there is none [s].
-        pause_at: Share of the reach after which the pause comes [1].
-        pulled_grip_n: Grip once the robot pulls [N].
-        hand_m: (num_worlds, 3) [m].
-        hand_rad: (num_worlds, 3) rotation vector [rad].
-    """
+    """What a partner does in each trial: quantities as in `Population`, (num_worlds,) each."""
 
     person: NDArray[np.int64]
     reach_m: Array
     reaction_s: Array
     reach_time_s: Array
-    pause_s: Array
-    pause_at: Array
+    pause_s: Array  # hesitation; 0 where there is none [s]
+    pause_at: Array  # share of the reach after which the pause comes [1]
     grip_n: Array
-    pulled_grip_n: Array
-    hand_m: Array
-    hand_rad: Array
+    pulled_grip_n: Array  # grip once the robot pulls [N]
+    hand_m: Array  # (num_worlds, 3) [m]
+    hand_rad: Array  # (num_worlds, 3) rotation vector [rad]
 
 
 def steady(population: Population) -> Population:

@@ -10,15 +10,11 @@ from gapless.core.signal import Array
 
 @dataclass(frozen=True)
 class DelayPlan:
-    """How each substep of a control interval mixes two held commands; made once per set of delays.
+    """How each substep of a control interval mixes two held commands; made once per set of delays."""
 
-    Attributes:
-        index: (num_worlds, num_commands) place of the older command in the history; the newer comes next.
-        weight: (num_worlds, num_substeps, num_commands) share of the older command [1].
-    """
-
+    # (num_worlds, num_commands) place of the older command in the history; the newer comes next
     index: NDArray[np.intp]
-    weight: Array
+    weight: Array  # (num_worlds, num_substeps, num_commands) share of the older command [1]
 
 
 class History:

@@ -13,19 +13,12 @@ _RATIOS = np.concatenate([np.linspace(0.0, 2.0, 401), np.geomspace(2.01, 20.0, 1
 
 @dataclass(frozen=True)
 class Surface:
-    """How a contact behaves.
+    """How a contact behaves."""
 
-    Attributes:
-        condim: 1 without friction, 3 with sliding, 4 with torsional, 6 with rolling friction.
-        friction: (3,) sliding, torsional and rolling friction.
-        solref: (2,) time constant and damping ratio, or -stiffness and -damping.
-        solimp: (5,) impedance.
-    """
-
-    condim: int
-    friction: Array
-    solref: Array
-    solimp: Array
+    condim: int  # 1 without friction, 3 with sliding, 4 with torsional, 6 with rolling friction
+    friction: Array  # (3,) sliding, torsional and rolling friction
+    solref: Array  # (2,) time constant and damping ratio, or -stiffness and -damping
+    solimp: Array  # (5,) impedance
 
 
 def surface_of(model: mujoco.MjModel, geom: int) -> Surface:

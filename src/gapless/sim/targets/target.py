@@ -23,26 +23,16 @@ WriteSizes = Callable[[Fields, Index, Array], None]
 
 @dataclass(frozen=True)
 class Target:
-    """What a parameter sets.
-
-    Attributes:
-        path: The target's path.
-        dimension: The dimension it belongs to, unless the project says otherwise.
-        unit: Unit of its values.
-        nominal: Value that leaves the model as it was written.
-        write: Writes one value per world of `fields.ids`, (num_ids,).
-        turn: When it is written: 0 if it sets something, 1 if it changes what others have set, 2 if it makes another
-            thing of it.
-        knob: The knob that it sets, if it switches on a layer.
-    """
+    """What a parameter sets."""
 
     path: str
-    dimension: Dimension
-    unit: str
-    nominal: float
-    write: Write
+    dimension: Dimension  # the dimension it belongs to, unless the project says otherwise
+    unit: str  # unit of its values
+    nominal: float  # value that leaves the model as it was written
+    write: Write  # writes one value per world of `fields.ids`, (num_ids,)
+    # when it is written: 0 if it sets something, 1 if it changes what others set, 2 if it makes another thing of it
     turn: int = 0
-    knob: KnobTarget | None = None
+    knob: KnobTarget | None = None  # the knob that it sets, if it switches on a layer
 
     @property
     def shared(self) -> bool:
@@ -52,25 +42,15 @@ class Target:
 
 @dataclass(frozen=True)
 class NamedElements:
-    """The elements of a model or project that a path names, and the field of them that it sets.
+    """The elements of a model or project that a path names, and the field of them that it sets."""
 
-    Attributes:
-        path: The path, for messages.
-        kind: Its first part, such as `joint`.
-        name: Name of the element, `*` for all, empty for the world.
-        field: Its last part, such as `damping` or `com/x`.
-        ids: (num_elements,) indices of the elements: one, or all for `*`.
-        project: The project.
-        model: Its compiled model.
-    """
-
-    path: str
-    kind: str
-    name: str
-    field: str
-    ids: NDArray[np.intp]
+    path: str  # the path, for messages
+    kind: str  # its first part, such as `joint`
+    name: str  # name of the element, `*` for all, empty for the world
+    field: str  # its last part, such as `damping` or `com/x`
+    ids: NDArray[np.intp]  # (num_elements,) indices of the elements: one, or all for `*`
     project: Project
-    model: mujoco.MjModel
+    model: mujoco.MjModel  # its compiled model
 
     @property
     def shared(self) -> bool:

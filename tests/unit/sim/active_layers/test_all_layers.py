@@ -172,6 +172,21 @@ def test_a_batch_of_one_equals_its_row_with_all_layers_on(bench: CompiledProject
     np.testing.assert_allclose(runs[0], runs[1], rtol=1e-9, atol=1e-12)
 
 
+def test_rows_leave_nothing_behind(bench: CompiledProject) -> None:
+    # What a world does depends on the rows that it was given last, not on those before.
+    chosen, rows = everything(bench, 2)
+    qpos, qvel = np.tile(bench.model.qpos0, (2, 1)), np.zeros((2, bench.model.nv))
+    runs = []
+    for before in ([], [chosen.nominal[None] + np.zeros((2, 1)), 0.5 * (rows + chosen.nominal)]):
+        world = Simulation(bench, 2, chosen, 1)
+        for other in (*before, rows):
+            world.set_parameters(other)
+            seen = [world.restart(qpos, qvel, np.full((2, 20, 2), 0.1))]
+            seen += [world.step(np.full((2, 2), 0.1 * k)).measured for k in range(10)]
+        runs.append(np.stack(seen))
+    np.testing.assert_array_equal(runs[0], runs[1])
+
+
 def test_predictions_with_all_layers_on_are_of_the_median_and_repeat(bench: CompiledProject) -> None:
     chosen, rows = everything(bench, 3)
     world = Simulation(bench, 3, chosen, 1)
