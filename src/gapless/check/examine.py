@@ -39,7 +39,7 @@ class Examination:
 
     @property
     def reasons_not_good(self) -> tuple[str, ...]:
-        """Why a fit of these data cannot be called good; empty if nothing in the data speaks against it."""
+        """Why a fit of these data cannot be called good; empty if nothing is wrong with them."""
         return tuple(finding.text for finding in self.findings)
 
 

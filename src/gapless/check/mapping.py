@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gapless.check.columns import joint_columns, list_drives
 from gapless.check.findings import Finding
 from gapless.check.following import find_following_faults, measure_following
 from gapless.check.hypotheses import MappingHypothesis, list_clock_hypotheses, list_column_hypotheses, shift_commands
@@ -19,7 +20,6 @@ from gapless.project.records import Project
 from gapless.signals.excerpts import spread_indices
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
-from gapless.sim.targets import driven_joint
 from gapless.sim.targets.path import split_target
 
 
@@ -82,14 +82,13 @@ def find_mapping_faults(
 
 def _per_run_columns(blueprint: CompiledProject) -> Set[int]:
     """Returns the columns of joints with per-run parameters: no value that all runs share suits them."""
-    project, model = blueprint.project, blueprint.model
+    project = blueprint.project
     listed = () if project.parameters == "auto" else project.parameters
     per_run = [split_target(entry.target) for entry in listed if entry.per == "episode"]
     joints = {part.name for part in per_run if part.kind == "joint"}
-    actuators = [part.name for part in per_run if part.kind == "actuator" and part.name != "*"]
-    driven = [driven_joint(model, model.actuator(name).id) for name in actuators]
-    joints |= {model.joint(joint).name for joint in driven if joint is not None}
-    return {k for k, item in enumerate(project.measurements) if item.element == "joint" and item.name in joints}
+    actuators = {part.name for part in per_run if part.kind == "actuator"}
+    joints |= {d.joint for d in list_drives(blueprint) if project.commands[d.command].actuator in actuators}
+    return {column for joint in joints for column in joint_columns(project, joint)}
 
 
 @dataclass(frozen=True)
@@ -261,10 +260,9 @@ def _describe(project: Project, decisive: Sequence[_Comparison]) -> Finding:
     best = decisive[0]
     limit = best.score + np.log(LIMITS.similar_factor)
     others = [one.hypothesis for one in decisive[1:] if one.score < limit and not one.hypothesis.shift_rows]
-    doubt = "".join(f"; it may also be that {other.text} ({other.remedy})" for other in others)
-    error = (
-        f"the error of {best.num_windows} prediction windows is then {best.ratio_and_columns()[0]:.2f} of what it is"
-    )
+    alternatives = "".join(f"; it may also be that {other.text} ({other.remedy})" for other in others)
+    share = f"{best.ratio_and_columns()[0]:.2f} of what it is, whatever gain, drag and delay"
     columns = dict.fromkeys(name for one in (best.hypothesis, *others) for name in one.column_names(project))
-    text = f"it looks as if {best.hypothesis.text}: {best.hypothesis.remedy}; {error}, whatever gain, drag and delay"
-    return Finding(tuple(columns), text + doubt)
+    text = f"it looks as if {best.hypothesis.text}: {best.hypothesis.remedy}; "
+    text += f"the error of {best.num_windows} prediction windows is then {share}"
+    return Finding(tuple(columns), text + alternatives)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,12 +27,12 @@ class PredictionSkill:
     error: Array  # (num_rows, num_windows, num_measurements) root mean square; NaN where a column hardly moves
     line_error: Array  # (num_windows, num_measurements) the same of the straight line
 
-    @property
+    @cached_property
     def counts(self) -> Indices:
         """In how many windows each column moves, (num_measurements,)."""
         return np.isfinite(self.line_error).sum(axis=0)
 
-    @property
+    @cached_property
     def window_shares(self) -> Array:
         """What each window adds to the unexplained share of motion, (num_rows, num_windows, num_measurements) [1].
 
@@ -41,23 +42,23 @@ class PredictionSkill:
         whole = np.nansum(self.line_error**2 / scale, axis=0)
         return self.error**2 / scale / np.where(whole > 0, whole, np.nan)
 
-    @property
+    @cached_property
     def shares(self) -> Array:
         """Unexplained share of motion, (num_rows, num_measurements) [1]: 0 is perfect, 1 as good as the line."""
         shares = np.sqrt(np.nansum(self.window_shares, axis=1))
         return np.where(self.counts > 0, np.clip(shares, MIN_SHARE, MAX_SHARE), np.nan)
 
-    @property
+    @cached_property
     def best_row(self) -> Indices:
         """Row that suits each column best, (num_measurements,)."""
         return np.argmin(np.nan_to_num(self.shares, nan=MAX_SHARE), axis=0)
 
-    @property
+    @cached_property
     def best_shares(self) -> Array:
         """Unexplained share under the row that suits each column best, (num_measurements,); NaN where none moves."""
         return self.shares[self.best_row, np.arange(self.line_error.shape[1])]
 
-    @property
+    @cached_property
     def best_window_shares(self) -> Array:
         """What each window adds under those rows, (num_windows, num_measurements)."""
         return np.stack([self.window_shares[row, :, k] for k, row in enumerate(self.best_row)], axis=-1)

@@ -1,10 +1,10 @@
 """Values and slopes of things that collide: smooth between impacts, not across them.
 
 An impact changes velocities within a few samples. Smoothed like the rest it would be smeared over the rows around it,
-whose slopes would then be wrong by far more than they claim; and to leave room for impacts all other rows would be
-smoothed too little. So third differences are not normal here but heavy-tailed (multivariate t, all columns of a thing
-together, since an impact shows in all of them): each gets a weight that is small where the jerk is large, found by
-iterating (expectation maximisation, Lange, Little and Taylor, 1989).
+whose slopes would then be wrong by far more than their standard errors; and to leave room for impacts all other rows
+would be smoothed too little. So third differences are not normal here but heavy-tailed (multivariate t, all columns of
+a body together, since an impact shows in all of them): each gets a weight that is small where the jerk is large, found
+by iterating (expectation maximisation, Lange, Little and Taylor, 1989).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ CALM_MARGIN_ROWS = 3  # between an impact and a calm row
 def smooth_between_impacts(
     values: Array, rate_hz: float, noises: Sequence[float | None], quanta: Sequence[float]
 ) -> tuple[list[Smoothed], Flags]:
-    """Returns the columns of one thing without their noise, and which rows are calm: no impact is near.
+    """Returns the columns of one body without their noise, and which rows are calm: no impact is near.
 
     Args:
         values: (num_rows, num_columns) readings at a fixed rate, none missing.

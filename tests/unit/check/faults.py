@@ -54,7 +54,7 @@ def shifted(names: tuple[str, ...], rows: int) -> Callable[[Columns], Columns]:
 
 
 def examined(folder: Path) -> Examination:
-    """Returns what speaks against the data of a project."""
+    """Returns what is wrong with the data of a project."""
     return examine_data(read_project_data(folder))
 
 
