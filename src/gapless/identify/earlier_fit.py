@@ -60,7 +60,7 @@ def _read_named_fit(data: ProjectData, path: Path) -> IdentifyResult:
     try:
         result = read_result(path, IdentifyResult)
     except InputError as error:
-        raise InputError(f"--since: {error}") from None
+        raise InputError(f"--since: this fit cannot be read, name another: {error}") from None
     if result.verdict == "refused":
         raise InputError(f"--since: that fit was refused ({'; '.join(result.reasons)}): name one that was not: {path}")
     shared = set(result.inputs) & set(data.ids)
