@@ -56,7 +56,7 @@ class ProjectData:
     terms: tuple[ParameterSpace, ...]
     notes: tuple[Note, ...]
     unlogged: tuple[Episode, ...] = ()
-    copies: Mapping[str, str] = field(default_factory=dict)
+    copies: Mapping[str, str] = field(default_factory=dict[str, str])
     assumptions: tuple[Note, ...] = ()
 
     @property

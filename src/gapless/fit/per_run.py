@@ -73,7 +73,7 @@ def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
     of_mean = spread**2 * np.sum(weights**2, axis=1)
     covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
     row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
-    information = np.linalg.pinv(covariance)
+    information = np.asarray(np.linalg.pinv(covariance), dtype=np.float64)
     return PerRunSolution(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
 
 

@@ -78,9 +78,10 @@ def widen_intervals(
     pieces = _pieces(both, jacobian, residual)
     known, pull = pieces.whole_information, pieces.gradients.sum(axis=0)
     moves = np.linalg.solve(known[:number, :number] + PRIOR_WEIGHT**2 * np.eye(number), known[:number, number:])
-    left = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
-    off = np.clip(np.linalg.solve(left, moves.T @ pull[:number] - pull[number:]), -2.0 * spread, 2.0 * spread)
-    square = np.linalg.inv(left) + np.outer(off, off)  # about what was written, where they stayed
+    rest: Array = known[number:, number:] - known[number:, :number] @ moves + np.diag(1.0 / spread**2)
+    solved: Array = np.asarray(np.linalg.solve(rest, moves.T @ pull[:number] - pull[number:]), dtype=np.float64)
+    off = np.clip(solved, -2.0 * spread, 2.0 * spread)
+    square = np.linalg.inv(rest) + np.outer(off, off)  # about what was written, where they stayed
     return replace(solution, covariance=solution.covariance + moves @ square @ moves.T)
 
 
@@ -88,7 +89,7 @@ def _pieces(problem: FitProblem, jacobian: Array, residual: Array) -> Pieces:
     """Returns what the pieces of all windows say, from slopes (num_windows, num_per_window, num_free) and residuals."""
     bend, pull = robust_bend(residual), robust_pull(residual)
     parts = [problem.in_pieces(part) for part in (jacobian, bend, pull)]
-    information = np.einsum("wri,wr,wrj->wij", parts[0], parts[1], parts[0], optimize=True)
+    information: Array = np.einsum("wri,wr,wrj->wij", parts[0], parts[1], parts[0], optimize=True)
     gradients = np.einsum("wri,wr->wi", parts[0], parts[2])
     if problem.starts is None:
         return Pieces(information, gradients, np.zeros(information.shape[1:]))

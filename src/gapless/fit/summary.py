@@ -63,10 +63,10 @@ def determined_combinations(space: ParameterSpace, solution: Solution, most: int
     values, vectors = np.linalg.eigh(covariance)
     found: list[str] = []
     for variance, vector in zip(values, vectors.T, strict=True):
-        heavy = [k for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
+        heavy = [int(k) for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
         if np.sqrt(max(variance, 0.0)) < MAX_IDENTIFIABLE_SD and len(heavy) > 1:
             sign = np.sign(vector[heavy[0]])
-            terms = []
+            terms: list[str] = []
             for k in heavy:
                 parameter = space.parameters[loose[k]]
                 factor = sign * vector[k] / slopes[loose[k]]

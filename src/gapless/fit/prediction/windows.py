@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,20 +82,23 @@ def cut_windows(
     num_steps = longest if window_s == 0 else max(1, min(longest, round(window_s * project.rate_hz)))
     known = not project.commands or window_s == 0 or from_first_row
     skipped = 0 if known else int(np.ceil(min(UNKNOWN_S, history_s) * project.rate_hz))
-    places = [
+    places: list[tuple[int, int]] = [
         (index, row)
         for index, track in enumerate(tracks)
         for row in _first_rows(track, num_steps, skipped, window_s == 0)
         if track.known[row] and (window_s == 0 or track.usable[row : row + num_steps + 1].all())
     ]
-    places = [places[k] for k in np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_WINDOWS)).astype(int))]
+    places = [
+        places[int(k)] for k in np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_WINDOWS)).astype(int))
+    ]
     pieces = [_piece(tracks[index], row, num_steps, num_past) for index, row in places]
     stacked = (
         [np.stack(parts) for parts in zip(*pieces, strict=True)] if pieces else _nothing(project, num_steps, num_past)
     )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
     errors = [_mean_error(project, tracks, name) for name in ("noise", "value_sd", "slope_sd")]
-    return Windows(*stacked, where[:, 0], where[:, 1], *errors)
+    arrays: list[Any] = [*stacked, where[:, 0], where[:, 1], *errors]
+    return Windows(*arrays)
 
 
 def _mean_error(project: Project, tracks: Sequence[Track], name: str) -> Array:

@@ -98,6 +98,7 @@ class _Matcher:
         seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
         rng, left, right = np.random.default_rng([self._seed, 7]), 0.0, 1.0
         unit, statistics = np.zeros(0), np.zeros((0, len(seen)))
+        found: ValueRange | None = None
         for _ in range(MAX_ROUNDS):
             more = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
             more[0], more[-1] = left, right
@@ -110,6 +111,7 @@ class _Matcher:
             if found.right - found.left > MAX_PART_LEFT * (right - left):
                 break
             left, right = found.left, found.right
+        assert found is not None  # there is a round at least
         return _describe(parameter, found, len(seen))
 
     def _simulate_statistics(

@@ -50,7 +50,7 @@ def invert(values: Array, statistics: Array, seen: Array) -> ValueRange:
         seen: (num_statistics,) of the logs.
     """
     said, of_logs, blur = _predict_values(values, statistics, seen)
-    fine = np.linspace(values.min(), values.max(), NUM_FINE)
+    fine: Array = np.linspace(float(values.min()), float(values.max()), NUM_FINE)
     weight = _weight(values, np.concatenate([fine, values]))
     centre = _local_line(values, np.concatenate([fine, values]), weight, said)
     off = said - centre[NUM_FINE:]
@@ -70,10 +70,10 @@ def _predict_values(values: Array, statistics: Array, seen: Array) -> tuple[Arra
 
     With h the diagonal of the hat matrix, leaving a run out of the fit makes its error r / (1 - h).
     """
-    middle, mean = statistics.mean(axis=0), values.mean()
-    inputs = statistics - middle
+    middle: Array = statistics.mean(axis=0)
+    mean, inputs = float(values.mean()), statistics - middle
     gram = inputs.T @ inputs + len(values) * RESOLUTION**2 * np.eye(len(seen))
-    slope = np.linalg.solve(gram, inputs.T @ (values - mean))
+    slope: Array = np.asarray(np.linalg.solve(gram, inputs.T @ (values - mean)), dtype=np.float64)
     hat = 1 / len(values) + np.sum(inputs * np.linalg.solve(gram, inputs.T).T, axis=1)
     said = values - (values - mean - inputs @ slope) / (1 - hat)
     return said, float(mean + (seen - middle) @ slope), RESOLUTION * float(np.linalg.norm(slope))
@@ -94,10 +94,12 @@ def _local_line(values: Array, places: Array, weight: Array, said: Array) -> Arr
 
 def _distance(values: Array, statistics: Array, seen: Array, best: float) -> float:
     """Returns the squared distance of logs from runs of a value, whose statistics follow a line nearby."""
-    weight = _weight(values, np.array([best]))[0]
+    weight: Array = _weight(values, np.array([best]))[0]
     apart = np.stack([np.ones_like(values), values - best], axis=1)
-    line = np.linalg.solve(apart.T @ (weight[:, None] * apart), apart.T @ (weight[:, None] * statistics))
+    squares, products = apart.T @ (weight[:, None] * apart), apart.T @ (weight[:, None] * statistics)
+    line: Array = np.asarray(np.linalg.solve(squares, products), dtype=np.float64)
     off = statistics - apart @ line
     covariance = off.T @ (weight[:, None] * off) / weight.sum() + RESOLUTION**2 * np.eye(len(seen))
-    far = seen - line[0]
-    return float(far @ np.linalg.solve(covariance, far))
+    far: Array = seen - line[0]
+    solved: Array = np.asarray(np.linalg.solve(covariance, far), dtype=np.float64)
+    return float(far @ solved)

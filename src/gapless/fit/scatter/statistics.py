@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags
 
 MIN_OUTLIER = 6.0  # times the median size: what only outliers reach
 NUM_STATISTICS = 9  # per column
@@ -49,7 +49,7 @@ def _share(values: Array) -> Array:
     return 4 * np.arcsin(np.sqrt(values))
 
 
-def _mean_where(true: Array, known: Array) -> Array:
+def _mean_where(true: Flags, known: Array) -> Array:
     """Returns the share of known samples where something is true, (num_runs, num_measurements)."""
     count = np.isfinite(known).sum(axis=(1, 2))
     return true.sum(axis=(1, 2)) / np.maximum(count, 1)

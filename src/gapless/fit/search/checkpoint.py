@@ -111,6 +111,6 @@ def _encode(value: float | np.ndarray | Structure) -> dict[str, Any]:
 
 def _decode(noted: dict[str, Any]) -> Any:
     if "free" in noted:
-        tried = [TriedTerm(**{**term, "targets": tuple(term["targets"])}) for term in noted["tried"]]
+        tried = [TriedTerm(tuple(t["targets"]), t["kept"], t["saving"], t["score"]) for t in noted["tried"]]
         return Structure(tuple(noted["free"]), np.array(noted["row"]), tuple(tried))
     return np.array(noted["array"]) if "array" in noted else float(noted["number"])

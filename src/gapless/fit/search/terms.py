@@ -72,7 +72,9 @@ def select_terms(
         thorough: Whether the most promising are solved for before all are given up.
         progress: Called with how far it is, in [0, 1].
     """
-    chosen, left, last = problem.free, list(groups), {}
+    chosen: Columns = problem.free
+    left: list[Columns] = list(groups)
+    last: dict[Columns, Saving] = {}
     halves = halves_of(problem)
     for number in range(MAX_ROUNDS):
         if not left:
@@ -128,7 +130,8 @@ def _best(
     worth: float,
 ) -> list[Columns] | None:
     """Returns the term or the several terms that save most; None where none saves more than chance."""
-    order = [k for k in np.argsort([-saving.score for saving in savings]) if convinces(savings[k], worth)]
+    order = [int(k) for k in np.argsort([-saving.score for saving in savings])]
+    order = [k for k in order if convinces(savings[k], worth)]
     if not order:
         return None
     best, share = [left[order[0]]], savings[order[0]].share
@@ -159,7 +162,7 @@ def _solved_best(
 ) -> list[Columns] | None:
     """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
     order = np.argsort([-saving.share for saving in savings])[:FINALISTS]
-    few = [left[k] for k in order if savings[k].share > HINT * worth]
+    few = [left[int(k)] for k in order if savings[int(k)].share > HINT * worth]
     if not few:
         return None
     found = solved_savings(problem, row, [(group, row) for group in few])
@@ -262,7 +265,7 @@ def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Arr
 
 def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
     """Returns a square problem with the same solution, by QR decomposition, and the squares that no solution saves."""
-    both = np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r")
+    both: Array = np.asarray(np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r"))
     count = matrix.shape[1]
     return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
 

@@ -45,7 +45,9 @@ class Cloud:
     @classmethod
     def about(cls, unit: Array, covariance: Array) -> "Cloud":
         """Returns the cloud about a solution; what is hardly determined is spread over its range, not further."""
-        bounded = np.linalg.inv(np.linalg.inv(covariance) + UNIFORM * np.eye(len(unit)))
+        bounded: Array = np.asarray(
+            np.linalg.inv(np.linalg.inv(covariance) + UNIFORM * np.eye(len(unit))), dtype=np.float64
+        )
         return cls(np.clip(unit, 0.0, 1.0), SPREAD * square_root(bounded))
 
     def log_density(self, unit: Array) -> Array:
@@ -150,7 +152,7 @@ class Cases:
         left = np.atleast_2d(np.cov((units[near] - design @ found).T))
         precision = np.linalg.inv(left + 1e-12 * np.eye(len(left)))
         prior = np.diag(self.problem.prior**2)
-        covariance = np.linalg.inv(precision + prior)
+        covariance: Array = np.asarray(np.linalg.inv(precision + prior), dtype=np.float64)
         centre = covariance @ (precision @ found[0] + prior @ self.problem.unit(self.problem.base))
         return replace(self, cloud=Cloud.about(centre, covariance))
 

@@ -115,7 +115,7 @@ class Margins:
     def normal(self, unit: Array) -> Array:
         """Returns units, (num_draws, num_free), as such numbers."""
         columns = [np.interp(unit[:, k], self.knots[:, k], self.normal_knots) for k in range(unit.shape[1])]
-        return np.linalg.solve(self.factor, np.stack(columns)).T
+        return np.asarray(np.linalg.solve(self.factor, np.stack(columns)), dtype=np.float64).T
 
     def unit(self, normal: Array) -> Array:
         """Returns such numbers, (..., num_free), as units."""
