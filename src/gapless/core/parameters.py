@@ -93,7 +93,7 @@ class ParameterSpace:
             raise InputError(f"no parameter {target}; choose from: {nearest(target, self.targets)}") from None
 
     def for_runs(self, runs: Sequence[int]) -> "ParameterSpace":
-        """Returns the space in which every run has its own column of what each episode has its own of."""
+        """Returns the space in which every run has its own column of each per-run parameter."""
         return ParameterSpace(
             tuple(
                 one

@@ -72,7 +72,7 @@ class ProjectData:
 
     @property
     def for_runs(self) -> "ProjectData":
-        """The same, with a column for each run of what every run has its own of."""
+        """The same, with a column for each run of every per-run parameter."""
         return replace(self, space=self.space.for_runs(range(len(self.tracks))))
 
     def split(self, hold_out: Sequence[str]) -> tuple[list[int], list[int]]:

@@ -1,4 +1,4 @@
-"""Values that each run has its own of, such as a person's: what they are in the middle, and how far they lie apart."""
+"""Per-run parameters, such as a person's grip: their mean over the runs, and their spread between runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,9 +22,9 @@ class PerRunSolution:
 
     Attributes:
         space: The parameters.
-        solution: Their values; of what each run has its own of, the mean. Its row is one of the whole space, likewise.
+        solution: Their values; of per-run parameters, the mean. Its row is one of the whole space, likewise.
         spread: (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared.
-        told: (num_parameters,) whether the logs determine it: what each run has its own of, if all runs together do.
+        told: (num_parameters,) whether the logs determine it: a per-run parameter, if all runs together do.
         own: Target -> run -> its own value.
     """
 
