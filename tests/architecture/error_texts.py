@@ -57,8 +57,8 @@ def _text_argument(call: ast.Call) -> int | None:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if name not in ERRORS | MAKERS or not call.args:
         return None
-    if name == "error":  # Document.error(where, text)
-        return 1 if len(call.args) == 2 else None
+    if name == "error":  # Document.error(where, text), Target.error(text)
+        return len(call.args) - 1 if len(call.args) in (1, 2) else None
     return 0
 
 
