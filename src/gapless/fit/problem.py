@@ -21,7 +21,7 @@ PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its who
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
 LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
-COUPLING_WINDOWS = 16  # on which it is measured what couples
+COUPLING_WINDOWS = 8  # on which it is measured what couples
 COUPLING_STEPS = (0.03, 0.25)  # of parameters, as shares of their ranges: limits show in large ones only
 Watch = Callable[[ParameterSpace, Array], None]
 

@@ -39,8 +39,8 @@ def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float)
     return np.moveaxis(change / steps[:, None, None], 0, -1)
 
 
-def judging_slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:
-    """Returns residuals, (num_windows, num_per_window), and how they change with `unit`, (..., num_free).
+def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Array, Array]:
+    """Returns residuals, (num_windows, num_per_window), and how they change with `unit[first:]`, (..., num_columns).
 
     Slopes are taken on both sides: the curvature in one-sided ones would pass for information along directions
     that these windows do not determine, such as gain and mass together; and so would what is left of it, if steps
@@ -51,17 +51,17 @@ def judging_slopes(problem: FitProblem, unit: Array) -> tuple[Array, Array]:
     residual = problem.plain_residuals(unit[None])[0]
     steps = (*((FINEST,) if is_smooth(problem.predictor.blueprint) else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
     found = np.zeros((len(unit), *residual.shape))
-    asked = np.arange(len(unit))  # whose slopes no coarser ones have agreed with yet
+    asked = np.arange(first, len(unit))  # whose slopes no coarser ones have agreed with yet
     finer = np.full(len(unit), np.inf)
     for step in steps:
+        if not len(asked):
+            break
         slopes = _two_sided(problem, unit, asked, step)
         sizes = np.sqrt(np.sum(slopes**2, axis=(1, 2)))
         jumps = finer[asked] > AGREE * sizes
         asked, slopes, sizes = asked[jumps], slopes[jumps], sizes[jumps]
-        if not len(asked):
-            break
         found[asked], finer[asked] = slopes, sizes
-    return residual, np.moveaxis(found, 0, -1)
+    return residual, np.moveaxis(found[first:], 0, -1)
 
 
 def _two_sided(problem: FitProblem, unit: Array, columns: NDArray[np.intp], step: float) -> Array:

@@ -1,7 +1,7 @@
 """A solved problem, and how sure it is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ class Solution:
         covariance: (num_free, num_free) of `unit`, robust to errors that persist within a window.
         information: (num_free, num_free) Gauss-Newton information about `unit`, the prior left out.
         cost: Half the sum of squares of the robust residuals.
+        slopes: (num_windows, num_per_window, num_free) of the residuals, that judged it; None where they are not known.
     """
 
     row: Array
@@ -33,6 +34,7 @@ class Solution:
     covariance: Array
     information: Array
     cost: float
+    slopes: Array | None = field(default=None, repr=False, compare=False)
 
     def half_width(self, level: float = 0.95) -> Array:
         """Returns the half widths of intervals of `unit`, (num_free,)."""
@@ -48,7 +50,8 @@ def summarize_solution(problem: FitProblem, unit: Array) -> Solution:
     unseen = np.diag(information) < PRIOR_WEIGHT**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
-    return Solution(row, unit, covariance, information, 0.5 * float(np.sum(flatten_outliers(residual) ** 2)))
+    cost = 0.5 * float(np.sum(flatten_outliers(residual) ** 2))
+    return Solution(row, unit, covariance, information, cost, jacobian)
 
 
 def widen_intervals(
@@ -71,7 +74,9 @@ def widen_intervals(
     number = len(problem.free)
     both = replace(problem, free=(*problem.free, *held)).at(solution.row)
     unit = both.unit(solution.row)
-    residual, jacobian = judging_slopes(both, unit)
+    residual, jacobian = judging_slopes(both, unit, 0 if solution.slopes is None else number)
+    if solution.slopes is not None:
+        jacobian = np.concatenate([solution.slopes, jacobian], axis=-1)
     fine = replace(both, predictor=finer_time).plain_residuals(unit[None])[0]
     jacobian = np.concatenate([jacobian, (fine - residual)[..., None]], axis=-1)
     spread = np.append(spreads(both.space)[number:], left)

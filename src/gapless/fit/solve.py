@@ -12,8 +12,10 @@ from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solution import Solution, summarize_solution
 
 DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
-ENOUGH = 1e-3  # share of the cost: with coarse slopes an iteration that saves less is the last
-LITTLE = 0.02  # of the sum of squares, with fine ones: it moves no parameter by more than 0.15 standard errors
+FIRST_DAMPING = 2  # place in `DAMPINGS` of the first that is tried
+MAX_STEPS_PER_SLOPE = 3
+MIN_COARSE_GAIN = 1e-3  # share of the sum of squares: with coarse slopes an iteration that saves less is the last
+MIN_FINE_GAIN = 0.02  # of the sum of squares, with fine ones: it moves no parameter by over 0.15 standard errors
 Progress = Callable[[str, float], None]
 Schedule = Sequence[tuple[float, int]]
 
@@ -77,42 +79,58 @@ def _minimise(
     max_iterations: int,
     report: Callable[[float], None] | None,
 ) -> Array:
-    """Minimises by Gauss-Newton steps, damped as far as real evaluations ask for (Levenberg and Marquardt).
+    """Minimises by damped Gauss-Newton steps (Levenberg and Marquardt) and returns where it arrives.
 
-    An iteration is two batched calls: all columns of the Jacobian, then the steps of all dampings; the best of these
-    is taken.
+    An iteration measures the slopes once and then takes several steps, each the best of a few dampings. Between them
+    the slopes follow what the steps did to the residuals (Broyden, 1965), which costs no prediction.
     """
     centre, prior = problem.unit(problem.base), problem.prior
 
-    def stacked(weighted: Array, units: Array) -> Array:
+    def stack(weighted: Array, units: Array) -> Array:
         values = flatten_outliers(problem.discount(weighted)).reshape(len(units), -1)
         return np.concatenate([values, prior * (units - centre)], axis=1)
 
     weighted = problem.weighted_errors(unit[None])
-    residual = stacked(weighted, unit[None])[0]
+    residual = stack(weighted, unit[None])[0]
+    damping = FIRST_DAMPING
     for iteration in range(max_iterations):
+        before = float(np.sum(residual**2))
+        least_gain = MIN_COARSE_GAIN * before if step > FINE_STEP else MIN_FINE_GAIN
         slopes = slopes_ahead(problem, unit, weighted[0], step)
         jacobian = np.concatenate([slopes.reshape(-1, len(unit)), np.diag(prior)])
-        tries = unit + damped_steps(jacobian, residual, unit)
-        tried = problem.weighted_errors(tries)
-        outcomes = stacked(tried, tries)
-        best = int(np.argmin(np.sum(outcomes**2, axis=1)))
-        gain = 1.0 - float(np.sum(outcomes[best] ** 2) / np.sum(residual**2))
-        if gain > 0:
-            unit, residual, weighted = np.clip(tries[best], 0.0, 1.0), outcomes[best], tried[best : best + 1]
+        for _ in range(MAX_STEPS_PER_SLOPE):
+            dampings = [k for k in (damping - 1, damping, damping + 2) if 0 <= k < len(DAMPINGS)]
+            tries = np.clip(unit + damped_steps(jacobian, residual, unit, [DAMPINGS[k] for k in dampings]), 0.0, 1.0)
+            weighted_tries = problem.weighted_errors(tries)
+            outcomes = stack(weighted_tries, tries)
+            squares = np.sum(outcomes**2, axis=1)
+            best = int(np.argmin(squares))
+            gain = float(np.sum(residual**2) - squares[best])
+            if gain <= 0.0:
+                if dampings[-1] == len(DAMPINGS) - 1:
+                    break
+                damping = min(damping + 3, len(DAMPINGS) - 1)
+                continue
+            move = tries[best] - unit
+            unexpected = outcomes[best] - residual - jacobian @ move
+            jacobian += np.outer(unexpected, move) / max(float(move @ move), 1e-12)
+            unit, residual, weighted = tries[best], outcomes[best], weighted_tries[best : best + 1]
+            damping = dampings[best]
             problem.notice(unit)
+            if gain < least_gain:
+                break
         if report is not None:
             report((iteration + 1) / max_iterations)
-        if gain * np.sum(residual**2) < (ENOUGH * np.sum(residual**2) if step > FINE_STEP else LITTLE):
+        if before - float(np.sum(residual**2)) < least_gain:
             break
     return unit
 
 
-def damped_steps(jacobian: Array, residual: Array, unit: Array) -> Array:
-    """Returns the steps of all dampings that stay within bounds, (num_dampings, num_free)."""
+def damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequence[float] = DAMPINGS) -> Array:
+    """Returns the step of each damping that stays within bounds, (num_dampings, num_free)."""
     hessian, gradient = jacobian.T @ jacobian, jacobian.T @ residual
     scale = np.maximum(np.diag(hessian), 1e-9 * np.diag(hessian).max() + 1e-12)
-    return np.stack([_bounded(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in DAMPINGS])
+    return np.stack([_bounded(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in dampings])
 
 
 def _bounded(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:

@@ -19,7 +19,7 @@ from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import with_finer_step
 
 FINER = 8  # how much finer a time step tells what the model's own does
-ROUNDS = 2  # of finding the step's effect and fitting without it
+ROUNDS = 2  # of measuring the time-step error and fitting without it
 MAY_COST = 1.25  # by how much the cost under the model's own step may grow: an eighth of the error
 
 

@@ -31,7 +31,7 @@ FEW_WINDOWS = 32  # for the first solve
 SOME_S = 20.0  # simulated for choosing terms [s]
 FIRST_SCHEDULE = ((MEDIUM_STEP, 8),)
 FINAL_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 6))
-LAST_SCHEDULE = ((MEDIUM_STEP, 3), (FINE_STEP, 4))
+LAST_SCHEDULE = ((MEDIUM_STEP, 2), (FINE_STEP, 3))
 # What every model has a value of.
 HAS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
 CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
@@ -150,7 +150,7 @@ def search_structure(
             again, some, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), journal
         )
     structure = step(lambda: _swapped(try_lag, some, played, groups, LAG))
-    now = replace(without_step(measured, fine, structure.row), free=structure.free)
+    now = replace(some, free=structure.free)
     structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, NEAR)))
     left = set(range(len(row))) - set(structure.free)
     targets = problem.predictor.space.targets
