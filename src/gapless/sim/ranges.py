@@ -41,10 +41,22 @@ def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
 
 
 def read_fit(path: str | Path, blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
-    """Returns the parameters of a fit and their values, (num_parameters,)."""
-    parameters = read_result(path, IdentifyResult).parameters
-    values = np.array([p.value for p in parameters])
-    return _space([p.target for p in parameters], values, values, blueprint), values
+    """Returns the parameters of a fit and their values, (num_parameters,); a target and a value each are enough.
+
+    Raises:
+        InputError: If the file is no fit, or a value is not a finite number.
+    """
+    found = _read_json(Path(path), IdentifyResult.verb)
+    if "parameters" not in found:
+        read_result(path, IdentifyResult)  # says in words what it is instead
+    try:
+        targets = [str(p["target"]) for p in found["parameters"]]
+        values = np.array([float(p["value"]) for p in found["parameters"]])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a parameter lacks its target or its value ({error}): run identify again: {path}") from None
+    if not np.isfinite(values).all():
+        raise InputError(f"a fitted value is not a number: run identify again: {path}")
+    return _space(targets, values, values, blueprint), values
 
 
 def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
