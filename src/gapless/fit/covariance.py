@@ -18,8 +18,8 @@ from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
 
 LEVEL = 0.95  # of the intervals for which Student's t is put into the covariance
-MOST = 1.0 - 1e-6  # share of the information about one direction that a single piece is taken to have at most
-LEAST_FREEDOM = 2.0  # with fewer degrees of freedom Student's t has no variance
+MAX_SHARE = 1.0 - 1e-6  # share of the information about one direction that a single piece is taken to have at most
+MIN_FREEDOM = 2.0  # with fewer degrees of freedom Student's t has no variance
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Pieces:
     Attributes:
         information: (num_pieces, num_parameters, num_parameters) Hessians H_w of the pieces' costs.
         gradients: (num_pieces, num_parameters) gradients g_w of the pieces' costs.
-        together: (num_parameters, num_parameters) what is added to sum g_w g_w^T because pieces are not independent.
+        shared: (num_parameters, num_parameters) what is added to sum g_w g_w^T because pieces are not independent.
     """
 
     information: Array
     gradients: Array
-    together: Array
+    shared: Array
 
     @property
     def whole_information(self) -> Array:
@@ -44,10 +44,10 @@ class Pieces:
     def of(self, columns: NDArray[np.intp]) -> "Pieces":
         """Returns what they say about some of the parameters."""
         block = np.ix_(columns, columns)
-        return Pieces(self.information[:, columns[:, None], columns], self.gradients[:, columns], self.together[block])
+        return Pieces(self.information[:, columns[:, None], columns], self.gradients[:, columns], self.shared[block])
 
 
-def clustered(pieces: Pieces, prior: float) -> Array:
+def clustered_covariance(pieces: Pieces, prior: float) -> Array:
     """Returns the covariance of the parameters, (num_parameters, num_parameters).
 
     Args:
@@ -58,15 +58,15 @@ def clustered(pieces: Pieces, prior: float) -> Array:
     values, vectors = np.linalg.eigh(pieces.whole_information + ridge)
     root = (vectors / np.sqrt(values)) @ vectors.T  # H^(-1/2)
     shares, axes = np.linalg.eigh(root @ pieces.information @ root)
-    shares = np.clip(shares, 0.0, MOST)
+    shares = np.clip(shares, 0.0, MAX_SHARE)
     along = np.einsum("wia,wi->wa", axes, pieces.gradients @ root)
     enlarged = np.einsum("wia,wa->wi", axes, along / np.sqrt(1.0 - shares))
-    covariance = root @ (enlarged.T @ enlarged + root @ (ridge + pieces.together) @ root) @ root
+    covariance = root @ (enlarged.T @ enlarged + root @ (ridge + pieces.shared) @ root) @ root
     wider = stdtrit(_freedom(shares, axes, root), (1 + LEVEL) / 2) / normal_quantile((1 + LEVEL) / 2)
     return covariance * np.outer(wider, wider)
 
 
-def together(in_pieces: Array, in_windows: Array, variance: float) -> Array:
+def shared_start_variance(in_pieces: Array, in_windows: Array, variance: float) -> Array:
     """Returns what windows' gradients vary by beyond those of their pieces, (num_parameters, num_parameters).
 
     A start that follows the readings of a window takes from all of them together, which makes its pieces' residuals
@@ -96,4 +96,4 @@ def _freedom(shares: Array, axes: Array, root: Array) -> Array:
     squares = np.sum(rows**2, axis=2)
     inner = np.einsum("kwi,kwj->kij", rows, rows)
     second = np.sum(size**2 - 2 * size * squares, axis=1) + np.sum(inner**2, axis=(1, 2))
-    return np.maximum(np.sum(size - squares, axis=1) ** 2 / np.maximum(second, 1e-300), LEAST_FREEDOM)
+    return np.maximum(np.sum(size - squares, axis=1) ** 2 / np.maximum(second, 1e-300), MIN_FREEDOM)

@@ -19,7 +19,7 @@ from gapless.sim.targets.path import split_target
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
-LOOSE = 10.0  # starts may be off by this many times what the smoother says; see `starts`
+START_ERROR_FACTOR = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
 COUPLING_WINDOWS = 8  # on which it is measured what couples
 COUPLING_STEPS = (0.03, 0.25)  # of parameters, as shares of their ranges: limits show in large ones only
@@ -185,7 +185,7 @@ class FitProblem:
 
     def at(self, row: Array) -> "FitProblem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
-        starts = estimate_start_errors(self.predictor, self.windows, row, self.sigma, LOOSE, self.coupling)
+        starts = estimate_start_errors(self.predictor, self.windows, row, self.sigma, START_ERROR_FACTOR, self.coupling)
         return replace(self, starts=starts)
 
     def to_noise(self, row: Array) -> float:
@@ -219,7 +219,9 @@ class FitProblem:
         left = start_errors_from(self.windows, effect).left_over(weighted)
         left = np.where(np.isfinite(error), left.reshape(error.shape), np.nan)
         sigma = np.maximum(noise, 1.4826 * np.nanmedian(np.abs(left), axis=(0, 1, 2)) * noise)
-        return replace(self, sigma=sigma, starts=start_errors_from(self.windows, LOOSE * effect * noise / sigma))
+        return replace(
+            self, sigma=sigma, starts=start_errors_from(self.windows, START_ERROR_FACTOR * effect * noise / sigma)
+        )
 
 
 def flatten_outliers(residual: Array) -> Array:

@@ -12,8 +12,10 @@ COARSE_STEP, MEDIUM_STEP, FINE_STEP = (
     0.03,
     0.01,
 )  # finite-difference steps as shares of the range; contact needs large ones
-FINEST = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where nothing touches
-AGREE = 1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
+FINEST_STEP = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where nothing touches
+MAX_SLOPE_RATIO = (
+    1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
+)
 
 
 def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float) -> Array:
@@ -49,7 +51,7 @@ def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Ar
     pass for knowledge without end: then the finest steps count with whose slopes coarser ones agree.
     """
     residual = problem.plain_residuals(unit[None])[0]
-    steps = (*((FINEST,) if is_smooth(problem.predictor.blueprint) else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
+    steps = (*((FINEST_STEP,) if is_smooth(problem.predictor.blueprint) else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
     found = np.zeros((len(unit), *residual.shape))
     asked = np.arange(first, len(unit))  # whose slopes no coarser ones have agreed with yet
     finer = np.full(len(unit), np.inf)
@@ -58,7 +60,7 @@ def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Ar
             break
         slopes = _two_sided(problem, unit, asked, step)
         sizes = np.sqrt(np.sum(slopes**2, axis=(1, 2)))
-        jumps = finer[asked] > AGREE * sizes
+        jumps = finer[asked] > MAX_SLOPE_RATIO * sizes
         asked, slopes, sizes = asked[jumps], slopes[jumps], sizes[jumps]
         found[asked], finer[asked] = slopes, sizes
     return residual, np.moveaxis(found[first:], 0, -1)

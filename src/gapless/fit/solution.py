@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.fit.covariance import Pieces, clustered, together
+from gapless.fit.covariance import Pieces, clustered_covariance, shared_start_variance
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem, flatten_outliers, robust_bend, robust_pull, spreads
 from gapless.fit.slopes import judging_slopes
@@ -42,7 +42,7 @@ class Solution:
 
 
 def summarize_solution(problem: FitProblem, unit: Array) -> Solution:
-    """Measures the solution: cost, information, and a covariance from pieces of windows; see `clustered`."""
+    """Measures the solution: cost, information, and a covariance from pieces of windows; see `clustered_covariance`."""
     residual, jacobian = judging_slopes(problem, unit)
     pieces = _pieces(problem, jacobian, residual)
     information = pieces.whole_information
@@ -101,7 +101,9 @@ def _pieces(problem: FitProblem, jacobian: Array, residual: Array) -> Pieces:
     taken = problem.starts.taken_out
     in_pieces = np.einsum("wrd,wri->wdi", problem.in_pieces(taken), parts[0])
     num_left = max(1.0, np.count_nonzero(residual) - np.sum(taken**2) - jacobian.shape[2])
-    shared = together(in_pieces, np.einsum("wrd,wri->wdi", taken, jacobian), float(np.sum(pull**2) / num_left))
+    shared = shared_start_variance(
+        in_pieces, np.einsum("wrd,wri->wdi", taken, jacobian), float(np.sum(pull**2) / num_left)
+    )
     return Pieces(information, gradients, shared)
 
 
@@ -115,5 +117,5 @@ def _covariance(pieces: Pieces, pressed: NDArray[np.bool_]) -> Array:
     covariance = np.diag(1.0 / (np.diag(pieces.whole_information) + PRIOR_WEIGHT**2))
     free = np.flatnonzero(~pressed)
     if len(free):
-        covariance[np.ix_(free, free)] = clustered(pieces.of(free), PRIOR_WEIGHT)
+        covariance[np.ix_(free, free)] = clustered_covariance(pieces.of(free), PRIOR_WEIGHT)
     return covariance

@@ -11,9 +11,9 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.sim.targets.path import split_target
 
-KEPT = 8  # best draws that the next ones are drawn around
-APART = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
-LEAST_SPREAD = 0.03  # of the next draws, as a share of the range
+NUM_BEST = 8  # best draws that the next ones are drawn around
+MIN_DISTANCE = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
+MIN_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
 def search_starts(
@@ -25,7 +25,7 @@ def search_starts(
     which of some valleys is the deepest shows only at their bottoms.
     """
     problem = problem if problem.starts else problem.at(problem.base)
-    centre, kinds = problem.unit(problem.base), _kinds(problem)
+    centre, kinds = problem.unit(problem.base), _group_kinds(problem)
     if not kinds:
         return problem.base[None]
     written = np.array([centre[columns].mean() for columns in kinds])
@@ -34,23 +34,23 @@ def search_starts(
     for _ in range(num_rounds):
         found = 0.5 * np.sum(problem.residuals(_spread(draws, centre, kinds)) ** 2, axis=(1, 2))
         every, costs = np.concatenate([every, draws]), np.concatenate([costs, found])
-        best = every[np.argsort(costs)[:KEPT]]
+        best = every[np.argsort(costs)[:NUM_BEST]]
         about = best[rng.integers(0, len(best), num_tries // 2)]
-        spread = 0.7 * best.std(axis=0) + LEAST_SPREAD
+        spread = 0.7 * best.std(axis=0) + MIN_SPREAD
         draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
-    return problem.rows(_spread(_apart(every[np.argsort(costs)], num_found), centre, kinds))
+    return problem.rows(_spread(_pick_distant(every[np.argsort(costs)], num_found), centre, kinds))
 
 
-def _apart(draws: Array, count: int) -> Array:
+def _pick_distant(draws: Array, count: int) -> Array:
     """Returns the first of some draws, and those after it that lie apart from all before, `count` at most."""
     found = draws[:1]
     for draw in draws[1:]:
-        if len(found) < count and np.abs(found - draw).max(axis=1).min() > APART:
+        if len(found) < count and np.abs(found - draw).max(axis=1).min() > MIN_DISTANCE:
             found = np.concatenate([found, draw[None]])
     return found
 
 
-def _kinds(problem: FitProblem) -> list[list[int]]:
+def _group_kinds(problem: FitProblem) -> list[list[int]]:
     """Returns the free parameters of each kind; offsets, which may have either sign, stay where they are."""
     found: dict[tuple[str, str], list[int]] = {}
     for k, parameter in enumerate(problem.space.parameters):

@@ -19,8 +19,8 @@ from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import with_finer_step
 
 FINER = 8  # how much finer a time step tells what the model's own does
-ROUNDS = 2  # of measuring the time-step error and fitting without it
-MAY_COST = 1.25  # by how much the cost under the model's own step may grow: an eighth of the error
+NUM_ROUNDS = 2  # of measuring the time-step error and fitting without it
+MAX_COST_RATIO = 1.25  # by how much the cost under the model's own step may grow: an eighth of the error
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class TimeStepCorrection:
 
 
 def remove_time_step_error(
-    problem: FitProblem, row: Array, schedule: Schedule, may_cost: float = MAY_COST
+    problem: FitProblem, row: Array, schedule: Schedule, may_cost: float = MAX_COST_RATIO
 ) -> TimeStepCorrection:
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
@@ -51,27 +51,27 @@ def remove_time_step_error(
         schedule: Of each further solve; see `solve`.
         may_cost: By how much the cost under the model's own step may grow.
     """
-    fine = finer_in_time(problem.predictor)
+    fine = with_finer_time_step(problem.predictor)
     without, found = problem, row
-    for _ in range(ROUNDS):
-        without = without_step(problem, fine, found).at(found)
+    for _ in range(NUM_ROUNDS):
+        without = subtract_time_step_error(problem, fine, found).at(found)
         found = descend(without, found, schedule)
     if problem.cost(found) > may_cost * problem.cost(row):
         return TimeStepCorrection(problem, row, fine, 1.0)
     return TimeStepCorrection(without, found, fine, 1.0 / FINER)
 
 
-def finer_in_time(predictor: Predictor) -> Predictor:
+def with_finer_time_step(predictor: Predictor) -> Predictor:
     """Returns a predictor with a far finer time step."""
     return Predictor(with_finer_step(predictor.blueprint, FINER), predictor.space)
 
 
-def without_step(problem: FitProblem, fine: Predictor, row: Array) -> FitProblem:
+def subtract_time_step_error(problem: FitProblem, fine: Predictor, row: Array) -> FitProblem:
     """Returns the problem with what the model's time step does under a row taken out of the readings.
 
     Args:
         problem: With the readings as they are.
-        fine: From `finer_in_time`.
+        fine: From `with_finer_time_step`.
         row: (num_parameters,) near the solution.
     """
     windows = problem.windows

@@ -5,7 +5,7 @@ from scipy.stats import t as student
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.fit.covariance import Pieces, clustered, together
+from gapless.fit.covariance import Pieces, clustered_covariance, shared_start_variance
 from gapless.fit.problem import flatten_outliers, robust_bend, robust_pull, robust_slope
 
 
@@ -26,7 +26,7 @@ def pieces_of(slopes: Array, residual: Array) -> Pieces:
 def test_the_mean_of_a_few_readings_has_the_interval_that_textbooks_give() -> None:
     # One parameter, its value read 6 times: variance s^2 / 6 with s^2 = sum (y - mean)^2 / 5, and Student's t with 5.
     noise = np.array([0.3, -1.2, 0.4, 2.0, -0.7, 0.1])[:, None]
-    variance = clustered(linear(np.ones((6, 1, 1)), noise), 1e-9)[0, 0]
+    variance = clustered_covariance(linear(np.ones((6, 1, 1)), noise), 1e-9)[0, 0]
     expected = np.std(noise, ddof=1) / np.sqrt(6) * student.ppf(0.975, 5)
     np.testing.assert_allclose(np.sqrt(variance) * normal_quantile(0.975), expected, rtol=1e-6)
 
@@ -46,7 +46,7 @@ def covered(num_pieces: int, heavy: float, num_draws: int = 500) -> tuple[float,
         error = np.linalg.lstsq(slopes.reshape(-1, 3), -noise.ravel(), rcond=None)[0]
         inverse = np.linalg.inv(pieces.whole_information)
         plain = inverse @ pieces.gradients.T @ pieces.gradients @ inverse
-        for k, covariance in enumerate((clustered(pieces, 1e-9), plain)):
+        for k, covariance in enumerate((clustered_covariance(pieces, 1e-9), plain)):
             inside[k] += np.mean(np.abs(error) <= normal_quantile(0.975) * np.sqrt(np.diag(covariance)))
     return float(inside[0] / num_draws), float(inside[1] / num_draws)
 
@@ -73,10 +73,10 @@ def test_halves_of_windows_whose_start_follows_the_readings_are_not_independent(
     residual = rng.standard_normal((count, 6)) @ without
     halves = pieces_of(slopes.reshape(2 * count, 3, 1), residual.reshape(2 * count, 3))
     along = np.einsum("wrd,wri->wdi", offset.reshape(2 * count, 3, 1), slopes.reshape(2 * count, 3, 1))
-    shared = together(along, np.einsum("wrd,wri->wdi", offset, slopes), 1.0)
+    shared = shared_start_variance(along, np.einsum("wrd,wri->wdi", offset, slopes), 1.0)
     expected = 1 / halves.whole_information[0, 0]
-    np.testing.assert_allclose(clustered(replace(halves, together=shared), 1e-9)[0, 0], expected, rtol=0.08)
-    assert clustered(halves, 1e-9)[0, 0] < 0.8 * expected
+    np.testing.assert_allclose(clustered_covariance(replace(halves, together=shared), 1e-9)[0, 0], expected, rtol=0.08)
+    assert clustered_covariance(halves, 1e-9)[0, 0] < 0.8 * expected
 
 
 def test_slopes_of_the_loss_are_those_of_differences() -> None:

@@ -14,7 +14,7 @@ from gapless.fit.slopes import judging_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import descend, solve_least_squares
 from gapless.fit.summary import describe_parameters
-from gapless.fit.time_step import finer_in_time, remove_time_step_error
+from gapless.fit.time_step import remove_time_step_error, with_finer_time_step
 from unit.identify.realities import PENDULUM, WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.1, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}
@@ -60,7 +60,7 @@ def holds(problem: FitProblem, solution: Solution, target: str, truth: float) ->
 def test_intervals_hold_the_truth_although_a_mass_that_was_not_fitted_is_wrong(tmp_path: Path) -> None:
     write_reality(tmp_path, {**TRUTH, "body/bob/mass": 0.6}, parameters=(*WHATEVER[:3], MASS))  # 0.5 in the model
     problem, solution = solved(tmp_path, 3)
-    wider = widen_intervals(problem, solution, (3,), finer_in_time(problem.predictor), 1.0)
+    wider = widen_intervals(problem, solution, (3,), with_finer_time_step(problem.predictor), 1.0)
     # all forces but the fitted ones grow with the mass: gain and damping come out at 5/6 of the truth
     for target in ("actuator/motor/gain", "joint/hinge/damping"):
         assert not holds(problem, solution, target, TRUTH[target])
@@ -72,7 +72,7 @@ def test_intervals_hold_the_truth_although_the_time_step_is_coarse(tmp_path: Pat
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
     assert not holds(problem, solution, "joint/hinge/damping", 0.1)  # it makes up for what the coarse step adds
-    fine = finer_in_time(problem.predictor)
+    fine = with_finer_time_step(problem.predictor)
     assert holds(problem, widen_intervals(problem, solution, (), fine, 1.0), "joint/hinge/damping", 0.1)
 
 
@@ -104,6 +104,6 @@ def test_a_model_that_is_right_is_not_widened_much(tmp_path: Path) -> None:
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     problem, solution = solved(tmp_path, 3)
     np.testing.assert_array_less(
-        widen_intervals(problem, solution, (), finer_in_time(problem.predictor), 1.0).half_width(),
+        widen_intervals(problem, solution, (), with_finer_time_step(problem.predictor), 1.0).half_width(),
         1.5 * solution.half_width(),
     )

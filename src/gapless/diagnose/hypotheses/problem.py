@@ -19,7 +19,7 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import draw_windows
-from gapless.fit.time_step import finer_in_time
+from gapless.fit.time_step import with_finer_time_step
 from gapless.signals.track import subtract_readings
 
 WINDOW_S = 0.3
@@ -176,7 +176,7 @@ def draw_fit_problem(data: ProjectData, candidates: CandidateParameters, rng: np
 
 def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> DiagnosisProblem:
     """Returns a fit problem with what all fits of a diagnosis share."""
-    predictors = (fit.predictor, finer_in_time(fit.predictor))
+    predictors = (fit.predictor, with_finer_time_step(fit.predictor))
     written, fine = (predictor.predict(fit.windows, fit.base[None])[0] for predictor in predictors)
     effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
     half = _split_windows(fit.windows, candidates)

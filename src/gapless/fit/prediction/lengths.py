@@ -18,11 +18,11 @@ from gapless.project.records import Project
 
 LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
 DRIVEN_S = 0.3  # least length where commands need time to show [s]
-LEAST_ROWS = 12  # of a window
+MIN_ROWS = 12  # of a window
 NUM_WINDOWS = 12
-FAINT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
-SIMULATED_S = 48.0  # windows of all lengths come to about this much
-OF_RUN_S = 8.0  # and where runs have values of their own, to this much of each
+MAX_START_EFFECT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
+MAX_SIMULATED_S = 48.0  # windows of all lengths come to about this much
+SIMULATED_PER_RUN_S = 8.0  # and where runs have values of their own, to this much of each
 
 
 def shortest_window_s(project: Project) -> float:
@@ -33,16 +33,16 @@ def shortest_window_s(project: Project) -> float:
     """
     if project.commands:
         return DRIVEN_S
-    return max(LENGTHS_S[0], LEAST_ROWS / project.rate_hz)
+    return max(LENGTHS_S[0], MIN_ROWS / project.rate_hz)
 
 
 def max_num_windows(window_s: float, space: ParameterSpace) -> int:
     """Returns how many windows of a length are fitted at most."""
     num_runs = len({p.run for p in space.parameters if p.run is not None})
-    return max(24, round(max(SIMULATED_S, OF_RUN_S * num_runs) / window_s)) if window_s > 0 else 24
+    return max(24, round(max(MAX_SIMULATED_S, SIMULATED_PER_RUN_S * num_runs) / window_s)) if window_s > 0 else 24
 
 
-def choose_length_s(
+def choose_window_s(
     evidence: ProjectData, predictor: Predictor, episodes: list[int], row: Array, rng: np.random.Generator
 ) -> float:
     """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings."""
@@ -53,7 +53,7 @@ def choose_length_s(
             break
         windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))
         last = start_effects(predictor, windows, row, windows.noise)[:, :, -1]
-        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > FAINT:
+        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > MAX_START_EFFECT:
             break
         chosen = length_s
     return chosen

@@ -83,7 +83,7 @@ class Checkpoint:
 
 
 def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Checkpoint:
-    """Returns the journal of the fit of these logs with these options, by this version of gapless."""
+    """Returns the checkpoint of the fit of these logs with these options, by this version of gapless."""
     model = np.empty(mujoco.mj_sizeModel(evidence.blueprint.model), np.uint8)
     mujoco.mj_saveModel(evidence.blueprint.model, None, model)  # with all files that the model's file names
     about = [code_version(), mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]

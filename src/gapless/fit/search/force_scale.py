@@ -16,13 +16,13 @@ from gapless.fit.search.terms import BRIEF_SCHEDULE
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import Schedule, descend
 
-FAR = (0.6, 1.6)
-NEAR = (0.87, 1.15)  # when all terms are chosen
+FAR_FACTORS = (0.6, 1.6)
+NEAR_FACTORS = (0.87, 1.15)  # when all terms are chosen
 MAX_ROUNDS = 4
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 
 
-def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = FAR) -> Array:
+def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = FAR_FACTORS) -> Array:
     """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
 
     Args:
@@ -30,13 +30,13 @@ def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float
         row: (num_parameters,) a solution, as far as slopes lead.
         factors: That forces are multiplied by; the better one again, as long as it helps.
     """
-    forces = _forces(problem)
+    forces = _force_columns(problem)
     if not forces:
         return row
     judge = problem.reweighted(row)
     best, tries = judge.cost(row), factors
     for _ in range(MAX_ROUNDS):
-        rows = [descend(judge, _times(judge, row, forces, factor), BRIEF_SCHEDULE) for factor in tries]
+        rows = [descend(judge, _scale_columns(judge, row, forces, factor), BRIEF_SCHEDULE) for factor in tries]
         costs = [judge.cost(found) for found in rows]
         least = int(np.argmin(costs))
         if costs[least] >= best:
@@ -56,10 +56,10 @@ def widen_by_force_scale(problem: FitProblem, row: Array, schedule: Schedule) ->
         row: (num_parameters,) where a fit has ended.
         schedule: Of each further solve; see `solve`.
     """
-    forces = _forces(problem)
-    starts = [_times(problem, row, forces, factor) for factor in NEAR] if forces else []
+    forces = _force_columns(problem)
+    starts = [_scale_columns(problem, row, forces, factor) for factor in NEAR_FACTORS] if forces else []
     ends = [problem.unit(row), *(problem.unit(descend(problem, start, schedule)) for start in starts)]
-    squares = [_squares(problem, end) for end in ends]
+    squares = [_sum_of_squares(problem, end) for end in ends]
     best = int(np.argmin(squares))
     solution = summarize_solution(problem.at(problem.rows(ends[best][None])[0]), ends[best])
     covariance = solution.covariance.copy()
@@ -72,20 +72,20 @@ def widen_by_force_scale(problem: FitProblem, row: Array, schedule: Schedule) ->
     return replace(solution, covariance=covariance)
 
 
-def _squares(problem: FitProblem, unit: Array) -> float:
+def _sum_of_squares(problem: FitProblem, unit: Array) -> float:
     """Returns the sum of squares that a solver minimises, the pull of the prior included."""
     pull = problem.prior * (unit - problem.unit(problem.base))
     return float(np.sum(problem.residuals(unit[None]) ** 2) + np.sum(pull**2))
 
 
-def _forces(problem: FitProblem) -> list[int]:
+def _force_columns(problem: FitProblem) -> list[int]:
     """Returns the columns of all forces that are fitted, where servos' are among them."""
     targets = problem.predictor.space.targets
     forces = [k for k in problem.free if targets[k].endswith(_FORCES)]
     return forces if any(targets[k].endswith("/kp") for k in forces) else []
 
 
-def _times(problem: FitProblem, row: Array, columns: list[int], factor: float) -> Array:
+def _scale_columns(problem: FitProblem, row: Array, columns: list[int], factor: float) -> Array:
     """Returns a row with some columns multiplied, within bounds."""
     moved, space = row.copy(), problem.predictor.space
     moved[columns] = np.clip(factor * moved[columns], space.low[columns], space.high[columns])

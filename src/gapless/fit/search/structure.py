@@ -10,34 +10,38 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
 from gapless.fit.prediction.idle_contacts import without_idle_contacts
-from gapless.fit.prediction.lengths import choose_length_s, max_num_windows, shortest_window_s
+from gapless.fit.prediction.lengths import choose_window_s, max_num_windows, shortest_window_s
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.checkpoint import Checkpoint
-from gapless.fit.search.force_scale import NEAR, fit_force_scale
-from gapless.fit.search.swaps import Swap, ending, try_lag, try_play
+from gapless.fit.search.force_scale import NEAR_FACTORS, fit_force_scale
+from gapless.fit.search.swaps import Swap, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
 from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
-from gapless.fit.time_step import finer_in_time, without_step
+from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
 from gapless.sim.targets.path import split_target
 
-SEARCH_WINDOWS = 16
-STARTS = 3  # from which the first solve begins
-FEW_WINDOWS = 32  # for the first solve
-SOME_S = 20.0  # simulated for choosing terms [s]
+MAX_SEARCH_WINDOWS = 16
+NUM_STARTS = 3  # from which the first solve begins
+MAX_FIRST_WINDOWS = 32  # for the first solve
+TERM_WINDOWS_S = 20.0  # simulated for choosing terms [s]
 FIRST_SCHEDULE = ((MEDIUM_STEP, 8),)
 FINAL_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 6))
 LAST_SCHEDULE = ((MEDIUM_STEP, 2), (FINE_STEP, 3))
 # What every model has a value of.
-HAS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
-CORRECTED = 0.02  # least share of the held-out cost that a corrected value must save
-ADDED = 0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
-LAG = 0.01  # the same of a lag: it only changes places with part of the delay
-STILL = 0.1  # how much likelier than nothing a window without motion is drawn, against 1 for a typical one
+MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
+MIN_CORRECTION_SAVING = 0.02  # least share of the held-out cost that a corrected value must save
+MIN_TERM_SAVING = (
+    0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
+)
+MIN_LAG_SAVING = 0.01  # the same of a lag: it only changes places with part of the delay
+STILL_WINDOW_WEIGHT = (
+    0.1  # how much likelier than nothing a window without motion is drawn, against 1 for a typical one
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class StructureResult:
 
 
 @dataclass(frozen=True)
-class _Tiers:
+class _TermTiers:
     """Terms in the order of trying: what may be wrong in the model, what it lacks, what is around it."""
 
     wrong: list[Columns]
@@ -74,12 +78,12 @@ def build_problem(
     rng: np.random.Generator,
 ) -> FitProblem:
     """Returns the problem of fitting all parameters of a space to some episodes, weighted by noise alone."""
-    windows = draw_windows(_cut(evidence, episodes, window_s), rng, max_num_windows(window_s, space))
+    windows = draw_windows(_cut_episodes(evidence, episodes, window_s), rng, max_num_windows(window_s, space))
     predictor = Predictor(without_idle_contacts(evidence.blueprint, evidence.tracks), space)
     return FitProblem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
 
 
-def _cut(evidence: ProjectData, episodes: Sequence[int], window_s: float) -> Windows:
+def _cut_episodes(evidence: ProjectData, episodes: Sequence[int], window_s: float) -> Windows:
     windows = cut_windows(evidence.project, [evidence.tracks[k] for k in episodes], window_s)
     return replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
 
@@ -90,7 +94,7 @@ def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windo
         return windows
     moves = np.nanstd(windows.measured, axis=1)
     moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
-    likely = STILL + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
+    likely = STILL_WINDOW_WEIGHT + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
     return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
 
 
@@ -101,7 +105,7 @@ def search_structure(
     window_s: float | None,
     rng: np.random.Generator,
     progress: Progress | None,
-    journal: Checkpoint | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> StructureResult:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
 
@@ -116,42 +120,42 @@ def search_structure(
         window_s: Length of the windows [s]; None chooses it.
         rng: Draws windows and starts.
         progress: Called with what is being done and how far it is, in [0, 1].
-        journal: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
+        checkpoint: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
     """
-    journal = journal or Checkpoint()
-    step = journal.step
-    always, groups = _columns(evidence, episodes)
-    tiers = _tiers(problem, groups)
-    few = replace(problem, free=always).on(draw_windows(problem.windows, rng, FEW_WINDOWS))
-    found = _begin(few, tiers, rng, progress, journal)
+    checkpoint = checkpoint or Checkpoint()
+    step = checkpoint.step
+    always, groups = _split_columns(evidence, episodes)
+    tiers = _sort_terms(problem, groups)
+    few = replace(problem, free=always).on(draw_windows(problem.windows, rng, MAX_FIRST_WINDOWS))
+    found = _fit_first_windows(few, tiers, rng, progress, checkpoint)
     row = found.row
     if window_s is None:
-        window_s = step(lambda: choose_length_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+        window_s = step(lambda: choose_window_s(evidence, problem.predictor, list(episodes), row, rng), rng)
     measured = replace(problem, free=found.free)
     if window_s > shortest_window_s(evidence.project):
         most = max_num_windows(window_s, evidence.space)
-        measured = measured.on(draw_windows(_cut(evidence, episodes, window_s), rng, most))
+        measured = measured.on(draw_windows(_cut_episodes(evidence, episodes, window_s), rng, most))
     measured = measured.with_coupling(found.row)
     if window_s > shortest_window_s(evidence.project):
         row = step(lambda: descend(measured.reweighted(found.row), found.row, FIRST_SCHEDULE))
     report_progress(progress, 0.5)
-    fine = finer_in_time(measured.predictor)
-    problem = without_step(measured, fine, row)
-    some = problem.on(draw_windows(problem.windows, rng, max(MIN_WINDOWS, round(SOME_S / window_s))))
-    structure = _with_terms(
-        problem, some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), journal
+    fine = with_finer_time_step(measured.predictor)
+    problem = subtract_time_step_error(measured, fine, row)
+    some = problem.on(draw_windows(problem.windows, rng, max(MIN_WINDOWS, round(TERM_WINDOWS_S / window_s))))
+    structure = _select_all_terms(
+        problem, some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), checkpoint
     )
-    played = step(lambda: _swapped(try_play, some, structure, groups, ADDED))
+    played = step(lambda: _try_swap(try_play, some, structure, groups, MIN_TERM_SAVING))
     report_progress(progress, 0.85)
     if len(played.free) > len(structure.free):
         only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
-        again = partial(without_step, measured, fine)
-        played = _again_with_play(
-            again, some, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), journal
+        again = partial(subtract_time_step_error, measured, fine)
+        played = _select_terms_beside_play(
+            again, some, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), checkpoint
         )
-    structure = step(lambda: _swapped(try_lag, some, played, groups, LAG))
+    structure = step(lambda: _try_swap(try_lag, some, played, groups, MIN_LAG_SAVING))
     now = replace(some, free=structure.free)
-    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, NEAR)))
+    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, NEAR_FACTORS)))
     left = set(range(len(row))) - set(structure.free)
     targets = problem.predictor.space.targets
     held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
@@ -159,20 +163,22 @@ def search_structure(
     return StructureResult(measured, structure, window_s, held)
 
 
-def _begin(
-    few: FitProblem, tiers: _Tiers, rng: np.random.Generator, progress: Progress | None, journal: Checkpoint
+def _fit_first_windows(
+    few: FitProblem, tiers: _TermTiers, rng: np.random.Generator, progress: Progress | None, checkpoint: Checkpoint
 ) -> Structure:
     """Returns what may be wrong in the model and a row near the best, on few short windows."""
-    step = journal.step
-    look = few.on(draw_windows(few.windows, rng, SEARCH_WINDOWS))
-    starts = step(lambda: search_starts(look.reweighted(few.base), rng, num_found=STARTS), rng)
+    step = checkpoint.step
+    look = few.on(draw_windows(few.windows, rng, MAX_SEARCH_WINDOWS))
+    starts = step(lambda: search_starts(look.reweighted(few.base), rng, num_found=NUM_STARTS), rng)
     report_progress(progress, 0.05)
     few = few.with_coupling(starts[0])
-    row = step(lambda: _best_end(few.reweighted(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
+    row = step(lambda: _descend_from_each(few.reweighted(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
     row = step(lambda: fit_force_scale(few, row))
     report_progress(progress, 0.25)
     found = step(
-        lambda: select_terms(few, row, tiers.wrong, worth=CORRECTED, progress=partial_progress(progress, 0.25, 0.1))
+        lambda: select_terms(
+            few, row, tiers.wrong, worth=MIN_CORRECTION_SAVING, progress=partial_progress(progress, 0.25, 0.1)
+        )
     )
     report_progress(progress, 0.35)
     row = step(lambda: descend(replace(few, free=found.free).reweighted(found.row), found.row, FIRST_SCHEDULE))
@@ -180,7 +186,7 @@ def _begin(
     return replace(found, row=row)
 
 
-def _best_end(problem: FitProblem, starts: Array, progress: Progress | None) -> Array:
+def _descend_from_each(problem: FitProblem, starts: Array, progress: Progress | None) -> Array:
     """Returns the best of the rows that solves from some starts end at."""
     ends: list[Array] = []
     for number, start in enumerate(starts):
@@ -190,43 +196,53 @@ def _best_end(problem: FitProblem, starts: Array, progress: Progress | None) -> 
     return min(ends, key=problem.cost)
 
 
-def _again_with_play(
+def _select_terms_beside_play(
     make: Callable[[Array], FitProblem],
     some: FitProblem,
     played: Structure,
-    tiers: _Tiers,
+    tiers: _TermTiers,
     progress: Progress | None,
-    journal: Checkpoint,
+    checkpoint: Checkpoint,
 ) -> Structure:
     """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
     bare = np.where(np.isin(np.arange(len(played.row)), played.free), played.row, some.base)
     problem = make(bare)
     now = replace(problem, free=played.free)
-    bare = journal.step(lambda: fit_force_scale(now, descend(now.reweighted(bare), bare, FIRST_SCHEDULE)))
-    return _with_terms(problem, some, replace(played, row=bare), tiers, progress, journal)
+    bare = checkpoint.step(lambda: fit_force_scale(now, descend(now.reweighted(bare), bare, FIRST_SCHEDULE)))
+    return _select_all_terms(problem, some, replace(played, row=bare), tiers, progress, checkpoint)
 
 
-def _with_terms(
+def _select_all_terms(
     problem: FitProblem,
     some: FitProblem,
     structure: Structure,
-    tiers: _Tiers,
+    tiers: _TermTiers,
     progress: Progress | None,
-    journal: Checkpoint,
+    checkpoint: Checkpoint,
 ) -> Structure:
     """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
     still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
-    parts = [(problem, still, CORRECTED), (some, tiers.lacking, ADDED), (some, tiers.around, ADDED)]
+    parts = [
+        (problem, still, MIN_CORRECTION_SAVING),
+        (some, tiers.lacking, MIN_TERM_SAVING),
+        (some, tiers.around, MIN_TERM_SAVING),
+    ]
     for number, (where, groups, worth) in enumerate(parts):
-        structure = journal.step(
+        structure = checkpoint.step(
             partial(
-                _with_some, where, structure, groups, worth, number > 0, partial_progress(progress, number / 3, 1 / 3)
+                _select_some_terms,
+                where,
+                structure,
+                groups,
+                worth,
+                number > 0,
+                partial_progress(progress, number / 3, 1 / 3),
             )
         )
     return structure
 
 
-def _with_some(
+def _select_some_terms(
     problem: FitProblem,
     structure: Structure,
     groups: Sequence[Columns],
@@ -238,12 +254,12 @@ def _with_some(
     return select_terms(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
 
 
-def _swapped(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
+def _try_swap(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
     now = replace(some, free=structure.free).reweighted(structure.row)
     return swap(now, structure.row, groups, worth).after(structure)
 
 
-def _tiers(problem: FitProblem, groups: Sequence[Columns]) -> _Tiers:
+def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> _TermTiers:
     """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
 
     What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
@@ -251,13 +267,13 @@ def _tiers(problem: FitProblem, groups: Sequence[Columns]) -> _Tiers:
     like play, whatever is heavy or slow like a lag.
     """
     targets = problem.predictor.space.targets
-    wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(HAS) for k in group)]
-    swaps = ending(problem, groups, "/lag", "/backlash")
+    wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(MODEL_FIELDS) for k in group)]
+    swaps = groups_ending_in(problem, groups, "/lag", "/backlash")
     around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
-    return _Tiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
+    return _TermTiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
 
 
-def _columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
     """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
     How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything.

@@ -15,12 +15,12 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.terms import (
     BRIEF_SCHEDULE,
-    HINT,
+    MIN_PROMISE,
     Columns,
     Structure,
     convinces,
-    saved_by,
-    solved_savings,
+    solve_for_savings,
+    training_saving,
     tried_term,
 )
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
@@ -28,29 +28,33 @@ from gapless.fit.solve import Schedule, descend
 from gapless.sim.targets import driven_joint, force_per_command
 from gapless.sim.targets.path import split_target
 
-LAGS = (0.5,)  # shares of the delay that are exchanged
-PLAYS = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
-LEAST_S = 1e-3  # a lag that is tried where no delay was found [s]
-LEAST_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
-THOROUGH = ((MEDIUM_STEP, 4), (FINE_STEP, 3))  # coarse steps cannot tell play of a few mm from friction
-MORE_THAN_CHANCE = 2.0  # standard errors: two exchanges are tried, not dozens
+LAG_SHARES = (0.5,)  # shares of the delay that are exchanged
+PLAY_SHARES = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
+MIN_LAG_S = 1e-3  # a lag that is tried where no delay was found [s]
+MIN_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
+THOROUGH_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 3))  # coarse steps cannot tell play of a few mm from friction
+MIN_SWAP_SCORE = 2.0  # standard errors: two exchanges are tried, not dozens
 
 Swap = Callable[[FitProblem, Array, Sequence[Columns], float], Structure]
 
 
 def try_lag(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
-    """Tries the lag among the terms in exchange for half of each delay; see `_try`."""
-    lag = next(iter(ending(problem, groups, "/lag")), ())
-    return _try(problem, row, lag, [with_lag(problem, row, lag, share) for share in LAGS], worth, BRIEF_SCHEDULE)
+    """Tries the lag among the terms in exchange for half of each delay; see `_try_exchange`."""
+    lag = next(iter(groups_ending_in(problem, groups, "/lag")), ())
+    return _try_exchange(
+        problem, row, lag, [with_lag(problem, row, lag, share) for share in LAG_SHARES], worth, BRIEF_SCHEDULE
+    )
 
 
 def try_play(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: float) -> Structure:
-    """Tries play in all gears among the terms at once, in exchange for a share of each friction; see `_try`."""
-    gears = tuple(sorted(column for group in ending(problem, groups, "/backlash") for column in group))
-    return _try(problem, row, gears, [with_play(problem, row, gears, share) for share in PLAYS], worth, THOROUGH)
+    """Tries play in all gears at once, in exchange for a share of each friction; see `_try_exchange`."""
+    gears = tuple(sorted(column for group in groups_ending_in(problem, groups, "/backlash") for column in group))
+    return _try_exchange(
+        problem, row, gears, [with_play(problem, row, gears, share) for share in PLAY_SHARES], worth, THOROUGH_SCHEDULE
+    )
 
 
-def ending(problem: FitProblem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
+def groups_ending_in(problem: FitProblem, groups: Sequence[Columns], *endings: str) -> list[Columns]:
     """Returns the groups all of whose targets end in one of the endings."""
     targets = problem.predictor.space.targets
     return [group for group in groups if all(targets[column].endswith(endings) for column in group)]
@@ -60,7 +64,7 @@ def with_lag(problem: FitProblem, row: Array, lag: Columns, share: float) -> Arr
     """Returns a row in which a share of each delay of commands that is fitted has become a lag."""
     row, targets = row.copy(), problem.predictor.space.targets
     late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
-    row[list(lag)] = np.maximum(row[list(lag)], max(LEAST_S, share * float(row[late].sum())))
+    row[list(lag)] = np.maximum(row[list(lag)], max(MIN_LAG_S, share * float(row[late].sum())))
     row[late] *= 1.0 - share
     return row
 
@@ -75,12 +79,12 @@ def with_play(problem: FitProblem, row: Array, gears: Columns, share: float) -> 
         kp = row[space.index(stiffness)] if stiffness in space.targets else force_per_command(model, servo)
         rubs = [space.index(friction)] if friction in space.targets else []
         held = 2.0 * share * float(row[rubs].sum()) / max(kp, 1e-9)
-        row[column] = min(max(row[column], LEAST_PLAY * space.high[column], held), space.high[column])
+        row[column] = min(max(row[column], MIN_PLAY * space.high[column], held), space.high[column])
         row[rubs] *= 1.0 - share
     return row
 
 
-def _try(
+def _try_exchange(
     problem: FitProblem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
 ) -> Structure:
     """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
@@ -100,9 +104,9 @@ def _try(
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
     ends = [descend(wide, start, BRIEF_SCHEDULE) for start in starts]
     end = min(ends, key=wide.cost)
-    saving = saved_by(problem, wide.cost(end), problem.cost(row))
-    if saving.share > HINT * worth:
-        (saving,) = solved_savings(problem, row, [(group, end)], schedule)
-    kept = convinces(saving, worth, MORE_THAN_CHANCE)
+    saving = training_saving(problem, wide.cost(end), problem.cost(row))
+    if saving.share > MIN_PROMISE * worth:
+        (saving,) = solve_for_savings(problem, row, [(group, end)], schedule)
+    kept = convinces(saving, worth, MIN_SWAP_SCORE)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)

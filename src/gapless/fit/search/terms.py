@@ -15,15 +15,15 @@ from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solve import Progress, Schedule, descend
 
-MORE_THAN_CHANCE = 3.0  # standard errors; some dozens of terms are tried
+MIN_SCORE = 3.0  # standard errors; some dozens of terms are tried
 MAX_ROUNDS = 4
-BLOCK = 4  # neighbouring windows whose errors go together
-UNIONS = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
+WINDOWS_PER_BLOCK = 4  # neighbouring windows whose errors go together
+UNION_SIZES = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
 BRIEF_SCHEDULE = ((MEDIUM_STEP, 3),)
-FINALISTS = 2  # terms that are solved for in a round
-JUDGED = 10  # terms that are judged by real predictions in a round
-HINT = 0.1  # of what a term must save: a first step that saves less is not followed
-LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
+NUM_SOLVED = 2  # terms that are solved for in a round
+MAX_JUDGED = 10  # terms that are judged by real predictions in a round
+MIN_PROMISE = 0.1  # of what a term must save: a first step that saves less is not followed
+STEP_LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
 
 Columns = tuple[int, ...]
 
@@ -82,12 +82,12 @@ def select_terms(
         if progress is not None:
             progress("fit", number / MAX_ROUNDS)
         now = replace(problem, free=chosen).reweighted(row)
-        savings = _round(now, row, left, halves, worth)
+        savings = _measure_savings(now, row, left, halves, worth)
         for group, saving in zip(left, savings, strict=True):
             last[group] = saving
-        best = _best(now, row, left, savings, halves, worth)
+        best = _choose_best_terms(now, row, left, savings, halves, worth)
         if best is None and thorough:
-            best = _solved_best(now, row, left, savings, last, worth)
+            best = _choose_by_solving(now, row, left, savings, last, worth)
         if best is None:
             break
         chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
@@ -118,10 +118,10 @@ def halves_of(problem: FitProblem) -> NDArray[np.bool_]:
     tracks = np.unique(problem.windows.track)
     if len(tracks) >= 2:
         return np.isin(problem.windows.track, tracks[::2])
-    return (np.arange(len(problem.windows)) // BLOCK) % 2 == 0
+    return (np.arange(len(problem.windows)) // WINDOWS_PER_BLOCK) % 2 == 0
 
 
-def _best(
+def _choose_best_terms(
     problem: FitProblem,
     row: Array,
     left: Sequence[Columns],
@@ -135,24 +135,24 @@ def _best(
     if not order:
         return None
     best, share = [left[order[0]]], savings[order[0]].share
-    unions = [[left[k] for k in order[:count]] for count in UNIONS if count <= len(order)]
-    if len(order) not in UNIONS and len(order) > 1:
+    unions = [[left[k] for k in order[:count]] for count in UNION_SIZES if count <= len(order)]
+    if len(order) not in UNION_SIZES and len(order) > 1:
         unions.append([left[k] for k in order])
     if unions:
         merged = [tuple(sorted({column for group in union for column in group})) for union in unions]
-        together = _round(problem, row, merged, halves, worth)
+        together = _measure_savings(problem, row, merged, halves, worth)
         for union, saving in zip(unions, together, strict=True):
             if convinces(saving, worth) and saving.share > share:
                 best, share = union, saving.share
     return best
 
 
-def convinces(saving: Saving, worth: float, score: float = MORE_THAN_CHANCE) -> bool:
+def convinces(saving: Saving, worth: float, score: float = MIN_SCORE) -> bool:
     """Tells whether a saving is more than chance, and worth a term."""
     return bool(saving.score > score and saving.share > worth)
 
 
-def _solved_best(
+def _choose_by_solving(
     problem: FitProblem,
     row: Array,
     left: Sequence[Columns],
@@ -161,17 +161,17 @@ def _solved_best(
     worth: float,
 ) -> list[Columns] | None:
     """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
-    order = np.argsort([-saving.share for saving in savings])[:FINALISTS]
-    few = [left[int(k)] for k in order if savings[int(k)].share > HINT * worth]
+    order = np.argsort([-saving.share for saving in savings])[:NUM_SOLVED]
+    few = [left[int(k)] for k in order if savings[int(k)].share > MIN_PROMISE * worth]
     if not few:
         return None
-    found = solved_savings(problem, row, [(group, row) for group in few])
+    found = solve_for_savings(problem, row, [(group, row) for group in few])
     last.update(zip(few, found, strict=True))
     convincing = [k for k in range(len(few)) if convinces(found[k], worth)]
     return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
 
 
-def solved_savings(
+def solve_for_savings(
     problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF_SCHEDULE
 ) -> list[Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
@@ -192,15 +192,15 @@ def solved_savings(
         judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     noise = problem.noise_cost()
-    return [_saving(costs[0], cost, noise) for cost in costs[1:]]
+    return [_compare_costs(costs[0], cost, noise) for cost in costs[1:]]
 
 
-def _round(
+def _measure_savings(
     problem: FitProblem, row: Array, groups: Sequence[Columns], halves: NDArray[np.bool_], worth: float
 ) -> list[Saving]:
     """Returns what each group of columns saves when it is freed along with the problem's own.
 
-    Only those whose steps promise enough are judged by real predictions, and no more than `JUDGED`; the others save
+    Only those whose steps promise enough are judged by real predictions, and no more than `MAX_JUDGED`; the others save
     nothing.
     """
     every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
@@ -214,31 +214,35 @@ def _round(
     steps, promised = np.zeros((2, len(sets), len(every))), np.zeros(len(sets))
     prior, pull = wide.prior, wide.unit(wide.base) - unit
     for half, windows in enumerate((halves, ~halves)):
-        triangle, target, rest = _reduced(jacobian[windows].reshape(-1, len(every)), residual[windows].ravel())
+        triangle, target, rest = _reduce_problem(jacobian[windows].reshape(-1, len(every)), residual[windows].ravel())
         for k, columns in enumerate(sets):
-            step = _step(triangle[:, columns], target, unit[columns], prior[columns], pull[columns])
+            step = _bounded_step(triangle[:, columns], target, unit[columns], prior[columns], pull[columns])
             steps[half, k, columns] = step
             promised[k] += rest + np.sum((target + triangle[:, columns] @ step) ** 2)  # what the step is to leave
     found = [Saving(0.0, 0.0)] * len(groups)
     excess = _excess(promised[0], 2.0 * float(wide.noise_cost().sum()))
     few = [
         0,
-        *(int(k) for k in 1 + np.argsort(promised[1:])[:JUDGED] if promised[0] - promised[k] > HINT * worth * excess),
+        *(
+            int(k)
+            for k in 1 + np.argsort(promised[1:])[:MAX_JUDGED]
+            if promised[0] - promised[k] > MIN_PROMISE * worth * excess
+        ),
     ]
     if len(few) == 1:
         return found
-    judged = _judged(wide, unit, steps[:, few], halves)
+    judged = _held_out_costs(wide, unit, steps[:, few], halves)
     for k, cost in zip(few[1:], judged[1:], strict=True):
-        found[k - 1] = _saving(judged[0], cost, wide.noise_cost())
+        found[k - 1] = _compare_costs(judged[0], cost, wide.noise_cost())
     return found
 
 
-def _judged(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
+def _held_out_costs(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
     """Returns costs per window after steps that were fitted to the other half, (num_sets, num_windows)."""
     num_sets = steps.shape[1]
-    trial = unit + np.concatenate([length * steps for length in LENGTHS]).reshape(-1, len(unit))
+    trial = unit + np.concatenate([length * steps for length in STEP_LENGTHS]).reshape(-1, len(unit))
     cost = 0.5 * np.sum(problem.residuals(np.clip(trial, 0.0, 1.0)) ** 2, axis=2)
-    cost = cost.reshape(len(LENGTHS), 2, num_sets, -1)  # step length, half fitted to, set, window
+    cost = cost.reshape(len(STEP_LENGTHS), 2, num_sets, -1)  # step length, half fitted to, set, window
     judged = np.empty((num_sets, len(halves)))
     for half, fitted in enumerate((halves, ~halves)):
         length = np.argmin(cost[:, half][:, :, fitted].sum(axis=2), axis=0)
@@ -246,7 +250,7 @@ def _judged(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.b
     return judged
 
 
-def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:
+def _bounded_step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Array) -> Array:
     """Returns the Gauss-Newton step within bounds and within twice `COARSE_STEP` of the range, (num_columns,).
 
     Args:
@@ -263,14 +267,14 @@ def _step(jacobian: Array, residual: Array, unit: Array, prior: Array, pull: Arr
     return lsq_linear(matrix, target, (low - 1e-9, high + 1e-9), method="bvls").x
 
 
-def _reduced(matrix: Array, target: Array) -> tuple[Array, Array, float]:
+def _reduce_problem(matrix: Array, target: Array) -> tuple[Array, Array, float]:
     """Returns a square problem with the same solution, by QR decomposition, and the squares that no solution saves."""
     both: Array = np.asarray(np.linalg.qr(np.concatenate([matrix, target[:, None]], axis=1), mode="r"))
     count = matrix.shape[1]
     return both[:count, :-1], both[:count, -1], float(np.sum(both[count:, -1] ** 2))
 
 
-def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
+def _compare_costs(without: Array, with_it: Array, noise: Array) -> Saving:
     """Compares costs per window: the share saved of what noise does not explain, and how sure that is.
 
     The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring
@@ -278,13 +282,15 @@ def _saving(without: Array, with_it: Array, noise: Array) -> Saving:
     """
     share = float((without - with_it).sum() / _excess(float(without.sum()), float(noise.sum())))
     difference = np.sqrt(without) - np.sqrt(with_it)
-    count = len(difference) // BLOCK * BLOCK
-    blocks = difference[:count].reshape(-1, BLOCK).sum(axis=1) if count >= 4 * BLOCK else difference
+    count = len(difference) // WINDOWS_PER_BLOCK * WINDOWS_PER_BLOCK
+    blocks = (
+        difference[:count].reshape(-1, WINDOWS_PER_BLOCK).sum(axis=1) if count >= 4 * WINDOWS_PER_BLOCK else difference
+    )
     error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
     return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
 
 
-def saved_by(problem: FitProblem, cost: float, before: float) -> Saving:
+def training_saving(problem: FitProblem, cost: float, before: float) -> Saving:
     """Returns what a cost on the very windows that it was fitted to saves: a hint, since chance does as much."""
     return Saving((before - cost) / _excess(before, float(problem.noise_cost().sum())), 0.0)
 

@@ -18,8 +18,8 @@ from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.search.structure import (
     FIRST_SCHEDULE,
     LAST_SCHEDULE,
-    SEARCH_WINDOWS,
-    STARTS,
+    MAX_SEARCH_WINDOWS,
+    NUM_STARTS,
     build_problem,
     draw_windows,
     search_structure,
@@ -33,7 +33,7 @@ from gapless.randomize.audit.ranges import TrainingBox
 from gapless.signals.track import subtract_readings
 
 MAX_WINDOWS = 32  # that the best row is fitted to
-NUM_STARTS = 2  # best of those found, from which the first descent begins
+NUM_DESCENTS = 2  # best of those found, from which the first descent begins
 WRONG_MODEL_RATIO = 2.5  # to what noise explains: the best row anywhere leaves more than that of some column
 BAND_LEVEL = 0.9
 MAX_BAND_WINDOWS = 16
@@ -88,9 +88,9 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     episodes, window_s = list(range(len(data.tracks))), shortest_window_s(data.project)
     whole = build_problem(data, space, episodes, window_s, rng)
     whole = replace(whole.on(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=_list_fitted(data, rows))
-    some = whole.on(draw_windows(whole.windows, rng, SEARCH_WINDOWS)).reweighted(whole.base)
-    starts = [*search_starts(some, rng, num_found=STARTS), pick_best_row(some, rows)]
-    starts = sorted(starts, key=some.cost)[:NUM_STARTS]
+    some = whole.on(draw_windows(whole.windows, rng, MAX_SEARCH_WINDOWS)).reweighted(whole.base)
+    starts = [*search_starts(some, rng, num_found=NUM_STARTS), pick_best_row(some, rows)]
+    starts = sorted(starts, key=some.cost)[:NUM_DESCENTS]
     report(label, 0.2)
     some = some.reweighted(starts[0])
     row = min((descend(some, start, FIRST_SCHEDULE) for start in starts), key=some.cost)
