@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,8 @@ from unit.identify.realities import write_csv
 TWO_CARTS = """<mujoco><option timestep="0.005" gravity="0 0 0"/><worldbody>
   <body name="left"><joint name="left" type="slide" axis="1 0 0" damping="1"/><geom size="0.1" mass="1"/></body>
   <body name="right" pos="0 1 0"><joint name="right" type="slide" axis="1 0 0" damping="1"/><geom size="0.1" mass="1"/>
-  </body></worldbody><actuator><motor name="left" joint="left"/><motor name="right" joint="right"/></actuator></mujoco>"""
+  </body></worldbody>
+  <actuator><motor name="left" joint="left"/><motor name="right" joint="right"/></actuator></mujoco>"""
 PROJECT = """gapless: 1
 name: carts
 model: robot.xml
@@ -54,7 +53,7 @@ def test_causes_that_share_no_column_share_a_group() -> None:
 
 
 def test_small_effects_do_not_couple_and_no_effect_couples_with_all() -> None:
-    # 0.01 is 1 % of what the cause does elsewhere and of what others do there; a cause that does nothing is not trusted.
+    # 0.01 is 1 % of what the cause does elsewhere, and of what others do there. A cause without effect is not trusted.
     effects = np.array([[1.0, 0.01], [0.0, 1.0], [0.0, 0.0]])
     assert find_pattern(effects).tolist() == [[True, False], [False, True], [True, True]]
 
