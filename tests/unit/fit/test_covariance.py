@@ -75,7 +75,7 @@ def test_halves_of_windows_whose_start_follows_the_readings_are_not_independent(
     along = np.einsum("wrd,wri->wdi", offset.reshape(2 * count, 3, 1), slopes.reshape(2 * count, 3, 1))
     shared = shared_start_variance(along, np.einsum("wrd,wri->wdi", offset, slopes), 1.0)
     expected = 1 / halves.whole_information[0, 0]
-    np.testing.assert_allclose(clustered_covariance(replace(halves, together=shared), 1e-9)[0, 0], expected, rtol=0.08)
+    np.testing.assert_allclose(clustered_covariance(replace(halves, shared=shared), 1e-9)[0, 0], expected, rtol=0.08)
     assert clustered_covariance(halves, 1e-9)[0, 0] < 0.8 * expected
 
 
