@@ -129,7 +129,7 @@ class _Comparison:
         These are its own; or all of them, where its own say too little: joints act on each other, so one that is
         read wrongly starts every window in a wrong state, which may show more in the others than in itself.
         """
-        own, moving = self.own_ratio, [int(k) for k in np.flatnonzero(self._judged)]
+        own, moving = self.own_ratio, [int(k) for k in np.flatnonzero(self._has_enough_windows)]
         if own <= LIMITS.max_ratio or not own <= LIMITS.max_own_ratio or not moving:
             return own, self.own_columns
         whole = float(np.exp(np.mean(self._log_ratio[moving])))
@@ -137,7 +137,7 @@ class _Comparison:
 
     def is_decisive(self) -> bool:
         """Tells whether it explains far more, in all, and in nearly every window in which it makes a difference."""
-        others = self._judged
+        others = self._has_enough_windows
         others[sorted(self.hypothesis.tested_columns)] = False
         harm = float(np.mean(self._log_ratio[others])) if others.any() else 0.0
         ratio, columns = self.ratio_and_columns()
@@ -155,7 +155,7 @@ class _Comparison:
         return np.log(self.after.best_shares) - np.log(self.before.best_shares)
 
     @property
-    def _judged(self) -> Flags:
+    def _has_enough_windows(self) -> Flags:
         return (self.before.counts >= LIMITS.min_windows) & (self.after.counts >= LIMITS.min_windows)
 
 
