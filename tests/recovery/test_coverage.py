@@ -18,7 +18,7 @@ from gapless.core.signal import Array, TimeSeries
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import FINAL_SCHEDULE
+from gapless.fit.search.config import SEARCH
 from gapless.fit.solve import solve_least_squares
 from gapless.fit.summary import describe_parameters
 from gapless.project.load import load_project
@@ -147,7 +147,7 @@ def held(robot: Robot, folder: Path, num_fits: int, window_s: float, seed: int) 
         windows = cut_windows(blueprint.project, tracks[NUM_LOGS * k : NUM_LOGS * (k + 1)], window_s)
         start = scaling.values(np.clip(scaling.unit(truth) + NEAR * rng.standard_normal(len(truth)), 0.0, 1.0))
         problem = FitProblem(predictor, windows, tuple(range(len(space))), space.nominal, windows.noise)
-        fitted = describe_parameters(space, solve_least_squares(problem.reweighted(start), start, FINAL_SCHEDULE))
+        fitted = describe_parameters(space, solve_least_squares(problem.weighted_at(start), start, SEARCH.final))
         found.append(
             [float(p.low <= v <= p.high) if p.identifiable else np.nan for p, v in zip(fitted, truth, strict=True)]
         )

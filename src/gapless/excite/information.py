@@ -34,7 +34,7 @@ def expected_solution(predictor: Predictor, windows: Windows, row: Array, min_si
         min_sigma: (num_measurements,) least error that predictions of each column have, noise aside.
     """
     sigma = np.maximum(windows.noise, min_sigma)
-    problem = FitProblem(predictor, windows, tuple(range(len(row))), row, sigma).at(row)
+    problem = FitProblem(predictor, windows, tuple(range(len(row))), row, sigma).with_starts_at(row)
     unit = np.clip(problem.unit(row), 0.0, 1.0)
     slopes = _compute_slopes(problem, unit)
     information = slopes @ slopes.T

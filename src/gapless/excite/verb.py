@@ -133,7 +133,7 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
         return nothing
     row = known.row(space)
     problem = FitProblem(Predictor(known.blueprint, space), windows, tuple(range(len(space))), row, windows.noise)
-    return problem.reweighted(row).sigma
+    return problem.weighted_at(row).sigma
 
 
 def _make_result(problem: SearchProblem, found: SearchResult, run: SimulatedMotions | None, seed: int) -> ExciteResult:

@@ -110,5 +110,5 @@ def fit_own_values(problem: FitProblem, row: Array, mean: PerRunSolution, schedu
         row[k] = fitted.get(problem.predictor.space.parameters[k].target, row[k])
     now = replace(problem, free=mine, base=row)
     for _ in range(2):  # columns are weighted by their errors, which are large at first
-        row = descend(now.reweighted(row), row, schedule)
+        row = descend(now.weighted_at(row), row, schedule)
     return row

@@ -36,7 +36,7 @@ class FitProblem:
         free: Columns of the predictor's space that may move.
         base: (num_parameters,) the row that the others keep.
         sigma: (num_measurements,) weight of each column is 1 / sigma.
-        starts: How errors of the start states are discounted; None before `at`.
+        starts: How errors of the start states are discounted; None before `with_starts_at`.
         watch: Called with the whole space and a whole row whenever a solver has moved on; None for nobody.
         coupling: Which parameters show in which columns, so that slopes share predictions; None for all in all.
     """
@@ -73,7 +73,7 @@ class FitProblem:
         """Returns the free parameters of a whole row in [0, 1]."""
         return np.clip(Scaling.of(self.space).unit(row[list(self.free)]), 0.0, 1.0)
 
-    def notice(self, unit: Array) -> None:
+    def report_row(self, unit: Array) -> None:
         """Tells whoever watches where a solver is: free parameters in [0, 1], (num_free,)."""
         if self.watch is not None:
             self.watch(self.predictor.space, self.rows(unit[None])[0])
@@ -134,7 +134,7 @@ class FitProblem:
         Costs two predictions per parameter of the whole space, and four per measured column, on those windows.
         """
         index = np.linspace(0, len(self.windows) - 1, min(COUPLING_WINDOWS, len(self.windows))).astype(np.intp)
-        whole = replace(self.on(self.windows.pick(index)), free=tuple(range(len(self.base))), coupling=None)
+        whole = replace(self.on_windows(self.windows.pick(index)), free=tuple(range(len(self.base))), coupling=None)
         unit, num_columns = whole.unit(row), len(self.sigma)
         here = whole.weighted_errors(unit[None])[0]
         effects = np.zeros((len(unit), num_columns))
@@ -156,6 +156,15 @@ class FitProblem:
         count = next(number for number in range(wanted, 0, -1) if steps % number == 0)
         return values.reshape(len(values) * count, values.shape[1] // count, *values.shape[2:])
 
+    def error_inflation(self, residual: Array) -> float:
+        """Returns how much more the sum of a piece's residuals varies than if they were independent, at least 1.
+
+        Intervals widen by its root, since they count pieces, not readings. `residual` is (num_windows, num_per_window).
+        """
+        pieces = self.in_pieces(residual)
+        pieces = pieces.reshape(len(pieces), -1, len(self.sigma))
+        return max(1.0, float(np.sum(pieces.sum(axis=1) ** 2) / max(float(np.sum(pieces**2)), 1e-12)))
+
     def cost(self, row: Array) -> float:
         """Returns half the sum of squares of a whole row's residuals."""
         return 0.5 * float(np.sum(self.residuals(self.unit(row)[None]) ** 2))
@@ -169,21 +178,21 @@ class FitProblem:
         spent = np.sum(1.0 - self.starts.shrink**2, axis=1) / np.maximum(1, known.sum(axis=(1, 2)))
         return cost * np.maximum(0.0, 1.0 - spent)
 
-    def on(self, windows: Windows) -> "FitProblem":
+    def on_windows(self, windows: Windows) -> "FitProblem":
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
 
     @property
     def without_windows(self) -> "FitProblem":
         """The problem on no windows at all."""
-        return self.on(self.windows.pick(np.zeros(0, np.intp)))
+        return self.on_windows(self.windows.pick(np.zeros(0, np.intp)))
 
-    def part(self, index: NDArray[np.bool_]) -> "FitProblem":
+    def keep_windows(self, index: NDArray[np.bool_]) -> "FitProblem":
         """Returns the problem on some of its windows, their start states discounted as before."""
         starts = None if self.starts is None else self.starts.pick(index)
         return replace(self, windows=self.windows.pick(np.flatnonzero(index)), starts=starts)
 
-    def at(self, row: Array) -> "FitProblem":
+    def with_starts_at(self, row: Array) -> "FitProblem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
         starts = estimate_start_errors(self.predictor, self.windows, row, self.sigma, START_ERROR_FACTOR, self.coupling)
         return replace(self, starts=starts)
@@ -207,7 +216,7 @@ class FitProblem:
         left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
         return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
 
-    def reweighted(self, row: Array) -> "FitProblem":
+    def weighted_at(self, row: Array) -> "FitProblem":
         """Returns the problem with each column weighted by its noise, or by its present error where that is more.
 
         Errors of the start states are then discounted as they show under the row.

@@ -41,6 +41,12 @@ def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float)
     return np.moveaxis(change / steps[:, None, None], 0, -1)
 
 
+def fine_slopes(problem: FitProblem, row: Array) -> Array:
+    """Returns `slopes_ahead` at a whole row, by fine steps."""
+    unit = problem.unit(row)
+    return slopes_ahead(problem, unit, problem.weighted_errors(unit[None])[0], FINE_STEP)
+
+
 def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Array, Array]:
     """Returns residuals, (num_windows, num_per_window), and how they change with `unit[first:]`, (..., num_columns).
 

@@ -72,7 +72,7 @@ def widen_intervals(
         left: Share of the step's effect that may be left in the values.
     """
     number = len(problem.free)
-    both = replace(problem, free=(*problem.free, *held)).at(solution.row)
+    both = replace(problem, free=(*problem.free, *held)).with_starts_at(solution.row)
     unit = both.unit(solution.row)
     residual, jacobian = judging_slopes(both, unit, 0 if solution.slopes is None else number)
     if solution.slopes is not None:

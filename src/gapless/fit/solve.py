@@ -1,23 +1,44 @@
 """Bounded least squares on the batch: every finite-difference column goes through one call."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
 from gapless.core.signal import Array
-from gapless.fit.problem import FitProblem, flatten_outliers
+from gapless.fit.problem import FitProblem, flatten_outliers, robust_pull
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solution import Solution, summarize_solution
 
-DAMPINGS = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)  # of steps, as shares of the Hessian's diagonal
-FIRST_DAMPING = 2  # place in `DAMPINGS` of the first that is tried
-MAX_STEPS_PER_SLOPE = 3
-MIN_COARSE_GAIN = 1e-3  # share of the sum of squares: with coarse slopes an iteration that saves less is the last
-MIN_FINE_GAIN = 0.02  # of the sum of squares, with fine ones: it moves no parameter by over 0.15 standard errors
 Progress = Callable[[str, float], None]
 Schedule = Sequence[tuple[float, int]]
+
+
+@dataclass(frozen=True)
+class SolverConfig:
+    """Numbers of the solver.
+
+    Attributes:
+        dampings: Of steps, as shares of the Hessian's diagonal.
+        first_damping: Place in `dampings` of the first that is tried.
+        max_steps_per_slope: Steps along slopes until they are measured anew.
+        max_steps_along_known: Where slopes are known already.
+        min_coarse_gain: Share of the sum of squares: with coarse slopes an iteration that saves less is the last.
+        min_fine_gain: Of the sum of squares, with fine slopes, times `error_inflation`: less than that moves no
+            parameter by over 0.15 standard errors.
+    """
+
+    dampings: tuple[float, ...] = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)
+    first_damping: int = 2
+    max_steps_per_slope: int = 3
+    max_steps_along_known: int = 8
+    min_coarse_gain: float = 1e-3
+    min_fine_gain: float = 0.02
+
+
+SOLVER = SolverConfig()
 
 
 def solve_least_squares(
@@ -57,9 +78,9 @@ def _descended(
         part = partial_progress(progress, k / len(schedule), 1 / len(schedule))
         report = None if part is None else partial(part, "fit")
         if k or problem.starts is None:
-            problem = problem.at(problem.rows(unit[None])[0])
+            problem = problem.with_starts_at(problem.rows(unit[None])[0])
         unit = _minimise(problem, unit, step, max_iterations, report)
-        problem.notice(unit)
+        problem.report_row(unit)
     if progress is not None:
         progress("fit", 1.0)
     return problem, unit
@@ -81,52 +102,95 @@ def _minimise(
 ) -> Array:
     """Minimises by damped Gauss-Newton steps (Levenberg and Marquardt) and returns where it arrives.
 
-    An iteration measures the slopes once and then takes several steps, each the best of a few dampings. Between them
-    the slopes follow what the steps did to the residuals (Broyden, 1965), which costs no prediction.
+    An iteration measures the slopes once and then takes several steps along them; see `_Descent.follow`.
     """
-    centre, prior = problem.unit(problem.base), problem.prior
-
-    def stack(weighted: Array, units: Array) -> Array:
-        values = flatten_outliers(problem.discount(weighted)).reshape(len(units), -1)
-        return np.concatenate([values, prior * (units - centre)], axis=1)
-
-    weighted = problem.weighted_errors(unit[None])
-    residual = stack(weighted, unit[None])[0]
-    damping = FIRST_DAMPING
+    descent = _Descent(problem, unit)
     for iteration in range(max_iterations):
-        before = float(np.sum(residual**2))
-        least_gain = MIN_COARSE_GAIN * before if step > FINE_STEP else MIN_FINE_GAIN
-        slopes = slopes_ahead(problem, unit, weighted[0], step)
-        jacobian = np.concatenate([slopes.reshape(-1, len(unit)), np.diag(prior)])
-        for _ in range(MAX_STEPS_PER_SLOPE):
-            dampings = [k for k in (damping - 1, damping, damping + 2) if 0 <= k < len(DAMPINGS)]
-            tries = np.clip(unit + damped_steps(jacobian, residual, unit, [DAMPINGS[k] for k in dampings]), 0.0, 1.0)
-            weighted_tries = problem.weighted_errors(tries)
-            outcomes = stack(weighted_tries, tries)
-            squares = np.sum(outcomes**2, axis=1)
-            best = int(np.argmin(squares))
-            gain = float(np.sum(residual**2) - squares[best])
-            if gain <= 0.0:
-                if dampings[-1] == len(DAMPINGS) - 1:
-                    break
-                damping = min(damping + 3, len(DAMPINGS) - 1)
-                continue
-            move = tries[best] - unit
-            unexpected = outcomes[best] - residual - jacobian @ move
-            jacobian += np.outer(unexpected, move) / max(float(move @ move), 1e-12)
-            unit, residual, weighted = tries[best], outcomes[best], weighted_tries[best : best + 1]
-            damping = dampings[best]
-            problem.notice(unit)
-            if gain < least_gain:
-                break
+        before = descent.square
+        least_gain = SOLVER.min_coarse_gain * before if step > FINE_STEP else descent.min_fine_gain
+        descent.follow(
+            slopes_ahead(problem, descent.unit, descent.weighted, step), SOLVER.max_steps_per_slope, least_gain
+        )
         if report is not None:
             report((iteration + 1) / max_iterations)
-        if before - float(np.sum(residual**2)) < least_gain:
+        if before - descent.square < least_gain:
             break
-    return unit
+    return descent.unit
 
 
-def damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequence[float] = DAMPINGS) -> Array:
+def follow_slopes(problem: FitProblem, start: Array, slopes: Array) -> Array:
+    """Returns the whole row that steps along known slopes lead to: for a problem that is nearly solved.
+
+    It costs three predictions a step, where measuring slopes anew costs one per parameter.
+
+    Args:
+        problem: What to minimise.
+        start: (num_parameters,) whole row to begin at.
+        slopes: (num_windows, num_per_window, num_free) of robust residuals, measured nearby.
+    """
+    problem = problem if problem.starts is not None else problem.with_starts_at(start)
+    descent = _Descent(problem, np.clip(problem.unit(start), 0.0, 1.0))
+    descent.follow(slopes, SOLVER.max_steps_along_known, descent.min_fine_gain)
+    return problem.rows(descent.unit[None])[0]
+
+
+class _Descent:
+    """A solve under way: free parameters in [0, 1], weighted errors there, and the residuals that are squared."""
+
+    def __init__(self, problem: FitProblem, unit: Array) -> None:
+        self.problem, self.unit, self.damping = problem, unit, SOLVER.first_damping
+        self._centre, self._prior = problem.unit(problem.base), problem.prior
+        self.weighted = problem.weighted_errors(unit[None])[0]
+        self.residual = self._stack(self.weighted[None], unit[None])[0]
+
+    @property
+    def square(self) -> float:
+        """The sum of squares."""
+        return float(np.sum(self.residual**2))
+
+    @property
+    def min_fine_gain(self) -> float:
+        """What a step must gain to move some parameter by a visible part of its interval; see `SolverConfig`."""
+        plain = self.problem.discount(self.weighted[None])[0]
+        return SOLVER.min_fine_gain * self.problem.error_inflation(robust_pull(plain))
+
+    def follow(self, slopes: Array, max_steps: int, least_gain: float) -> None:
+        """Takes steps, each the best of a few dampings, until one gains too little.
+
+        Between them the slopes follow what the steps did to the residuals (Broyden, 1965), which costs no prediction.
+        """
+        problem = self.problem
+        jacobian = np.concatenate([slopes.reshape(-1, len(self.unit)), np.diag(self._prior)])
+        for _ in range(max_steps):
+            places = [k for k in (self.damping - 1, self.damping, self.damping + 2) if 0 <= k < len(SOLVER.dampings)]
+            steps = damped_steps(jacobian, self.residual, self.unit, [SOLVER.dampings[k] for k in places])
+            tries = np.clip(self.unit + steps, 0.0, 1.0)
+            weighted = problem.weighted_errors(tries)
+            outcomes = self._stack(weighted, tries)
+            squares = np.sum(outcomes**2, axis=1)
+            best = int(np.argmin(squares))
+            gain = self.square - float(squares[best])
+            if gain <= 0.0:
+                if places[-1] == len(SOLVER.dampings) - 1:
+                    return
+                self.damping = min(self.damping + 3, len(SOLVER.dampings) - 1)
+                continue
+            move = tries[best] - self.unit
+            unexpected = outcomes[best] - self.residual - jacobian @ move
+            jacobian += np.outer(unexpected, move) / max(float(move @ move), 1e-12)
+            self.unit, self.residual, self.weighted = tries[best], outcomes[best], weighted[best]
+            self.damping = places[best]
+            problem.report_row(self.unit)
+            if gain < least_gain:
+                return
+
+    def _stack(self, weighted: Array, units: Array) -> Array:
+        """Returns robust residuals of some rows, and the pull of the prior on each parameter."""
+        values = flatten_outliers(self.problem.discount(weighted)).reshape(len(units), -1)
+        return np.concatenate([values, self._prior * (units - self._centre)], axis=1)
+
+
+def damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequence[float] = SOLVER.dampings) -> Array:
     """Returns the step of each damping that stays within bounds, (num_dampings, num_free)."""
     hessian, gradient = jacobian.T @ jacobian, jacobian.T @ residual
     scale = np.maximum(np.diag(hessian), 1e-9 * np.diag(hessian).max() + 1e-12)

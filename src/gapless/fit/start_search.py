@@ -24,7 +24,7 @@ def search_starts(
     Kinds are drawn from their bounds, half of them kept as written, then nearer. Rows that are returned lie apart:
     which of some valleys is the deepest shows only at their bottoms.
     """
-    problem = problem if problem.starts else problem.at(problem.base)
+    problem = problem if problem.starts else problem.with_starts_at(problem.base)
     centre, kinds = problem.unit(problem.base), _group_kinds(problem)
     if not kinds:
         return problem.base[None]

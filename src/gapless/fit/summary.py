@@ -98,8 +98,7 @@ def find_refusal(evidence: ProjectData, problem: FitProblem, window_s: float) ->
     if len(problem.windows) < MIN_WINDOWS:
         return (
             f"only {len(problem.windows)} of at least {MIN_WINDOWS} windows of {window_s:g} s to fit: record more than "
-            f"{MIN_WINDOWS * window_s:.1f} s in which every mapped column is present, besides what is held out, "
-            "or choose shorter windows"
+            f"{MIN_WINDOWS * window_s:.1f} s in which every mapped column is present"
         )
     if not len(evidence.space):
         return "no parameter to fit: list some under `parameters` in gapless.yaml"

@@ -14,7 +14,7 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.problem import FitProblem
-from gapless.fit.solve import Schedule, descend
+from gapless.fit.solve import follow_slopes
 from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import with_finer_step
 
@@ -41,21 +41,21 @@ class TimeStepCorrection:
 
 
 def remove_time_step_error(
-    problem: FitProblem, row: Array, schedule: Schedule, may_cost: float = MAX_COST_RATIO
+    problem: FitProblem, row: Array, slopes: Array, may_cost: float = MAX_COST_RATIO
 ) -> TimeStepCorrection:
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
     Args:
         problem: What was solved.
         row: (num_parameters,) its solution.
-        schedule: Of each further solve; see `solve`.
+        slopes: Of its residuals there; see `fine_slopes`.
         may_cost: By how much the cost under the model's own step may grow.
     """
     fine = with_finer_time_step(problem.predictor)
     without, found = problem, row
     for _ in range(NUM_ROUNDS):
-        without = subtract_time_step_error(problem, fine, found).at(found)
-        found = descend(without, found, schedule)
+        without = subtract_time_step_error(problem, fine, found).with_starts_at(found)
+        found = follow_slopes(without, found, slopes)
     if problem.cost(found) > may_cost * problem.cost(row):
         return TimeStepCorrection(problem, row, fine, 1.0)
     return TimeStepCorrection(without, found, fine, 1.0 / FINER)
@@ -77,4 +77,4 @@ def subtract_time_step_error(problem: FitProblem, fine: Predictor, row: Array) -
     windows = problem.windows
     coarse, shown = (one.predict(windows, row[None])[0] for one in (problem.predictor, fine))
     effect = subtract_readings(problem.predictor.blueprint.project, shown, coarse)
-    return problem.on(replace(windows, measured=windows.measured - np.nan_to_num(effect)))
+    return problem.on_windows(replace(windows, measured=windows.measured - np.nan_to_num(effect)))

@@ -50,7 +50,7 @@ def compare_with_earlier(
     refitted = bool(free) and free != train.free
     if refitted:
         again = replace(train, free=free)
-        found = summarize_runs(again, solve_least_squares(again.reweighted(row), row))
+        found = summarize_runs(again, solve_least_squares(again.weighted_at(row), row))
         parameters = describe_parameters(found.space, found.solution)
     pairs = find_comparable(old.parameters, parameters)
     since = Since(name, old.recorded_to, tuple(new.target for _, new in pairs), LEVEL, refitted)

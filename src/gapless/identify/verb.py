@@ -24,15 +24,15 @@ from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
 from gapless.fit.scatter.parameters import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
+from gapless.fit.search.config import SEARCH
 from gapless.fit.search.force_scale import widen_by_force_scale
 from gapless.fit.search.structure import (
-    FINAL_SCHEDULE,
-    LAST_SCHEDULE,
     StructureResult,
     build_problem,
     report_progress,
     search_structure,
 )
+from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.summary import (
@@ -99,7 +99,7 @@ def identify(
     refusal = examination.refusal or find_refusal(data, train, first_s)
     if refusal:
         return _refuse(work, first_s, refusal)
-    train.notice(train.unit(train.base))
+    train.report_row(train.unit(train.base))
     options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
     with _checkpoint(data, options, progress) as (checkpoint, report):
         structure = search_structure(train, data, fitted, window_s, rng, partial_progress(report, 0.0, 0.7), checkpoint)
@@ -153,15 +153,16 @@ def _solve(found: StructureResult, progress: Progress | None, checkpoint: Checkp
     """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted."""
     train = replace(found.problem, free=found.structure.free)
     start = found.structure.row
-    problem = train.reweighted(start)
-    row = checkpoint.step(lambda: descend(problem, start, FINAL_SCHEDULE, partial_progress(progress, 0.0, 0.3)))
-    corrected = remove_time_step_error(problem, row, LAST_SCHEDULE)
+    problem = train.weighted_at(start)
+    row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, partial_progress(progress, 0.0, 0.3)))
+    slopes = fine_slopes(problem, row)
+    corrected = remove_time_step_error(problem, row, slopes)
     report_progress(progress, 0.5)
-    solution = widen_by_force_scale(corrected.problem, corrected.row, LAST_SCHEDULE)
+    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last)
     report_progress(progress, 0.9)
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
     report_progress(progress, 1.0)
-    train.notice(solution.unit)
+    train.report_row(solution.unit)
     return _Solved(train, corrected.problem, solution, summarize_runs(train, solution))
 
 
@@ -170,7 +171,7 @@ def _build_result(
 ) -> IdentifyResult:
     """Returns the result of a fit: parameters, errors, what drifted, and the verdict."""
     data, train, runs = work.data, solved.train, solved.runs
-    row = fit_own_values(held_out, solved.solution.row, runs, LAST_SCHEDULE)
+    row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
     names = [episode.name for episode in data.episodes]
     parameters = runs.shown(describe_parameters(runs.space, runs.solution), names)
     combinations = determined_combinations(runs.space, runs.solution)
@@ -268,7 +269,7 @@ def _add_samples(
         return result, files
     rng = np.random.default_rng([result.seed, 2])
     about: NeuralPosterior
-    draws, about = neural.sample_posterior(solved.weighted.at(solution.row), solution, rng, progress)
+    draws, about = neural.sample_posterior(solved.weighted.with_starts_at(solution.row), solution, rng, progress)
     files[NEURAL] = parquet_bytes(space, draws, [("method", "sbi"), ("calibrated", str(about.calibrated))])
     return replace(result, neural=about, reasons=(*result.reasons, *neural.describe_posterior(about))), files
 

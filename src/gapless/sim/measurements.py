@@ -1,6 +1,6 @@
 """Engine states to the measurements that a project maps, and measurements to engine states."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import mujoco
@@ -14,7 +14,8 @@ from gapless.sim.targets.body import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
-ReadColumn = Callable[[Batch], Array]
+GetField = Callable[[str], Array]  # of the engine's data, one row per world, or per world and time
+ReadColumn = Callable[[GetField], Array]
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,15 @@ class MeasurementReader:
             batch.forward(ids, stage=self.stage.value)
         out = np.empty((batch.nsim, len(self.columns)))
         for k, column in enumerate(self.columns):
-            out[:, k] = column(batch)
+            out[:, k] = column(batch.bind)
         return out
+
+    def read_records(self, records: Mapping[str, Array]) -> Array:
+        """Returns the true values at all times of some records, (num_worlds, num_times, num_measurements).
+
+        It needs a `stage` of none: records hold positions and velocities, (num_worlds, num_times, ...).
+        """
+        return np.stack([column(records.__getitem__) for column in self.columns], axis=-1)
 
 
 def yaw_of(quaternion: Array) -> Array:
@@ -78,33 +86,33 @@ def _column_reader(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
         return _body_reader(quantity, body, model)
     position, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
     if quantity == "yaw":
-        return lambda batch: yaw_of(batch.bind("qpos")[:, position + 3 : position + 7])
+        return lambda field: yaw_of(field("qpos")[..., position + 3 : position + 7])
     if quantity in _POSE:
         return _read_field("qpos", position + _POSE.index(quantity))
     return _read_field("qvel", dof + _TWIST.index(quantity))
 
 
 def _read_field(name: str, *place: int) -> ReadColumn:
-    return lambda batch: batch.bind(name)[(slice(None), *place)]
+    return lambda field: field(name)[(..., *place)]
 
 
 def _body_reader(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
     """Returns what reads a body that other joints carry."""
     if quantity == "yaw":
-        return lambda batch: yaw_of(batch.bind("xquat")[:, body])
+        return lambda field: yaw_of(field("xquat")[:, body])
     if quantity in _POSE:
         place = _POSE.index(quantity)
         return _read_field("xpos", body, place) if place < 3 else _read_field("xquat", body, place - 3)
     root, axis = int(model.body_rootid[body]), _TWIST.index(quantity)
 
-    def read_linear(batch: Batch) -> Array:
-        twist = batch.bind("cvel")[:, body]
-        arm = batch.bind("xpos")[:, body] - batch.bind("subtree_com")[:, root]
+    def read_linear(field: GetField) -> Array:
+        twist = field("cvel")[:, body]
+        arm = field("xpos")[:, body] - field("subtree_com")[:, root]
         return (twist[:, 3:] + np.cross(twist[:, :3], arm))[:, axis]
 
-    def read_angular(batch: Batch) -> Array:
-        frame = batch.bind("xmat")[:, body].reshape(-1, 3, 3)
-        return np.einsum("nji,nj->ni", frame, batch.bind("cvel")[:, body, :3])[:, axis - 3]
+    def read_angular(field: GetField) -> Array:
+        frame = field("xmat")[:, body].reshape(-1, 3, 3)
+        return np.einsum("nji,nj->ni", frame, field("cvel")[:, body, :3])[:, axis - 3]
 
     return read_linear if axis < 3 else read_angular
 

@@ -1,5 +1,6 @@
 """Many worlds of one project, stepped together: commands in, mapped measurements out."""
 
+import mujoco
 import numpy as np
 from mujoco.batch import Batch
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from gapless.sim.realism.signal_path import (
     History,
     apply_backlash,
     apply_delay,
+    apply_delay_ahead,
     apply_lag,
     history_length,
     lag_remainder,
@@ -27,6 +29,8 @@ from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, i
 from gapless.sim.targets.fields import Fields
 
 MAX_WORLDS_ON_ONE_THREAD = 64  # with layers on efforts: waking other threads takes longer than a physics step
+
+MAX_RECORDED = 2_000_000  # numbers that one call of the engine is given and records, at most: 16 MB
 
 
 class Simulation:
@@ -189,6 +193,52 @@ class Simulation:
             self._true_readings.push(true)
         reading = self._distort(true)
         return Step(self._layers.apply_to_reading(reading) if self._layers.on_readings else reading, applied)
+
+    def rollout(self, commands: Array) -> Array:
+        """Returns the readings after each of some commands, (num_worlds, num_intervals, num_measurements).
+
+        The same as calling `step` for each, in few calls of the engine where nothing has to act between its steps.
+
+        Args:
+            commands: (num_worlds, num_intervals, num_commands) in model units.
+        """
+        reader, model = self.blueprint.reader, self.blueprint.model
+        if self._layers.any or self._noise is not None or reader.stage != mujoco.mjtStage.mjSTAGE_NONE:
+            return np.stack([self.step(commands[:, k]).measured for k in range(commands.shape[1])], axis=1)
+        per_interval = self.num_worlds * self.blueprint.num_substeps * (model.nu + model.nq + model.nv)
+        most = max(1, MAX_RECORDED // per_interval)
+        parts = [self._roll(commands[:, k : k + most]) for k in range(0, commands.shape[1], most)]
+        return np.concatenate(parts, axis=1)
+
+    def _roll(self, commands: Array) -> Array:
+        """Returns the readings after some commands, from one call of the engine; see `rollout`."""
+        num_intervals, num_substeps, before = commands.shape[1], self.blueprint.num_substeps, self._held.last
+        sent = np.repeat(before[:, None], num_intervals, axis=1)
+        applied = np.clip(commands, self._low, self._high)
+        sent[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
+        for k in range(num_intervals if self._has_backlash else 0):
+            width = self.fields.backlash
+            sent[:, k] = np.where(width > 0, apply_backlash(before, sent[:, k], width), sent[:, k])
+            before = sent[:, k]
+        held = np.concatenate([self._held.rows, sent], axis=1)
+        if self._delay_plan is None:
+            controls = np.repeat(sent, num_substeps, axis=1)
+        else:
+            controls = apply_delay_ahead(held, self._delay_plan, num_intervals)
+            controls = controls.reshape(self.num_worlds, num_intervals * num_substeps, -1)
+        if self._lag_remainder is not None:
+            controls = apply_lag(controls, self._lag_output, self._lag_remainder)
+            self._lag_output = controls[:, -1].copy()
+        self._held.fill(self._everyone, held[:, -self._length :])
+        records = self.batch.rollout(num_intervals * num_substeps, controls, record=("qpos", "qvel"))
+        each = {str(name): record[:, num_substeps - 1 :: num_substeps] for name, record in records.items()}
+        true = self.blueprint.reader.read_records(each)
+        if self._readings_late:
+            shown = np.concatenate([self._true_readings.rows, true], axis=1)
+            self._true_readings.fill(self._everyone, shown[:, -self._length :])
+            if self._reading_plan is not None:
+                true = apply_delay_ahead(shown, self._reading_plan, num_intervals)[:, :, 0]
+        return self.fields.scale[:, None] * true + self.fields.bias[:, None]
 
     def _hold_command(self, requested_command: Array) -> Array:
         """Puts commands through limits, offset, layers and play into the history; returns what was applied."""

@@ -67,7 +67,7 @@ def test_shared_predictions_give_the_slopes_of_single_ones(problem: FitProblem) 
     np.testing.assert_allclose(
         coupled.weighted_changes(unit, here, steps), problem.weighted_changes(unit, here, steps), atol=1e-9
     )
-    one, other = (p.at(problem.base).starts for p in (problem, coupled))
+    one, other = (p.with_starts_at(problem.base).starts for p in (problem, coupled))
     assert one is not None
     assert other is not None
     residual = np.random.default_rng(0).standard_normal((1, len(problem.windows), one.directions.shape[1]))

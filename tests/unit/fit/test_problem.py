@@ -23,7 +23,7 @@ def evidence(tmp_path_factory: pytest.TempPathFactory) -> ProjectData:
 @pytest.fixture(scope="module")
 def problem(evidence: ProjectData) -> FitProblem:
     whole = build_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
-    return whole.reweighted(evidence.space.nominal)
+    return whole.weighted_at(evidence.space.nominal)
 
 
 def test_small_residuals_stay_as_they_are() -> None:
@@ -69,7 +69,7 @@ def test_the_truth_leaves_no_residual(problem: FitProblem) -> None:
 
 def test_solve_recovers_damping_gain_and_delay(evidence: ProjectData, problem: FitProblem) -> None:
     first = solve_least_squares(problem, evidence.space.nominal)
-    again = solve_least_squares(problem.reweighted(first.row), first.row, ((0.01, 10), (0.001, 10)))
+    again = solve_least_squares(problem.weighted_at(first.row), first.row, ((0.01, 10), (0.001, 10)))
     np.testing.assert_allclose(again.row, list(TRUTH.values()), rtol=1e-3)
 
 

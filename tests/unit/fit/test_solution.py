@@ -9,8 +9,9 @@ from gapless.core.signal import Array
 from gapless.fit import slopes
 from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import FINAL_SCHEDULE, build_problem
-from gapless.fit.slopes import judging_slopes
+from gapless.fit.search.config import SEARCH
+from gapless.fit.search.structure import build_problem
+from gapless.fit.slopes import fine_slopes, judging_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import descend, solve_least_squares
 from gapless.fit.summary import describe_parameters
@@ -47,8 +48,8 @@ def solved(folder: Path, num_free: int) -> tuple[FitProblem, Solution]:
     """Returns a project's problem with its first parameters free, and its solution."""
     evidence = read_project_data(folder)
     problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.5, np.random.default_rng(0))
-    problem = replace(problem, free=tuple(range(num_free))).reweighted(evidence.space.nominal)
-    return problem, solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), *FINAL_SCHEDULE))
+    problem = replace(problem, free=tuple(range(num_free))).weighted_at(evidence.space.nominal)
+    return problem, solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), *SEARCH.final))
 
 
 def holds(problem: FitProblem, solution: Solution, target: str, truth: float) -> bool:
@@ -80,13 +81,13 @@ def test_what_a_coarse_time_step_does_is_not_blamed_on_parameters(tmp_path: Path
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
-    problem = problem.reweighted(solution.row)
-    row = descend(problem, solution.row, FINAL_SCHEDULE)
-    found = remove_time_step_error(problem, row, FINAL_SCHEDULE, may_cost=np.inf)
+    problem = problem.weighted_at(solution.row)
+    row = descend(problem, solution.row, SEARCH.final)
+    found = remove_time_step_error(problem, row, fine_slopes(problem, row), may_cost=np.inf)
     errors = [abs(one[0] - 0.1) for one in (row, found.row)]
     assert errors[1] < 0.5 * errors[0]
     wider = widen_intervals(
-        found.problem, solve_least_squares(found.problem, found.row, FINAL_SCHEDULE), (), found.finer, found.left
+        found.problem, solve_least_squares(found.problem, found.row, SEARCH.final), (), found.finer, found.left
     )
     assert holds(problem, wider, "joint/hinge/damping", 0.1)
 
@@ -95,7 +96,7 @@ def test_values_suit_the_time_step_where_others_would_predict_worse_with_it(tmp_
     write_reality(tmp_path, TRUTH, xml=PENDULUM.replace("0.005", "0.0005"), parameters=WHATEVER[:3])
     (tmp_path / "robot.xml").write_text(PENDULUM.replace("0.005", "0.02"))
     problem, solution = solved(tmp_path, 3)
-    found = remove_time_step_error(problem, solution.row, FINAL_SCHEDULE, may_cost=0.0)
+    found = remove_time_step_error(problem, solution.row, fine_slopes(problem, solution.row), may_cost=0.0)
     assert found.row is solution.row
     assert found.left == 1.0
 

@@ -7,9 +7,11 @@ import pytest
 from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
 from gapless.fit.search import force_scale
+from gapless.fit.search.config import SEARCH
 from gapless.fit.search.force_scale import widen_by_force_scale
-from gapless.fit.search.structure import FINAL_SCHEDULE, build_problem
+from gapless.fit.search.structure import build_problem
 from gapless.fit.search.swaps import try_play, with_lag, with_play
+from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution
 from gapless.fit.solve import descend, solve_least_squares
 from gapless.fit.start_search import search_starts
@@ -45,9 +47,9 @@ def make_servo(folder: Path, play_m: float) -> FitProblem:
 
 def solved(problem: FitProblem) -> tuple[FitProblem, Solution]:
     """Returns a problem with the weights that its solution gives it, and that solution."""
-    row = descend(problem.reweighted(problem.base), problem.base, ((0.1, 6),))
-    problem = problem.reweighted(row)
-    return problem, solve_least_squares(problem, row, FINAL_SCHEDULE)
+    row = descend(problem.weighted_at(problem.base), problem.base, ((0.1, 6),))
+    problem = problem.weighted_at(row)
+    return problem, solve_least_squares(problem, row, SEARCH.final)
 
 
 def test_play_takes_the_place_of_friction(tmp_path: Path) -> None:
@@ -65,11 +67,11 @@ def test_a_lag_takes_the_place_of_a_delay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("play_m", [0.0, 0.004])
 def test_play_is_found_where_it_is_and_only_there(tmp_path: Path, play_m: float) -> None:
     problem, before = solved(make_servo(tmp_path, play_m))
-    found = try_play(problem.reweighted(before.row), before.row, [PLAY, LAG], 0.2)
+    found = try_play(problem.weighted_at(before.row), before.row, [PLAY, LAG], 0.2)
     assert [term.kept for term in found.tried] == [play_m > 0]
     if play_m:
         wide = replace(problem, free=found.free)
-        end = solve_least_squares(wide.reweighted(found.row), found.row, FINAL_SCHEDULE)
+        end = solve_least_squares(wide.weighted_at(found.row), found.row, SEARCH.final)
         assert end.row[3] == pytest.approx(play_m, rel=0.1)
         truth = wide.unit(np.array([0.3, 80.0, 0.03, play_m, 0.0]))
         assert np.all(np.abs(end.unit - truth) < end.half_width())
@@ -77,7 +79,7 @@ def test_play_is_found_where_it_is_and_only_there(tmp_path: Path, play_m: float)
 
 def test_starts_of_a_search_lie_apart(tmp_path: Path) -> None:
     problem = make_servo(tmp_path, 0.0)
-    problem = problem.reweighted(problem.base)
+    problem = problem.weighted_at(problem.base)
     rows = search_starts(problem, np.random.default_rng(0), num_found=3)
     units = np.stack([problem.unit(row) for row in rows])
     assert len(rows) == 3
@@ -88,16 +90,18 @@ def test_starts_of_a_search_lie_apart(tmp_path: Path) -> None:
 
 def test_intervals_hold_where_other_starts_end_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     problem, found = solved(make_servo(tmp_path, 0.0))
-    assert widen_by_force_scale(problem, found.row, FINAL_SCHEDULE).half_width() / found.half_width() == pytest.approx(
-        1.0, abs=0.3
-    )
+    slopes = fine_slopes(problem, found.row)
+    assert widen_by_force_scale(
+        problem, found.row, slopes, SEARCH.final
+    ).half_width() / found.half_width() == pytest.approx(1.0, abs=0.3)
     sure = replace(found, covariance=found.covariance * 1e-8, information=found.information * 1e8)
     monkeypatch.setattr(force_scale, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
-    assert (widen_by_force_scale(problem, found.row, FINAL_SCHEDULE).half_width() / sure.half_width()).max() > 10
+    assert (widen_by_force_scale(problem, found.row, slopes, SEARCH.final).half_width() / sure.half_width()).max() > 10
 
 
 def test_a_better_end_of_another_start_is_the_solution(tmp_path: Path) -> None:
     problem, best = solved(make_servo(tmp_path, 0.0))
-    again = widen_by_force_scale(problem, best.row * [1.5, 1.5, 1, 1, 1], FINAL_SCHEDULE)
+    start = best.row * [1.5, 1.5, 1, 1, 1]
+    again = widen_by_force_scale(problem, start, fine_slopes(problem, start), SEARCH.final)
     assert again.row == pytest.approx(best.row, rel=0.02, abs=1e-4)
     assert again.row[1] == pytest.approx(80.0, rel=0.05)

@@ -58,9 +58,9 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> tuple[FitProblem, Soluti
     folder = write_reality(tmp_path_factory.mktemp("cases"), truth, parameters=WHATEVER[:2])
     evidence = read_project_data(folder)
     problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
-    problem = problem.reweighted(evidence.space.nominal)
+    problem = problem.weighted_at(evidence.space.nominal)
     solution = solve_least_squares(problem, evidence.space.nominal)
-    return problem.at(solution.row), solution
+    return problem.with_starts_at(solution.row), solution
 
 
 @pytest.fixture(scope="module")

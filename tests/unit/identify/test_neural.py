@@ -64,7 +64,7 @@ def solved(folder: Path) -> tuple[FitProblem, Solution]:
     evidence = read_project_data(folder)
     problem = build_problem(evidence, evidence.space, [0, 1, 2], 0.3, np.random.default_rng(0))
     solution = solve_least_squares(problem, evidence.space.nominal, ((0.03, 6), (0.01, 6), (0.003, 10)))
-    return problem.at(solution.row), solution
+    return problem.with_starts_at(solution.row), solution
 
 
 @pytest.fixture(scope="module")

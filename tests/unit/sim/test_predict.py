@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gapless.core.episode import Episode
 from gapless.core.parameters import ParameterSpace
@@ -12,6 +13,7 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.project.load import load_project
 from gapless.signals.track import Track, make_track, subtract_readings
+from gapless.sim import simulation
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.simulation import Simulation
 from unit.sim.scenes import POSE, THINGS, THINGS_VALUES, arm, run, space_of, waves, write_project
@@ -145,3 +147,30 @@ def test_free_bodies_restart_in_flight(tmp_path: Path) -> None:
     xml = THINGS.format(**(THINGS_VALUES | {"gravity": "0 0 -1"}))
     blueprint = compile_project(load_project(write_project(tmp_path, xml, {}, names)))
     assert worst(blueprint, EMPTY_SPACE, np.zeros(0)).max() < 1e-4
+
+
+def test_a_rollout_gives_what_steps_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Late, lagging and loose commands, late and biased readings; also where one call of the engine is too few."""
+    blueprint = arm(tmp_path)
+    values = {
+        "actuator/servo/delay": 0.037,
+        "actuator/servo/lag": 0.02,
+        "joint/elbow/backlash": 0.05,
+        "measurement/q2/delay": 0.013,
+        "measurement/q2/bias": 0.3,
+    }
+    commands = np.swapaxes(waves(blueprint, num_worlds=2, num_steps=50), 0, 1)
+    shown: list[Array] = []
+    for limit in (10**9, 500, 0):
+        monkeypatch.setattr(simulation, "MAX_RECORDED", limit)
+        world = Simulation(blueprint, 2, space_of(blueprint, *values), 1)
+        world.set_parameters(np.array([[0.0] * len(values), list(values.values())]))
+        world.restart(np.zeros((2, 2)), np.ones((2, 2)), commands[:, :20])
+        if limit:
+            shown.append(np.concatenate([world.rollout(commands), world.rollout(commands[:, ::-1])], axis=1))
+        else:
+            both = np.concatenate([commands, commands[:, ::-1]], axis=1)
+            shown.append(np.stack([world.step(both[:, k]).measured for k in range(both.shape[1])], axis=1))
+    np.testing.assert_array_equal(shown[0], shown[2])
+    np.testing.assert_array_equal(shown[1], shown[2])
+    assert np.abs(shown[2][0] - shown[2][1]).max() > 0.1

@@ -151,11 +151,11 @@ class DiagnosisProblem:
         measured = np.where(np.isfinite(self.windows.measured), measured, np.nan)
         return replace(self, fit=replace(self.fit, windows=replace(self.windows, measured=measured)))
 
-    def part(self, chosen: Flags) -> "DiagnosisProblem":
+    def keep_windows(self, chosen: Flags) -> "DiagnosisProblem":
         """Returns the problem on some of its windows."""
         return replace(
             self,
-            fit=self.fit.part(chosen),
+            fit=self.fit.keep_windows(chosen),
             written=self.written[chosen],
             step_effect=self.step_effect[chosen],
             half=self.half[chosen],
@@ -180,7 +180,7 @@ def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> Diagnos
     written, fine = (predictor.predict(fit.windows, fit.base[None])[0] for predictor in predictors)
     effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
     half = _split_windows(fit.windows, candidates)
-    return DiagnosisProblem(fit.at(fit.base), candidates, written, effect, half)
+    return DiagnosisProblem(fit.with_starts_at(fit.base), candidates, written, effect, half)
 
 
 def _split_windows(windows: Windows, candidates: CandidateParameters) -> Indices:

@@ -100,7 +100,7 @@ def draw_fewer_windows(problem: DiagnosisProblem, most: int, rng: np.random.Gene
     for half in (0, 1):
         there = np.flatnonzero(problem.half == half)
         chosen[rng.choice(there, min(len(there), most // 2), replace=False)] = True
-    return problem.part(chosen)
+    return problem.keep_windows(chosen)
 
 
 def draw_gaps(problem: DiagnosisProblem, rng: np.random.Generator) -> list[SimulatedGap]:

@@ -121,7 +121,7 @@ class SubsetSearch:
         self.problem = problem
         self.fits: dict[Subset, SubsetFit] = {}
         self._slopes, self._near = slopes, near
-        self._halves = [problem.part(problem.half == half) for half in (0, 1)]
+        self._halves = [problem.keep_windows(problem.half == half) for half in (0, 1)]
 
     def run(self, report: Callable[[float], None] | None = None) -> tuple[SubsetFit, ...]:
         """Returns every set that was fitted, the best first.

@@ -115,8 +115,7 @@ def play_windows(world: Simulation, states: StateReader, windows: Windows, ident
     qpos, qvel = states.state(value, rate)
     shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
     shown[:, 0] = world.restart(qpos, qvel, windows.history, rate, identity)
-    for k in range(windows.num_steps):
-        shown[:, k + 1] = world.step(windows.commands[:, k]).measured
+    shown[:, 1:] = world.rollout(windows.commands)
     return shown
 
 

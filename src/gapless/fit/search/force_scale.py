@@ -12,17 +12,14 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.terms import BRIEF_SCHEDULE
+from gapless.fit.search.config import SEARCH
 from gapless.fit.solution import Solution, summarize_solution
-from gapless.fit.solve import Schedule, descend
+from gapless.fit.solve import Schedule, descend, follow_slopes
 
-FAR_FACTORS = (0.6, 1.6)
-NEAR_FACTORS = (0.87, 1.15)  # when all terms are chosen
-MAX_ROUNDS = 4
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 
 
-def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = FAR_FACTORS) -> Array:
+def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = SEARCH.far_factors) -> Array:
     """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
 
     Args:
@@ -33,10 +30,10 @@ def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float
     forces = _force_columns(problem)
     if not forces:
         return row
-    judge = problem.reweighted(row)
+    judge = problem.weighted_at(row)
     best, tries = judge.cost(row), factors
-    for _ in range(MAX_ROUNDS):
-        rows = [descend(judge, _scale_columns(judge, row, forces, factor), BRIEF_SCHEDULE) for factor in tries]
+    for _ in range(SEARCH.max_force_rounds):
+        rows = [descend(judge, _scale_columns(judge, row, forces, factor), SEARCH.brief) for factor in tries]
         costs = [judge.cost(found) for found in rows]
         least = int(np.argmin(costs))
         if costs[least] >= best:
@@ -45,7 +42,7 @@ def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float
     return row
 
 
-def widen_by_force_scale(problem: FitProblem, row: Array, schedule: Schedule) -> Solution:
+def widen_by_force_scale(problem: FitProblem, row: Array, slopes: Array, schedule: Schedule) -> Solution:
     """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
@@ -54,14 +51,19 @@ def widen_by_force_scale(problem: FitProblem, row: Array, schedule: Schedule) ->
     Args:
         problem: What was solved.
         row: (num_parameters,) where a fit has ended.
-        schedule: Of each further solve; see `solve`.
+        slopes: Of its residuals there; see `fine_slopes`.
+        schedule: Of a further solve, from an end that is lower than where the fit has ended.
     """
     forces = _force_columns(problem)
-    starts = [_scale_columns(problem, row, forces, factor) for factor in NEAR_FACTORS] if forces else []
-    ends = [problem.unit(row), *(problem.unit(descend(problem, start, schedule)) for start in starts)]
-    squares = [_sum_of_squares(problem, end) for end in ends]
-    best = int(np.argmin(squares))
-    solution = summarize_solution(problem.at(problem.rows(ends[best][None])[0]), ends[best])
+    starts = [_scale_columns(problem, row, forces, factor) for factor in SEARCH.near_factors] if forces else []
+    rows = [row, *(descend(problem, follow_slopes(problem, start, slopes), SEARCH.polish) for start in starts)]
+    squares = [_sum_of_squares(problem, problem.unit(end)) for end in rows]
+    inflation = problem.error_inflation(problem.residuals(problem.unit(row)[None])[0])
+    if min(squares) < squares[0] - SEARCH.min_force_gain * inflation:
+        rows.append(descend(problem, rows[int(np.argmin(squares))], schedule))
+        squares.append(_sum_of_squares(problem, problem.unit(rows[-1])))
+    ends, best = [problem.unit(end) for end in rows], int(np.argmin(squares))
+    solution = summarize_solution(problem.with_starts_at(problem.rows(ends[best][None])[0]), ends[best])
     covariance = solution.covariance.copy()
     known = solution.information + np.diag(problem.prior**2)
     for end, square in zip(ends, squares, strict=True):

@@ -1,6 +1,6 @@
 """From logs to a row near the best: windows drawn, a start searched, their length and the terms chosen."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,33 +15,18 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.checkpoint import Checkpoint
-from gapless.fit.search.force_scale import NEAR_FACTORS, fit_force_scale
+from gapless.fit.search.config import SEARCH
+from gapless.fit.search.force_scale import fit_force_scale
 from gapless.fit.search.swaps import Swap, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
-from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
 from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
 from gapless.sim.targets.path import split_target
 
-MAX_SEARCH_WINDOWS = 16
-NUM_STARTS = 3  # from which the first solve begins
-MAX_FIRST_WINDOWS = 32  # for the first solve
-TERM_WINDOWS_S = 20.0  # simulated for choosing terms [s]
-FIRST_SCHEDULE = ((MEDIUM_STEP, 8),)
-FINAL_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 6))
-LAST_SCHEDULE = ((MEDIUM_STEP, 2), (FINE_STEP, 3))
 # What every model has a value of.
 MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
-MIN_CORRECTION_SAVING = 0.02  # least share of the held-out cost that a corrected value must save
-MIN_TERM_SAVING = (
-    0.2  # the same of a term that the model lacks, a tenth of the error: whatever is added, is extrapolated
-)
-MIN_LAG_SAVING = 0.01  # the same of a lag: it only changes places with part of the delay
-STILL_WINDOW_WEIGHT = (
-    0.1  # how much likelier than nothing a window without motion is drawn, against 1 for a typical one
-)
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windo
         return windows
     moves = np.nanstd(windows.measured, axis=1)
     moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
-    likely = STILL_WINDOW_WEIGHT + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
+    likely = SEARCH.still_window_weight + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
     return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
 
 
@@ -126,7 +111,7 @@ def search_structure(
     step = checkpoint.step
     always, groups = _split_columns(evidence, episodes)
     tiers = _sort_terms(problem, groups)
-    few = replace(problem, free=always).on(draw_windows(problem.windows, rng, MAX_FIRST_WINDOWS))
+    few = replace(problem, free=always).on_windows(draw_windows(problem.windows, rng, SEARCH.max_first_windows))
     found = _fit_first_windows(few, tiers, rng, progress, checkpoint)
     row = found.row
     if window_s is None:
@@ -134,30 +119,31 @@ def search_structure(
     measured = replace(problem, free=found.free)
     if window_s > shortest_window_s(evidence.project):
         most = max_num_windows(window_s, evidence.space)
-        measured = measured.on(draw_windows(_cut_episodes(evidence, episodes, window_s), rng, most))
+        measured = measured.on_windows(draw_windows(_cut_episodes(evidence, episodes, window_s), rng, most))
     measured = measured.with_coupling(found.row)
+    raw = measured.on_windows(
+        draw_windows(measured.windows, rng, max(MIN_WINDOWS, round(SEARCH.term_windows_s / window_s)))
+    )
     if window_s > shortest_window_s(evidence.project):
-        row = step(lambda: descend(measured.reweighted(found.row), found.row, FIRST_SCHEDULE))
+        row = step(lambda: descend(raw.weighted_at(found.row), found.row, SEARCH.first))
     report_progress(progress, 0.5)
     fine = with_finer_time_step(measured.predictor)
-    problem = subtract_time_step_error(measured, fine, row)
-    some = problem.on(draw_windows(problem.windows, rng, max(MIN_WINDOWS, round(TERM_WINDOWS_S / window_s))))
+    some = subtract_time_step_error(raw, fine, row)
     structure = _select_all_terms(
-        problem, some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), checkpoint
+        some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), checkpoint
     )
-    played = step(lambda: _try_swap(try_play, some, structure, groups, MIN_TERM_SAVING))
+    played = step(lambda: _try_swap(try_play, some, structure, groups, SEARCH.min_term_saving))
     report_progress(progress, 0.85)
     if len(played.free) > len(structure.free):
         only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
-        again = partial(subtract_time_step_error, measured, fine)
         played = _select_terms_beside_play(
-            again, some, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), checkpoint
+            raw, fine, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), checkpoint
         )
-    structure = step(lambda: _try_swap(try_lag, some, played, groups, MIN_LAG_SAVING))
+    structure = step(lambda: _try_swap(try_lag, some, played, groups, SEARCH.min_lag_saving))
     now = replace(some, free=structure.free)
-    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, NEAR_FACTORS)))
+    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, SEARCH.near_factors)))
     left = set(range(len(row))) - set(structure.free)
-    targets = problem.predictor.space.targets
+    targets = measured.predictor.space.targets
     held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
     report_progress(progress, 1.0)
     return StructureResult(measured, structure, window_s, held)
@@ -168,20 +154,20 @@ def _fit_first_windows(
 ) -> Structure:
     """Returns what may be wrong in the model and a row near the best, on few short windows."""
     step = checkpoint.step
-    look = few.on(draw_windows(few.windows, rng, MAX_SEARCH_WINDOWS))
-    starts = step(lambda: search_starts(look.reweighted(few.base), rng, num_found=NUM_STARTS), rng)
+    look = few.on_windows(draw_windows(few.windows, rng, SEARCH.max_search_windows))
+    starts = step(lambda: search_starts(look.weighted_at(few.base), rng, num_found=SEARCH.num_starts), rng)
     report_progress(progress, 0.05)
     few = few.with_coupling(starts[0])
-    row = step(lambda: _descend_from_each(few.reweighted(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
+    row = step(lambda: _descend_from_each(few.weighted_at(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
     row = step(lambda: fit_force_scale(few, row))
     report_progress(progress, 0.25)
     found = step(
         lambda: select_terms(
-            few, row, tiers.wrong, worth=MIN_CORRECTION_SAVING, progress=partial_progress(progress, 0.25, 0.1)
+            few, row, tiers.wrong, worth=SEARCH.min_correction_saving, progress=partial_progress(progress, 0.25, 0.1)
         )
     )
     report_progress(progress, 0.35)
-    row = step(lambda: descend(replace(few, free=found.free).reweighted(found.row), found.row, FIRST_SCHEDULE))
+    row = step(lambda: descend(replace(few, free=found.free).weighted_at(found.row), found.row, SEARCH.first))
     report_progress(progress, 0.4)
     return replace(found, row=row)
 
@@ -191,29 +177,28 @@ def _descend_from_each(problem: FitProblem, starts: Array, progress: Progress | 
     ends: list[Array] = []
     for number, start in enumerate(starts):
         ends.append(
-            descend(problem, start, FIRST_SCHEDULE, partial_progress(progress, number / len(starts), 1 / len(starts)))
+            descend(problem, start, SEARCH.first, partial_progress(progress, number / len(starts), 1 / len(starts)))
         )
     return min(ends, key=problem.cost)
 
 
 def _select_terms_beside_play(
-    make: Callable[[Array], FitProblem],
-    some: FitProblem,
+    raw: FitProblem,
+    fine: Predictor,
     played: Structure,
     tiers: _TermTiers,
     progress: Progress | None,
     checkpoint: Checkpoint,
 ) -> Structure:
     """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
-    bare = np.where(np.isin(np.arange(len(played.row)), played.free), played.row, some.base)
-    problem = make(bare)
-    now = replace(problem, free=played.free)
-    bare = checkpoint.step(lambda: fit_force_scale(now, descend(now.reweighted(bare), bare, FIRST_SCHEDULE)))
-    return _select_all_terms(problem, some, replace(played, row=bare), tiers, progress, checkpoint)
+    bare = np.where(np.isin(np.arange(len(raw.base)), played.free), played.row, raw.base)
+    some = subtract_time_step_error(raw, fine, bare)
+    now = replace(some, free=played.free)
+    bare = checkpoint.step(lambda: fit_force_scale(now, descend(now.weighted_at(bare), bare, SEARCH.first)))
+    return _select_all_terms(some, replace(played, row=bare), tiers, progress, checkpoint)
 
 
 def _select_all_terms(
-    problem: FitProblem,
     some: FitProblem,
     structure: Structure,
     tiers: _TermTiers,
@@ -223,15 +208,15 @@ def _select_all_terms(
     """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
     still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
     parts = [
-        (problem, still, MIN_CORRECTION_SAVING),
-        (some, tiers.lacking, MIN_TERM_SAVING),
-        (some, tiers.around, MIN_TERM_SAVING),
+        (still, SEARCH.min_correction_saving),
+        (tiers.lacking, SEARCH.min_term_saving),
+        (tiers.around, SEARCH.min_term_saving),
     ]
-    for number, (where, groups, worth) in enumerate(parts):
+    for number, (groups, worth) in enumerate(parts):
         structure = checkpoint.step(
             partial(
                 _select_some_terms,
-                where,
+                some,
                 structure,
                 groups,
                 worth,
@@ -255,7 +240,7 @@ def _select_some_terms(
 
 
 def _try_swap(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
-    now = replace(some, free=structure.free).reweighted(structure.row)
+    now = replace(some, free=structure.free).weighted_at(structure.row)
     return swap(now, structure.row, groups, worth).after(structure)
 
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
+from gapless.fit.search.config import SEARCH
 from gapless.fit.search.terms import (
-    BRIEF_SCHEDULE,
-    MIN_PROMISE,
     Columns,
     Structure,
     convinces,
@@ -23,17 +22,9 @@ from gapless.fit.search.terms import (
     training_saving,
     tried_term,
 )
-from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
 from gapless.fit.solve import Schedule, descend
 from gapless.sim.targets import driven_joint, force_per_command
 from gapless.sim.targets.path import split_target
-
-LAG_SHARES = (0.5,)  # shares of the delay that are exchanged
-PLAY_SHARES = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it
-MIN_LAG_S = 1e-3  # a lag that is tried where no delay was found [s]
-MIN_PLAY = 0.01  # play that is tried where no friction was found, as a share of the most that there may be
-THOROUGH_SCHEDULE = ((MEDIUM_STEP, 4), (FINE_STEP, 3))  # coarse steps cannot tell play of a few mm from friction
-MIN_SWAP_SCORE = 2.0  # standard errors: two exchanges are tried, not dozens
 
 Swap = Callable[[FitProblem, Array, Sequence[Columns], float], Structure]
 
@@ -42,7 +33,7 @@ def try_lag(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: f
     """Tries the lag among the terms in exchange for half of each delay; see `_try_exchange`."""
     lag = next(iter(groups_ending_in(problem, groups, "/lag")), ())
     return _try_exchange(
-        problem, row, lag, [with_lag(problem, row, lag, share) for share in LAG_SHARES], worth, BRIEF_SCHEDULE
+        problem, row, lag, [with_lag(problem, row, lag, share) for share in SEARCH.lag_shares], worth, SEARCH.brief
     )
 
 
@@ -50,7 +41,12 @@ def try_play(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: 
     """Tries play in all gears at once, in exchange for a share of each friction; see `_try_exchange`."""
     gears = tuple(sorted(column for group in groups_ending_in(problem, groups, "/backlash") for column in group))
     return _try_exchange(
-        problem, row, gears, [with_play(problem, row, gears, share) for share in PLAY_SHARES], worth, THOROUGH_SCHEDULE
+        problem,
+        row,
+        gears,
+        [with_play(problem, row, gears, share) for share in SEARCH.play_shares],
+        worth,
+        SEARCH.thorough,
     )
 
 
@@ -64,7 +60,7 @@ def with_lag(problem: FitProblem, row: Array, lag: Columns, share: float) -> Arr
     """Returns a row in which a share of each delay of commands that is fitted has become a lag."""
     row, targets = row.copy(), problem.predictor.space.targets
     late = [k for k in problem.free if targets[k].startswith("actuator/") and targets[k].endswith("/delay")]
-    row[list(lag)] = np.maximum(row[list(lag)], max(MIN_LAG_S, share * float(row[late].sum())))
+    row[list(lag)] = np.maximum(row[list(lag)], max(SEARCH.min_lag_s, share * float(row[late].sum())))
     row[late] *= 1.0 - share
     return row
 
@@ -79,7 +75,7 @@ def with_play(problem: FitProblem, row: Array, gears: Columns, share: float) -> 
         kp = row[space.index(stiffness)] if stiffness in space.targets else force_per_command(model, servo)
         rubs = [space.index(friction)] if friction in space.targets else []
         held = 2.0 * share * float(row[rubs].sum()) / max(kp, 1e-9)
-        row[column] = min(max(row[column], MIN_PLAY * space.high[column], held), space.high[column])
+        row[column] = min(max(row[column], SEARCH.min_play * space.high[column], held), space.high[column])
         row[rubs] *= 1.0 - share
     return row
 
@@ -102,11 +98,11 @@ def _try_exchange(
     if not group:
         return Structure(problem.free, row, ())
     wide = replace(problem, free=tuple(sorted({*problem.free, *group})))
-    ends = [descend(wide, start, BRIEF_SCHEDULE) for start in starts]
-    end = min(ends, key=wide.cost)
+    ends = [descend(wide, start, SEARCH.first_look) for start in starts] if len(starts) > 1 else list(starts)
+    end = descend(wide, min(ends, key=wide.cost), SEARCH.brief)
     saving = training_saving(problem, wide.cost(end), problem.cost(row))
-    if saving.share > MIN_PROMISE * worth:
+    if saving.share > SEARCH.min_promise * worth:
         (saving,) = solve_for_savings(problem, row, [(group, end)], schedule)
-    kept = convinces(saving, worth, MIN_SWAP_SCORE)
+    kept = convinces(saving, worth, SEARCH.min_swap_score)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)

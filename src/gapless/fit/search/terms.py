@@ -12,18 +12,9 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers
+from gapless.fit.search.config import SEARCH
 from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solve import Progress, Schedule, descend
-
-MIN_SCORE = 3.0  # standard errors; some dozens of terms are tried
-MAX_ROUNDS = 4
-WINDOWS_PER_BLOCK = 4  # neighbouring windows whose errors go together
-UNION_SIZES = (2, 3, 5, 8, 13)  # how many of the best terms are also tried together
-BRIEF_SCHEDULE = ((MEDIUM_STEP, 3),)
-NUM_SOLVED = 2  # terms that are solved for in a round
-MAX_JUDGED = 10  # terms that are judged by real predictions in a round
-MIN_PROMISE = 0.1  # of what a term must save: a first step that saves less is not followed
-STEP_LENGTHS = (1.0, 0.4)  # of the step: the linear prediction may reach too far
 
 Columns = tuple[int, ...]
 
@@ -76,12 +67,12 @@ def select_terms(
     left: list[Columns] = list(groups)
     last: dict[Columns, Saving] = {}
     halves = halves_of(problem)
-    for number in range(MAX_ROUNDS):
+    for number in range(SEARCH.max_rounds):
         if not left:
             break
         if progress is not None:
-            progress("fit", number / MAX_ROUNDS)
-        now = replace(problem, free=chosen).reweighted(row)
+            progress("fit", number / SEARCH.max_rounds)
+        now = replace(problem, free=chosen).weighted_at(row)
         savings = _measure_savings(now, row, left, halves, worth)
         for group, saving in zip(left, savings, strict=True):
             last[group] = saving
@@ -92,7 +83,7 @@ def select_terms(
             break
         chosen = tuple(sorted({*chosen, *(column for group in best for column in group)}))
         left = [group for group in left if not set(group) <= set(chosen)]
-        row = descend(replace(problem, free=chosen).reweighted(row), row, BRIEF_SCHEDULE)
+        row = descend(replace(problem, free=chosen).weighted_at(row), row, SEARCH.brief)
     space = problem.predictor.space
     kept = set(chosen)
     tried = tuple(tried_term(space, group, last[group], set(group) <= kept) for group in groups if group in last)
@@ -118,7 +109,7 @@ def halves_of(problem: FitProblem) -> NDArray[np.bool_]:
     tracks = np.unique(problem.windows.track)
     if len(tracks) >= 2:
         return np.isin(problem.windows.track, tracks[::2])
-    return (np.arange(len(problem.windows)) // WINDOWS_PER_BLOCK) % 2 == 0
+    return (np.arange(len(problem.windows)) // SEARCH.windows_per_block) % 2 == 0
 
 
 def _choose_best_terms(
@@ -135,8 +126,8 @@ def _choose_best_terms(
     if not order:
         return None
     best, share = [left[order[0]]], savings[order[0]].share
-    unions = [[left[k] for k in order[:count]] for count in UNION_SIZES if count <= len(order)]
-    if len(order) not in UNION_SIZES and len(order) > 1:
+    unions = [[left[k] for k in order[:count]] for count in SEARCH.union_sizes if count <= len(order)]
+    if len(order) not in SEARCH.union_sizes and len(order) > 1:
         unions.append([left[k] for k in order])
     if unions:
         merged = [tuple(sorted({column for group in union for column in group})) for union in unions]
@@ -147,7 +138,7 @@ def _choose_best_terms(
     return best
 
 
-def convinces(saving: Saving, worth: float, score: float = MIN_SCORE) -> bool:
+def convinces(saving: Saving, worth: float, score: float = SEARCH.min_score) -> bool:
     """Tells whether a saving is more than chance, and worth a term."""
     return bool(saving.score > score and saving.share > worth)
 
@@ -161,8 +152,8 @@ def _choose_by_solving(
     worth: float,
 ) -> list[Columns] | None:
     """Returns the one that saves most of the few that promise most, each solved for; notes what they save."""
-    order = np.argsort([-saving.share for saving in savings])[:NUM_SOLVED]
-    few = [left[int(k)] for k in order if savings[int(k)].share > MIN_PROMISE * worth]
+    order = np.argsort([-saving.share for saving in savings])[: SEARCH.num_solved]
+    few = [left[int(k)] for k in order if savings[int(k)].share > SEARCH.min_promise * worth]
     if not few:
         return None
     found = solve_for_savings(problem, row, [(group, row) for group in few])
@@ -172,7 +163,7 @@ def _choose_by_solving(
 
 
 def solve_for_savings(
-    problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = BRIEF_SCHEDULE
+    problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = SEARCH.brief
 ) -> list[Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
 
@@ -185,11 +176,11 @@ def solve_for_savings(
     halves = halves_of(problem)
     costs = np.empty((1 + len(candidates), len(halves)))
     for fitted in (halves, ~halves):
-        part = replace(problem.part(fitted), watch=None)
+        part = replace(problem.keep_windows(fitted), watch=None)
         rows = [descend(part, row, schedule)]
         for group, start in candidates:
             rows.append(descend(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
-        judge = replace(problem.part(~fitted), free=tuple(range(len(row))))
+        judge = replace(problem.keep_windows(~fitted), free=tuple(range(len(row))))
         costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
     noise = problem.noise_cost()
     return [_compare_costs(costs[0], cost, noise) for cost in costs[1:]]
@@ -200,7 +191,7 @@ def _measure_savings(
 ) -> list[Saving]:
     """Returns what each group of columns saves when it is freed along with the problem's own.
 
-    Only those whose steps promise enough are judged by real predictions, and no more than `MAX_JUDGED`; the others save
+    Only those whose steps promise enough are judged by real predictions, `SEARCH.max_judged` at most; the others save
     nothing.
     """
     every = tuple(sorted({*problem.free, *(column for group in groups for column in group)}))
@@ -225,8 +216,8 @@ def _measure_savings(
         0,
         *(
             int(k)
-            for k in 1 + np.argsort(promised[1:])[:MAX_JUDGED]
-            if promised[0] - promised[k] > MIN_PROMISE * worth * excess
+            for k in 1 + np.argsort(promised[1:])[: SEARCH.max_judged]
+            if promised[0] - promised[k] > SEARCH.min_promise * worth * excess
         ),
     ]
     if len(few) == 1:
@@ -240,9 +231,9 @@ def _measure_savings(
 def _held_out_costs(problem: FitProblem, unit: Array, steps: Array, halves: NDArray[np.bool_]) -> Array:
     """Returns costs per window after steps that were fitted to the other half, (num_sets, num_windows)."""
     num_sets = steps.shape[1]
-    trial = unit + np.concatenate([length * steps for length in STEP_LENGTHS]).reshape(-1, len(unit))
+    trial = unit + np.concatenate([length * steps for length in SEARCH.step_lengths]).reshape(-1, len(unit))
     cost = 0.5 * np.sum(problem.residuals(np.clip(trial, 0.0, 1.0)) ** 2, axis=2)
-    cost = cost.reshape(len(STEP_LENGTHS), 2, num_sets, -1)  # step length, half fitted to, set, window
+    cost = cost.reshape(len(SEARCH.step_lengths), 2, num_sets, -1)  # step length, half fitted to, set, window
     judged = np.empty((num_sets, len(halves)))
     for half, fitted in enumerate((halves, ~halves)):
         length = np.argmin(cost[:, half][:, :, fitted].sum(axis=2), axis=0)
@@ -282,9 +273,11 @@ def _compare_costs(without: Array, with_it: Array, noise: Array) -> Saving:
     """
     share = float((without - with_it).sum() / _excess(float(without.sum()), float(noise.sum())))
     difference = np.sqrt(without) - np.sqrt(with_it)
-    count = len(difference) // WINDOWS_PER_BLOCK * WINDOWS_PER_BLOCK
+    count = len(difference) // SEARCH.windows_per_block * SEARCH.windows_per_block
     blocks = (
-        difference[:count].reshape(-1, WINDOWS_PER_BLOCK).sum(axis=1) if count >= 4 * WINDOWS_PER_BLOCK else difference
+        difference[:count].reshape(-1, SEARCH.windows_per_block).sum(axis=1)
+        if count >= 4 * SEARCH.windows_per_block
+        else difference
     )
     error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
     return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))

@@ -15,16 +15,12 @@ from gapless.fit.data import ProjectData
 from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
+from gapless.fit.search.config import SEARCH
 from gapless.fit.search.structure import (
-    FIRST_SCHEDULE,
-    LAST_SCHEDULE,
-    MAX_SEARCH_WINDOWS,
-    NUM_STARTS,
     build_problem,
     draw_windows,
     search_structure,
 )
-from gapless.fit.search.terms import BRIEF_SCHEDULE
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import Progress, descend
 from gapless.fit.start_errors import shift_starts
@@ -87,23 +83,23 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     label, space = "best values anywhere", data.whole
     episodes, window_s = list(range(len(data.tracks))), shortest_window_s(data.project)
     whole = build_problem(data, space, episodes, window_s, rng)
-    whole = replace(whole.on(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=_list_fitted(data, rows))
-    some = whole.on(draw_windows(whole.windows, rng, MAX_SEARCH_WINDOWS)).reweighted(whole.base)
-    starts = [*search_starts(some, rng, num_found=NUM_STARTS), pick_best_row(some, rows)]
+    whole = replace(whole.on_windows(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=_list_fitted(data, rows))
+    some = whole.on_windows(draw_windows(whole.windows, rng, SEARCH.max_search_windows)).weighted_at(whole.base)
+    starts = [*search_starts(some, rng, num_found=SEARCH.num_starts), pick_best_row(some, rows)]
     starts = sorted(starts, key=some.cost)[:NUM_DESCENTS]
     report(label, 0.2)
-    some = some.reweighted(starts[0])
-    row = min((descend(some, start, FIRST_SCHEDULE) for start in starts), key=some.cost)
-    row = descend(whole.reweighted(row), row, LAST_SCHEDULE)
+    some = some.weighted_at(starts[0])
+    row = min((descend(some, start, SEARCH.first) for start in starts), key=some.cost)
+    row = descend(whole.weighted_at(row), row, SEARCH.last)
     report(label, 0.4)
     if whole.columns_to_noise(row).max() > WRONG_MODEL_RATIO:  # the model is called wrong only after a careful fit
         again = build_problem(data, space, episodes, window_s, rng)
         found = search_structure(again, data, episodes, None, rng, progress)
         free = tuple(sorted({*found.structure.free, *whole.free}))
         whole, row, window_s = replace(found.problem, free=free), found.structure.row, found.window_s
-        row = descend(whole.reweighted(row), row, LAST_SCHEDULE)
+        row = descend(whole.weighted_at(row), row, SEARCH.last)
     report(label, 0.9)
-    problem = whole.reweighted(row)
+    problem = whole.weighted_at(row)
     solution = summarize_solution(problem, problem.unit(row))
     report(label, 1.0)
     return BestFit(problem, solution, window_s)
@@ -133,9 +129,9 @@ def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> InsideFit:
     inside = _bound_problem(problem, box, nearest)
     found = [nearest]
     if inside.free and not np.allclose(problem.unit(nearest), best.solution.unit, atol=1e-6):
-        third = inside.part(np.arange(len(inside.windows)) % 3 == 0)
+        third = inside.keep_windows(np.arange(len(inside.windows)) % 3 == 0)
         starts = [nearest, pick_best_row(third, np.clip(rows, box.low, box.high))]
-        found += [descend(inside.at(start), start, BRIEF_SCHEDULE) for start in starts]
+        found += [descend(inside.with_starts_at(start), start, SEARCH.brief) for start in starts]
     all_free = replace(problem, free=tuple(range(len(problem.base))))
     units = np.stack([all_free.unit(row) for row in (best.solution.row, *found)])
     squares = np.sum(all_free.residuals(units) ** 2, axis=(1, 2))

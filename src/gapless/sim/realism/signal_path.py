@@ -86,6 +86,23 @@ def apply_delay(history: Array, plan: DelayPlan) -> Array:
     return out
 
 
+def apply_delay_ahead(held: Array, plan: DelayPlan, num_intervals: int) -> Array:
+    """Returns `apply_delay` of several intervals at once, (num_worlds, num_intervals, num_substeps, num_commands).
+
+    Args:
+        held: (num_worlds, length + num_intervals, num_commands) the history before, and the commands of the intervals.
+        plan: How commands are delayed.
+        num_intervals: How many of the rows are not history.
+    """
+    ahead = np.arange(1, num_intervals + 1)[None, :, None]
+    length = held.shape[1] - num_intervals
+    older = np.take_along_axis(held, plan.index[:, None] + ahead, axis=1)[:, :, None]
+    newer = np.take_along_axis(held, np.minimum(plan.index + 1, length - 1)[:, None] + ahead, axis=1)[:, :, None]
+    out = plan.weight[:, None] * (older - newer)
+    out += newer
+    return out
+
+
 def lag_remainder(lag_s: Array, step_s: float) -> Array:
     """Returns the share of the way to the command that a first-order lag leaves after one physics step.
 
