@@ -31,6 +31,7 @@ class SearchConfig:
         min_score: Least score; some dozens of terms are tried.
         min_swap_score: Of an exchange: two are tried, not dozens.
         min_promise: Share of the least saving that a first step must promise, to be followed.
+        min_swap_promise: The same of an exchange, of what it saves on the very windows that it was solved for.
         max_rounds: Of choosing terms.
         windows_per_block: Neighbouring windows whose errors go together.
         union_sizes: How many of the best terms are also tried together.
@@ -56,7 +57,7 @@ class SearchConfig:
     brief: Schedule = ((MEDIUM_STEP, 3),)
     thorough: Schedule = ((MEDIUM_STEP, 4), (FINE_STEP, 3))
     first_look: Schedule = ((MEDIUM_STEP, 1),)
-    final: Schedule = ((MEDIUM_STEP, 4), (FINE_STEP, 6))
+    final: Schedule = ((MEDIUM_STEP, 2), (FINE_STEP, 6))
     last: Schedule = ((MEDIUM_STEP, 2), (FINE_STEP, 3))
     polish: Schedule = ((FINE_STEP, 1),)
     min_correction_saving: float = 0.02
@@ -65,6 +66,7 @@ class SearchConfig:
     min_score: float = 3.0
     min_swap_score: float = 2.0
     min_promise: float = 0.1
+    min_swap_promise: float = 0.25
     max_rounds: int = 4
     windows_per_block: int = 4
     union_sizes: tuple[int, ...] = (2, 3, 5, 8, 13)

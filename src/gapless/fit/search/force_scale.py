@@ -13,32 +13,38 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.config import SEARCH
+from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import Schedule, descend, follow_slopes
 
 _FORCES = ("/kp", "/kd", "/frictionloss", "/damping", "/gain")
 
 
-def fit_force_scale(problem: FitProblem, row: Array, factors: tuple[float, float] = SEARCH.far_factors) -> Array:
+def fit_force_scale(problem: FitProblem, row: Array, *, near: bool = False) -> Array:
     """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
 
     Args:
         problem: What to minimise.
         row: (num_parameters,) a solution, as far as slopes lead.
-        factors: That forces are multiplied by; the better one again, as long as it helps.
+        near: Whether the scale is nearly right: then small factors are tried, along slopes that are measured once.
     """
     forces = _force_columns(problem)
     if not forces:
         return row
     judge = problem.weighted_at(row)
-    best, tries = judge.cost(row), factors
+    best, tries = judge.cost(row), SEARCH.near_factors if near else SEARCH.far_factors
+    slopes = fine_slopes(judge, row) if near else None
     for _ in range(SEARCH.max_force_rounds):
-        rows = [descend(judge, _scale_columns(judge, row, forces, factor), SEARCH.brief) for factor in tries]
+        starts = [_scale_columns(judge, row, forces, factor) for factor in tries]
+        if slopes is None:
+            rows = [descend(judge, start, SEARCH.brief) for start in starts]
+        else:
+            rows = [follow_slopes(judge, start, slopes) for start in starts]
         costs = [judge.cost(found) for found in rows]
         least = int(np.argmin(costs))
         if costs[least] >= best:
             break
-        best, row, tries = costs[least], rows[least], (tries[least],)
+        best, row, tries = costs[least], rows[least], (tries[least],)  # the better one again, as long as it helps
     return row
 
 

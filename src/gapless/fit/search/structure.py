@@ -141,7 +141,7 @@ def search_structure(
         )
     structure = step(lambda: _try_swap(try_lag, some, played, groups, SEARCH.min_lag_saving))
     now = replace(some, free=structure.free)
-    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, SEARCH.near_factors)))
+    structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, near=True)))
     left = set(range(len(row))) - set(structure.free)
     targets = measured.predictor.space.targets
     held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))

@@ -101,7 +101,7 @@ def _try_exchange(
     ends = [descend(wide, start, SEARCH.first_look) for start in starts] if len(starts) > 1 else list(starts)
     end = descend(wide, min(ends, key=wide.cost), SEARCH.brief)
     saving = training_saving(problem, wide.cost(end), problem.cost(row))
-    if saving.share > SEARCH.min_promise * worth:
+    if saving.share > SEARCH.min_swap_promise * worth:
         (saving,) = solve_for_savings(problem, row, [(group, end)], schedule)
     kept = convinces(saving, worth, SEARCH.min_swap_score)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
