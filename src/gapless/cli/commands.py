@@ -22,28 +22,16 @@ app = typer.Typer(
 )
 
 
-def check_json_target(target: str | None) -> str | None:
-    """Returns the target of `--json` after a look at its folder.
-
-    Raises:
-        InputError: If nothing can be written there.
-    """
+def _check_json_target(target: str | None) -> str | None:
+    """Returns the target of `--json` after a look at whether it can be written."""
     if target is not None and target != "-":
         require_writable(Path(target), "--json")
     return target
 
 
 Directory = Annotated[Path, Argument(metavar="DIR", help="project folder, with its gapless.yaml")]
-Json = Annotated[
-    str | None,
-    Option(
-        "--json", metavar="FILE", callback=check_json_target, help="also write the result as JSON; - is standard output"
-    ),
-]
-Columns = Annotated[
-    list[str] | None, Option("--column", metavar="NAME", help="column to look at (may be repeated); default: all")
-]
-Svg = Annotated[Path | None, Option("--svg", metavar="FILE.svg", help="draw the Allan deviations there")]
+JSON_HELP = "also write the result as JSON; - is standard output"
+Json = Annotated[str | None, Option("--json", metavar="FILE", callback=_check_json_target, help=JSON_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
 EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
@@ -163,15 +151,16 @@ def noise(
     directory: Annotated[
         Path | None, Argument(metavar="[DIR]", help="project folder; a file of readings needs none")
     ] = None,
-    column: Columns = None,
-    svg: Svg = None,
+    column: Annotated[
+        list[str] | None, Option(metavar="NAME", help="column to look at (may be repeated); default: all")
+    ] = None,
+    svg: Annotated[Path | None, Option(metavar="FILE.svg", help="draw the Allan deviations there")] = None,
     json: Json = None,
 ) -> None:
     """How noisy are the sensors: white noise, bias instability, random walk and drift, from a log at rest."""
     if svg is not None:
         require_writable(svg, "--svg")
-    result = _run(verbs.noise, log, directory, columns=column or ())
-    _publish(result, json, svg)
+    _publish(_run(verbs.noise, log, directory, columns=column or ()), json, svg)
 
 
 @app.command()
@@ -263,7 +252,7 @@ def randomize(
         _refuse_unused("--audit", useless)
         _publish(_run(verbs.audit, directory, audit, seed=seed), json)
         return
-    from gapless.randomize.export import parse_exports
+    from gapless.randomize.export.formats import parse_exports
 
     bayrn = {"num_tries": tries, "num_trials": trials, "reality_seed": reality_seed}
     options = {"fit": fit, "method": method, "export": parse_exports(export or ()), "seed": seed}
@@ -341,8 +330,8 @@ def loop(
     from gapless.loop.verb import LoopConfig
 
     config = LoopConfig(target=target, max_rounds=rounds, real_episodes=episodes, num_trials=trials)
-    result = _run(runner, directory, config=config, policy=policy, seed=seed, reality_seed=reality_seed)
-    _publish(result, json, page_of=directory)
+    options = {"config": config, "policy": policy, "seed": seed, "reality_seed": reality_seed}
+    _publish(_run(runner, directory, **options), json, page_of=directory)
 
 
 @app.command()
@@ -387,21 +376,14 @@ def _refuse_unused(what: str, options: dict[str, Any]) -> None:
 
 def _run(verb: Any, *arguments: Any, **options: Any) -> Any:
     """Runs a verb and shows on standard error what it does and how far it is."""
-    from gapless.cli.progress import show_progress
+    from gapless.cli.output import Console, ProgressDisplay
 
-    with show_progress() as progress:
+    with ProgressDisplay(Console(stderr=True)).display() as progress:
         return verb(*arguments, progress=progress, **options)
 
 
 def _publish(result: Any, json: str | None, svg: Path | None = None, page_of: Path | None = None) -> None:
-    """Prints a result and writes it as JSON.
-
-    Args:
-        result: The verb's record.
-        json: File of the JSON, `-` for standard output, None for none.
-        svg: Where to draw the Allan deviations of a `SensorResult`.
-        page_of: Project folder whose report page is made as well.
-    """
+    """Prints a result and writes it as JSON; also draws the Allan deviations of a `SensorResult`, or a report page."""
     from gapless.cli.output import open_console, write_json
     from gapless.cli.show import show
 

@@ -105,9 +105,6 @@ def find_floors(extents: GeomExtents, data: mujoco.MjData, lowest_m: float | Non
         extents: The model.
         data: Its positions at rest.
         lowest_m: Height that was asked for [m]; None where none was.
-
-    Raises:
-        InputError: If the robot is lower at rest than the height that was asked for, or than its base.
     """
     model = extents.model
     is_plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE

@@ -109,9 +109,6 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
         directory: The project folder.
         fit: JSON that `identify` wrote; None for the newest in the catalogue, if any.
         wanted: Targets to identify; none for what the fit did not identify, or else what is always fitted.
-
-    Raises:
-        InputError: If something that is there cannot be used, or nothing can be commanded or identified.
     """
     project = load_project(directory)
     if not project.commands:

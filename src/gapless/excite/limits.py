@@ -35,11 +35,7 @@ class RequestedLimits:
 
     @classmethod
     def parse(cls, option: str, texts: Sequence[str], names: Sequence[str], default: float) -> "RequestedLimits":
-        """Reads `0.5` (a share of the default) and `NAME=VALUE`.
-
-        Raises:
-            InputError: If one is neither, or names nothing.
-        """
+        """Reads `0.5` (a share of the default) and `NAME=VALUE`."""
         share, named = default, dict[str, float]()
         for text in texts:
             name, equals, value = str(text).rpartition("=")
@@ -179,9 +175,6 @@ def find_command_limits(
 
     Servos are sent positions within their joint's range, no faster than the joint may go; others are sent at most a
     share of the largest command that the model, the logs or the options allow.
-
-    Raises:
-        InputError: If nothing says how hard an actuator may push.
     """
     model, blueprint = known.blueprint.model, known.blueprint
     lows, highs = blueprint.command_limits()

@@ -28,11 +28,7 @@ def motion_csv(project: Project, commands: Array) -> bytes:
 
 
 def read_motion(project: Project, path: str | Path) -> Array:
-    """Returns the commands of a motion in model units, (num_steps, num_commands).
-
-    Raises:
-        LogError: If the file cannot be read, or lacks a command.
-    """
+    """Returns the commands of a motion in model units, (num_steps, num_commands)."""
     columns = read_columns(Path(path), ("time_s", *project.command_names))
     return np.stack([item.scale * columns[item.column] + item.offset for item in project.commands], axis=1)
 
@@ -54,9 +50,6 @@ def play(
         start: Column -> reading at the start, in the units of the log: `start` of the result.
         rng: Source of whatever is random in the world.
         name: Name of the episode.
-
-    Raises:
-        InputError: If the motion cannot be read.
     """
     commands = read_motion(project, path)
     sent = iter(commands)

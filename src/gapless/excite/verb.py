@@ -70,10 +70,6 @@ def excite(
         config: How to search.
         seed: Seed of the motions drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project, the fit or a limit cannot be used, the motion cannot be written, or nobody says how
-            low a robot may go that hangs below its base.
     """
     shortest = (MIN_WINDOWS + 2) * WINDOW_S
     if not seconds >= shortest:

@@ -37,9 +37,6 @@ class Workspace:
         """Returns the workspace of a project whose positions at rest are `rest`, (nq,).
 
         `lowest_m` is the height that nothing may go below [m]; None for the model's floor, or else that of the base.
-
-        Raises:
-            InputError: If something is lower than that at rest.
         """
         model = copy.copy(known.blueprint.model)
         model.geom_margin[:] = np.maximum(model.geom_margin, CLEARANCE_M)

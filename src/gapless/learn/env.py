@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
 from gapless.core.run import Memory, build_moment
-from gapless.learn.curriculum.growth import Curriculum
+from gapless.learn.curriculum import Curriculum
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
 

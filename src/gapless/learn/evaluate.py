@@ -50,9 +50,6 @@ def evaluate(
         seed: Seed of the starts.
         reality_seed: Which twin, where reality is one; robots ignore it.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If project or policy cannot be used.
     """
     project = load_project(directory)
     require_space(project.directory)

@@ -76,9 +76,6 @@ def train(
         config: How to train.
         seed: Seed of everything random.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If project, ranges or policy cannot be used.
     """
     config = config or TrainConfig()
     project = load_project(directory)
@@ -221,11 +218,7 @@ class _Learner:
         return {POLICY: self.policy().to_bytes(), LEARNER: buffer.getvalue()}
 
     def load_network(self, path: Path) -> None:
-        """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept.
-
-        Raises:
-            InputError: If the policy is for another task, or its network has another shape.
-        """
+        """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept."""
         policy, beside = load_policy(path), path.with_name(LEARNER)
         check_fits(policy, self.env.task, path)
         try:

@@ -74,9 +74,6 @@ def loop(
         seed: Seed of everything random.
         reality_seed: Which twin, where reality is one; robots ignore it.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project cannot be used.
     """
     config = config or LoopConfig()
     project = load_project(directory)

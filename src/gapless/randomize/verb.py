@@ -20,9 +20,8 @@ from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import Progress, read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.randomize.dropo import dropo_ranges
 from gapless.randomize.evidence import evidence_ranges
-from gapless.randomize.simopt import simopt_ranges
+from gapless.randomize.from_logs import dropo_ranges, simopt_ranges
 from gapless.sim.ranges import read_result
 
 LOG_METHODS = {"dropo": dropo_ranges, "simopt": simopt_ranges}
@@ -52,9 +51,6 @@ def randomize(
             values. For `evidence` and `sbi` only.
         seed: Seed of everything random.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If there is no fit, or it refused, or the project's logs cannot be used.
     """
     if method not in METHODS:
         raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")

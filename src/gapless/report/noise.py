@@ -86,11 +86,7 @@ def _with_curves(result: SensorResult) -> dict[str, ColumnNoise]:
 
 
 def draw_allan(result: SensorResult, path: Path) -> bool:
-    """Writes the Allan deviation of every column, with its fitted terms, as an SVG file; returns whether there was any.
-
-    Raises:
-        InputError: If the file cannot be written.
-    """
+    """Writes the Allan deviation of every column, with its terms, as an SVG file; returns whether there was one."""
     shown = _with_curves(result)
     if not shown:
         return False

@@ -43,9 +43,6 @@ def render_page(
         code_version: Version of gapless that made the results.
         made_at: When the page was made, as it is to be printed.
         folder: The project folder; files in it are named from there, so that the page can be sent to anyone.
-
-    Raises:
-        InputError: If a name holds the record of another verb.
     """
     parts = collect(results)
     about = {"title": title, "code_version": code_version, "made_at": made_at, "place": _place_in(folder)}

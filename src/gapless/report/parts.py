@@ -47,11 +47,7 @@ class Parts:
 
 
 def collect(results: Mapping[str, Result]) -> Parts:
-    """Returns the parts of the page; where a loop was given, its parts come before single ones.
-
-    Raises:
-        InputError: If a name holds the record of another verb.
-    """
+    """Returns the parts of the page; where a loop was given, its parts come before single ones."""
     loop = _get(results, "loop", LoopResult)
 
     def part(name: str, record_type: type[R]) -> R | None:

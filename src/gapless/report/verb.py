@@ -26,9 +26,6 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
     Args:
         directory: The project folder.
         out: The page's path; None for `report.html` in the project folder.
-
-    Raises:
-        InputError: If there is nothing to show, or the page cannot be written.
     """
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gapless import verbs
 from gapless.check.verb import check
-from gapless.cli.progress import ProgressDisplay, describe_time_left
+from gapless.cli.output import ProgressDisplay, describe_time_left
 from gapless.identify.verb import identify
 from gapless.measure.verb import measure
 from gapless.verbs import copy_example

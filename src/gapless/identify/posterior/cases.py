@@ -32,23 +32,16 @@ MAX_NUMBERS = 20_000_000  # residuals held at once: 160 MB
 
 @dataclass(frozen=True)
 class Cloud:
-    """Parameters about a solution: unit = centre + factor @ z with z ~ N(0, 1), cut to units in [0, 1].
+    """Parameters about a solution: unit = centre + factor @ z with z ~ N(0, 1), cut to units in [0, 1]."""
 
-    Attributes:
-        centre: (num_free,) the solution.
-        factor: (num_free, num_free).
-    """
-
-    centre: Array
-    factor: Array
+    centre: Array  # (num_free,) the solution
+    factor: Array  # (num_free, num_free)
 
     @classmethod
     def about(cls, unit: Array, covariance: Array) -> "Cloud":
         """Returns the cloud about a solution; what is hardly determined is spread over its range, not further."""
-        bounded: Array = np.asarray(
-            np.linalg.inv(np.linalg.inv(covariance) + UNIFORM * np.eye(len(unit))), dtype=np.float64
-        )
-        return cls(np.clip(unit, 0.0, 1.0), SPREAD * square_root(bounded))
+        bounded = np.linalg.inv(np.linalg.inv(covariance) + UNIFORM * np.eye(len(unit)))
+        return cls(np.clip(unit, 0.0, 1.0), SPREAD * square_root(np.asarray(bounded, dtype=np.float64)))
 
     def log_density(self, unit: Array) -> Array:
         """Returns the logarithm of the density within the bounds, (num_draws,), up to a constant."""
@@ -61,39 +54,26 @@ class Cloud:
         for _ in range(NUM_SWEEPS):
             for k, slope in enumerate(self.factor.T):
                 rest = self.centre + z @ self.factor.T - z[:, k : k + 1] * slope
-                low, high = _reach(rest, slope)
+                moves = np.abs(slope) > 1e-12
+                ends = np.sort(np.stack([-rest[:, moves], 1.0 - rest[:, moves]]) / slope[moves], axis=0)
+                low = ends[0].max(axis=1, initial=-40.0)  # least and greatest z that keep all units in [0, 1]
+                high = np.maximum(ends[1].min(axis=1, initial=40.0), low)
                 share = rng.uniform(ndtr(low), np.maximum(ndtr(high), ndtr(low)))
                 z[:, k] = np.clip(ndtri(np.clip(share, 1e-12, 1 - 1e-12)), low, high)
         return np.clip(self.centre + z @ self.factor.T, 0.0, 1.0)
 
 
-def _reach(rest: Array, slope: Array) -> tuple[Array, Array]:
-    """Returns the least and greatest t with rest + slope * t in [0, 1], each (count,)."""
-    moves = np.abs(slope) > 1e-12
-    ends = np.sort(np.stack([-rest[:, moves], 1.0 - rest[:, moves]]) / slope[moves], axis=0)
-    low = ends[0].max(axis=1, initial=-40.0)
-    return low, np.maximum(ends[1].min(axis=1, initial=40.0), low)
-
-
 @dataclass(frozen=True)
 class Cases:
-    """Makes cases, and tells them and the logs by the same numbers.
+    """Makes cases, and tells them and the logs by the same numbers."""
 
-    Attributes:
-        problem: The problem at the solution, start errors discounted.
-        cloud: Where parameters are drawn from.
-        residual: (num_windows, num_residuals) weighted residuals of the solution, not yet robust.
-        steps: (num_windows * num_residuals, num_free) projections on the Gauss-Newton step, in the cloud's coordinates.
-        shapes: (num_windows * num_residuals, num_shapes) orthonormal projections that do not overlap with the step.
-        lost: How many times the residuals the noise is: what the fit took out of them, so that the step is as
-            uncertain as the solution's covariance says, for the median parameter.
-    """
-
-    problem: FitProblem
-    cloud: Cloud
-    residual: Array
-    steps: Array
-    shapes: Array
+    problem: FitProblem  # at the solution, start errors discounted
+    cloud: Cloud  # where parameters are drawn from
+    residual: Array  # (num_windows, num_residuals) weighted residuals of the solution, not yet robust
+    steps: Array  # (num_windows * num_residuals, num_free) onto the Gauss-Newton step, in the cloud's coordinates
+    shapes: Array  # (num_windows * num_residuals, num_shapes) orthonormal projections that do not overlap with the step
+    # How many times the residuals the noise is: what the fit took out of them, so that the step is as uncertain as the
+    # solution's covariance says, for the median parameter.
     lost: float = 1.0
 
     @classmethod
@@ -113,7 +93,10 @@ class Cases:
         basis = np.linalg.qr(slopes)[0]
         apart = moved - (moved @ basis) @ basis.T
         shapes = np.linalg.svd(apart - apart.mean(axis=0), full_matrices=False)[2][:NUM_SHAPES]
-        lost = _lost(residual, slopes @ inverse, solution.covariance)
+        step_noise = (slopes @ inverse).reshape(*residual.shape, -1)
+        per_window = np.einsum("wr,wrk->wk", flatten_outliers(residual), step_noise)
+        ratio = np.diag(solution.covariance) / np.maximum(np.sum(per_window**2, axis=0), 1e-300)
+        lost = float(np.sqrt(np.clip(np.median(ratio), 1.0, 10.0)))
         return cls(problem, cloud, residual, steps, shapes.T, lost)
 
     def observed(self) -> Array:
@@ -122,12 +105,9 @@ class Cases:
         return np.concatenate([flat @ self.steps, flat @ self.shapes])
 
     def simulated(self, unit: Array, rng: np.random.Generator, copies: int = 1) -> Array:
-        """Returns the numbers that tell some cases, (copies, num_draws, num_numbers).
+        """Returns the numbers that tell the cases of units (num_draws, num_free), (copies, num_draws, num_numbers).
 
-        Args:
-            unit: (num_draws, num_free) parameters in [0, 1].
-            rng: Draws the noise.
-            copies: How often each draw is used, with other noise: noise is cheap, predictions are not.
+        Each draw is used for several copies, with other noise: noise is cheap, predictions are not.
         """
         at_once = int(np.clip(MAX_NUMBERS // self.residual.size, 1, 256))
         pieces: list[Array] = []
@@ -181,13 +161,6 @@ def weighted(problem: FitProblem, unit: Array) -> Array:
     ratio = np.nan_to_num(np.clip(ratio, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
     ratio = ratio.reshape(len(unit), len(problem.windows), -1)
     return ratio if problem.starts is None else problem.starts.discount(ratio)
-
-
-def _lost(residual: Array, steps: Array, covariance: Array) -> float:
-    """Returns by which factor residuals are enlarged, so that steps from them vary as a covariance says."""
-    per_window = np.einsum("wr,wrk->wk", flatten_outliers(residual), steps.reshape(*residual.shape, -1))
-    ratio = np.diag(covariance) / np.maximum(np.sum(per_window**2, axis=0), 1e-300)
-    return float(np.sqrt(np.clip(np.median(ratio), 1.0, 10.0)))
 
 
 def _slopes(problem: FitProblem, unit: Array) -> Array:

@@ -35,12 +35,9 @@ def square_root(covariance: Array) -> Array:
 
 
 def parquet_bytes(space: ParameterSpace, samples: Array, about: Sequence[tuple[str, str]]) -> bytes:
-    """Returns samples as Parquet: columns are targets; units and what is said about them stand in the metadata.
+    """Returns samples, (num_samples, num_parameters), as Parquet: columns are targets, in their units.
 
-    Args:
-        space: The parameters.
-        samples: (num_samples, num_parameters), each column in its unit.
-        about: Further pairs of key and value for the metadata, such as the method.
+    The metadata has the units, and the pairs of `about`, such as the method.
     """
     units = json.dumps({p.target: p.unit for p in space.parameters})
     schema = pa.schema([pa.field(target, pa.float64()) for target in space.targets])

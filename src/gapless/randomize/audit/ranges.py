@@ -13,8 +13,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.randomize.event_files.files import SUFFIXES
-from gapless.randomize.event_files.read import read_event_ranges
+from gapless.randomize.event_terms.files import SUFFIXES, read_event_ranges
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of, read_ranges
@@ -28,19 +27,15 @@ def read_training_ranges(path: str | Path, blueprint: CompiledProject) -> tuple[
     """Returns the ranges of a file, whoever wrote it, and what could not be read of it.
 
     It may be a result of `randomize`, ranges as text, or an event configuration of Isaac Lab or mjlab.
-
-    Raises:
-        InputError: If it cannot be read, holds no ranges, or ranges of another robot.
     """
     notes: tuple[Note, ...] = ()
     if _is_event_file(Path(path)):
-        events = read_event_ranges(path, blueprint.project, blueprint.model)
-        found = distribution_of(events.ranges, events.correlations, blueprint, path)
-        notes = tuple(Note("info", Path(path).name, text) for text in events.notes)
+        events, _, texts = read_event_ranges(path, blueprint.project, blueprint.model)
+        found = distribution_of(events, (), blueprint, path)
+        notes = tuple(Note("info", Path(path).name, text) for text in texts)
         if not found.ranges:
             raise InputError(
-                f"none of its event terms is a parameter of this model ({events.notes[0]}): name a "
-                f"file for this robot: {path}"
+                f"none of its event terms is a parameter of this model ({texts[0]}): name a file for this robot: {path}"
             )
     else:
         found = read_ranges(path, blueprint)

@@ -37,9 +37,6 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
             (`*.py`, or the YAML or JSON that a run wrote).
         seed: Seed of the windows and starts that are tried, and of the rows that are drawn.
         progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project, its logs or the ranges cannot be used.
     """
     report = progress or (lambda label, share: None)
     read = read_project_data(directory, progress=progress)
@@ -104,5 +101,5 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
 def _store(data: ProjectData, ranges: Distribution, result: AuditResult) -> AuditResult:
     """Stores an audit in the catalogue; returns it with its id."""
     config = {"project": fingerprint(data.project), "ranges": ranges_to_text(ranges.ranges, ranges.correlations)}
-    provenance = Provenance("randomize --audit", gapless.__version__, result.inputs, config, result.seed)
+    provenance = Provenance("audit", gapless.__version__, result.inputs, config, result.seed)
     return replace(result, id=store_result_if_possible(data.catalogue, result, provenance))

@@ -9,7 +9,9 @@ from gapless.cli.show import show
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.results import Export, RandomizeResult
-from gapless.randomize.export import export_ranges, isaaclab, playground
+from gapless.randomize.event_terms import isaaclab
+from gapless.randomize.export import playground
+from gapless.randomize.export.formats import export_ranges
 from unit.randomize.export.robots import arm_folder, job
 
 READINGS = """
