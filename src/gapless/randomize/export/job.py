@@ -108,8 +108,8 @@ def make_job(
         target = resolve(item.target, blueprint.project, blueprint.model)
         if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
             raise InputError(f"{item.target}: a range holds a number that is not finite: correct it")
-        about, place = (target.unit, target.dimension, target.nominal), split_target(target.path)
-        entries.append(ExportedRange(item, *about, place.kind, place.name, place.field))
+        unit, nominal, place = target.unit, target.nominal, split_target(target.path)
+        entries.append(ExportedRange(item, unit, target.dimension, nominal, place.kind, place.name, place.field))
     return ExportJob(blueprint, tuple(entries), correlations, source)
 
 
