@@ -131,16 +131,10 @@ def randomize(
 ) -> "RandomizeResult":
     """Finds the ranges to train on, and writes them for other training stacks.
 
-    Args:
-        directory: The project folder.
-        fit: JSON that `identify` wrote; None for the newest fit in the catalogue. `dropo` and `simopt` take none.
-        method: `evidence` or `sbi`, about a fit; `dropo` or `simopt`, from logs; `bayrn`, by trials in reality.
-        num_tries: Of `bayrn`: how many ranges are tried; None for 6.
-        num_trials: Of `bayrn`: real trials of each; None for 20.
-        reality_seed: Of `bayrn`: which twin, where reality is one; None for 0.
-        export: Format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
-        seed: Seed of everything random.
-        progress: Called with what is being done and how far it is, in [0, 1].
+    `fit` is JSON that `identify` wrote, None for the newest fit in the catalogue; `dropo` and `simopt` take none.
+    Methods are `evidence` and `sbi`, about a fit; `dropo` and `simopt`, from logs; and `bayrn`, by trials in reality,
+    which tries `num_tries` (6) ranges in `num_trials` (20) real trials each, on the twin of `reality_seed` where
+    reality is one. `export` has format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
     """
     from gapless.randomize import verb
     from gapless.randomize.export.formats import check_exports, export_ranges

@@ -3,7 +3,6 @@
 import json
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -83,16 +82,15 @@ class ProgressDisplay:
         self._console, self._interval_s = console, interval_s
         columns = (BarColumn(bar_width=28), TextColumn("{task.percentage:>3.0f} %"), TimeElapsedColumn(), _TimeLeft())
         self._bars = Progress(TextColumn("  {task.description:34}"), *columns, console=console)
-        self._steps: dict[str, _StepClock] = {}
+        self._steps: dict[str, Task] = {}
         self._label = "beginning"
 
     def __call__(self, label: str, share: float) -> None:
         """Takes note of how far a step is, in [0, 1]; a step never goes back."""
         step = self._steps.get(label) or self._begin(label)
-        self._label, was_done = label, step.share >= 1.0
-        step.advance(share)
-        took_s = time.monotonic() - step.began
-        if step.share >= 1.0 and not was_done and not self._console.is_terminal and took_s >= MIN_STEP_S:
+        self._label, was_done, took_s = label, step.completed >= 1.0, step.elapsed or 0.0
+        self._bars.update(step.id, completed=max(step.completed, min(1.0, share)))
+        if step.completed >= 1.0 and not was_done and not self._console.is_terminal and took_s >= MIN_STEP_S:
             self._print(f"  {label:34} {took_s:5.0f} s")
 
     @contextmanager
@@ -112,33 +110,21 @@ class ProgressDisplay:
             over.set()
             printer.join()
 
-    def _begin(self, label: str) -> "_StepClock":
-        self._steps[label] = _StepClock(self._bars, label)
-        return self._steps[label]
+    def _begin(self, label: str) -> Task:
+        self._bars.add_task(label, total=1.0)
+        return self._steps.setdefault(label, self._bars.tasks[-1])
 
     def _print_regularly(self, over: threading.Event) -> None:
         while not over.wait(self._interval_s):
             step = self._steps[self._label]
-            elapsed_s = time.monotonic() - step.began
-            left = describe_time_left(step.share, elapsed_s)
-            how_far = f"{100 * step.share:.0f} % after {elapsed_s:.0f} s{left and ', '}{left}"
-            self._print(f"  {self._label}: {how_far if step.share < 1.0 else 'done, working on what follows'}")
+            elapsed_s = step.elapsed or 0.0
+            left = describe_time_left(step.completed, elapsed_s)
+            how_far = f"{100 * step.completed:.0f} % after {elapsed_s:.0f} s{left and ', '}{left}"
+            self._print(f"  {self._label}: {how_far if step.completed < 1.0 else 'done, working on what follows'}")
 
     def _print(self, text: str) -> None:
         with suppress(OSError):  # nobody reads any more
             self._console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-class _StepClock:
-    """One step: when it began, and how far it is."""
-
-    def __init__(self, bars: Progress, label: str) -> None:
-        self.began, self.share = time.monotonic(), 0.0
-        self._bars, self._bar = bars, bars.add_task(label, total=1.0)
-
-    def advance(self, share: float) -> None:
-        self.share = max(self.share, min(1.0, share))
-        self._bars.update(self._bar, completed=self.share)
 
 
 class _TimeLeft(ProgressColumn):

@@ -11,8 +11,7 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.results import KeptLimit, LimitSource
 from gapless.core.signal import Array
 from gapless.excite.knowledge import PriorKnowledge
-from gapless.excite.motion import CommandLimits
-from gapless.excite.simulate import SimulatedMotions
+from gapless.excite.motion import CommandLimits, SimulatedMotions
 from gapless.sim.targets import driven_joint, is_position_servo
 
 RANGE_MARGIN = 0.05  # share of a joint's range that is left free at each end
@@ -116,13 +115,6 @@ class DrivenJoint:
     speed_source: LimitSource  # where `max_speed` comes from
 
 
-def joint_names(known: PriorKnowledge) -> tuple[str, ...]:
-    """Returns the names of the driven joints."""
-    model = known.blueprint.model
-    found = [driven_joint(model, actuator) for actuator in known.blueprint.actuator_ids]
-    return tuple(dict.fromkeys(model.joint(joint).name for joint in found if joint is not None))
-
-
 def find_driven_joints(known: PriorKnowledge, rest: Array, speed: RequestedLimits) -> tuple[DrivenJoint, ...]:
     """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,)."""
     model = known.blueprint.model
@@ -205,9 +197,8 @@ def _find_effort(
     if known.tracks:
         largest = max(float(np.max(np.abs(track.commands[:, column]))) for track in known.tracks)
         return -effort.share * largest, effort.share * largest
-    raise InputError(
-        f"the model does not say how hard {name} may push: give it a ctrlrange, or --max-effort {name}=..."
-    )
+    text = f"give it a ctrlrange, or --max-effort {name}=..."
+    raise InputError(f"the model does not say how hard {name} may push: {text}")
 
 
 def find_motion_limits(
@@ -216,23 +207,21 @@ def find_motion_limits(
     """Returns everything that a simulated motion must keep, but for what it touches; `rest` are positions, (nq,)."""
     model, found = known.blueprint.model, list[MotionLimit]()
     for item in joints:
-        found += _joint_limits(model, item, float(rest[model.jnt_qposadr[item.joint]]))
-    for k, actuator in enumerate(known.blueprint.actuator_ids):
+        place, dof = int(model.jnt_qposadr[item.joint]), int(model.jnt_dofadr[item.joint])
+        name, at_rest, speed = f"joint/{item.name}", float(rest[place]), item.max_speed
+        position = (f"{name} position", item.unit, item.low, item.high, at_rest, item.travel_source, item.column)
+        velocity = (f"{name} speed", f"{item.unit}/s", -speed, speed, 0.0, item.speed_source, item.column)
+        found.append(MotionLimit(*position, lambda run, place=place: run.qpos[:, :, place]))
+        found.append(MotionLimit(*velocity, lambda run, dof=dof: run.qvel[:, :, dof]))
+    largest = known.blueprint.command_limits()[1]
+    for k, (actuator, item) in enumerate(zip(known.blueprint.actuator_ids, known.project.commands, strict=True)):
         found += _force_limits(known, k, actuator, effort)
-        if not commands.is_position[k]:
-            found.append(_command_limit(known, k, commands, effort))
+        if not commands.is_position[k]:  # kept by construction, shown so that one sees it used
+            source = "asked for" if item.actuator in effort.named else "model" if np.isfinite(largest[k]) else "logs"
+            ends = (float(values[k]) for values in (commands.low, commands.high, commands.rest))
+            about = (f"command/{item.column}", item.unit, *ends, source, k)
+            found.append(MotionLimit(*about, lambda run, k=k: run.commands[:, :, k]))
     return tuple(found)
-
-
-def _joint_limits(model: mujoco.MjModel, item: DrivenJoint, rest: float) -> list[MotionLimit]:
-    place, dof = int(model.jnt_qposadr[item.joint]), int(model.jnt_dofadr[item.joint])
-    name, speed = f"joint/{item.name}", item.max_speed
-    position = (f"{name} position", item.unit, item.low, item.high, rest, item.travel_source, item.column)
-    velocity = (f"{name} speed", f"{item.unit}/s", -speed, speed, 0.0, item.speed_source, item.column)
-    return [
-        MotionLimit(*position, lambda run: run.qpos[:, :, place]),
-        MotionLimit(*velocity, lambda run: run.qvel[:, :, dof]),
-    ]
 
 
 def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: RequestedLimits) -> list[MotionLimit]:
@@ -244,21 +233,16 @@ def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: Req
     model = known.blueprint.model
     name, servo = model.actuator(actuator).name, is_position_servo(model, actuator)
     asked = effort.named.get(name) if servo else None
-    if f"actuator/{name}/limit" in known.wanted:
-        return []  # its largest force shows only where it is reached
-    if asked is None and not model.actuator_forcelimited[actuator]:
-        return []
+    if f"actuator/{name}/limit" in known.wanted or (asked is None and not model.actuator_forcelimited[actuator]):
+        return []  # a wanted largest force shows only where it is reached
     low, high = effort.share * model.actuator_forcerange[actuator] if asked is None else (-asked, asked)
     joint = driven_joint(model, actuator)
     unit = "N" if joint is None or model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "N·m"
     count = round(SUSTAINED_S * known.project.rate_hz) if servo and asked is None else 1
     what = f"actuator/{name} force" + (f" over {SUSTAINED_S:g} s" if count > 1 else "")
     source: LimitSource = "model" if asked is None else "asked for"
-    return [
-        MotionLimit(
-            what, unit, low, high, 0.0, source, column, lambda run: _running_mean(run.force[:, :, actuator], count)
-        )
-    ]
+    about = (what, unit, low, high, 0.0, source, column)
+    return [MotionLimit(*about, lambda run: _running_mean(run.force[:, :, actuator], count))]
 
 
 def _running_mean(values: Array, count: int) -> Array:
@@ -268,14 +252,3 @@ def _running_mean(values: Array, count: int) -> Array:
     sums = np.cumsum(np.concatenate([np.zeros((len(values), 1)), values], axis=1), axis=1)
     means = (sums[:, count:] - sums[:, :-count]) / count
     return np.concatenate([np.repeat(means[:, :1], count - 1, axis=1), means], axis=1)
-
-
-def _command_limit(known: PriorKnowledge, column: int, commands: CommandLimits, effort: RequestedLimits) -> MotionLimit:
-    """Returns the limit of a command that pushes: kept by construction, shown so that one sees it used."""
-    item = known.project.commands[column]
-    bounded = bool(np.isfinite(known.blueprint.command_limits()[1][column]))
-    source: LimitSource = "asked for" if item.actuator in effort.named else "model" if bounded else "logs"
-    low, high, rest = (float(ends[column]) for ends in (commands.low, commands.high, commands.rest))
-    return MotionLimit(
-        f"command/{item.column}", item.unit, low, high, rest, source, column, lambda run: run.commands[:, :, column]
-    )

@@ -29,7 +29,7 @@ from gapless.data.stored_results import artefact_ids, result_path, store_result
 from gapless.fit.data import Progress
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
-from gapless.loop.verb import explain_interruption
+from gapless.loop.verb import explain_interruption, require_reality
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
@@ -70,9 +70,7 @@ def search_ranges(
     if config.num_tries < 2 or config.num_trials < 1:
         raise InputError(f"{config.num_tries} tries of {config.num_trials} trials: give at least 2 tries and 1 trial")
     project = load_project(directory)
-    if project.task is None or project.reality is None:
-        missing = "task" if project.task is None else "reality"
-        raise InputError(f"bayrn tries policies in reality: add `{missing}: {missing}.py:NAME` to gapless.yaml")
+    require_reality(project, "bayrn tries policies in reality")
     fitted = randomize(directory, fit=fit, seed=seed)
     shifts = RangeShifts.of(read_ranges(fitted.path, compile_project(project)))
     rng = np.random.default_rng(seed)

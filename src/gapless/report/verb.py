@@ -73,15 +73,11 @@ def render_page(
 ) -> str:
     """Returns the results as one self-contained HTML page: no scripts, no fonts, nothing from a network.
 
-    Args:
-        title: Name of the project; any text.
-        results: Verb -> its record, any subset of check, measure, identify, diagnose, randomize, train,
-            evaluate and loop, `measure_fitted` for the measure with the fit, `noise` for that of sensors and `audit`
-            for that of ranges. Where a loop is given, its parts are shown. What is missing is left out, and the page
-            names the verb that would fill it; names that have no place on the page are listed in its footer.
-        code_version: Version of gapless that made the results.
-        made_at: When the page was made, as it is to be printed.
-        folder: The project folder; files in it are named from there, so that the page can be sent to anyone.
+    `results` has verb -> its record, any subset of check, measure, identify, diagnose, randomize, train, evaluate and
+    loop, `measure_fitted` for the measure with the fit, `noise` for that of sensors and `audit` for that of ranges.
+    Where a loop is given, its parts are shown. What is missing is left out, and the page names the verb that would fill
+    it; names that have no place on the page are listed in its footer. Files in `folder` are named from there, so that
+    the page can be sent to anyone.
     """
     root = None if folder is None else folder.resolve()
 

@@ -87,9 +87,8 @@ def describe_posterior(found: NeuralPosterior) -> list[str]:
         least, target = min((p.rank_p, p.target) for p in found.parameters if p.rank_p is not None)
         texts.append(f"do not use the neural posterior: it is not calibrated (ranks of {target}: p = {least:.1g})")
     if found.num_effective < FEW:
-        texts.append(
-            f"only {found.num_effective} samples of the neural posterior are independent: it lies aside of the fit"
-        )
+        count = f"only {found.num_effective} samples of the neural posterior are independent"
+        texts.append(f"{count}: it lies aside of the fit")
     if found.disagrees:
         texts.append(f"the neural posterior disagrees with the intervals of: {', '.join(found.disagrees)}")
     return texts

@@ -34,6 +34,11 @@ FIELDS = {  # function -> kind, fields by axis, operation where none is given
     "body_com_offset": ("body", ("com/x", "com/y", "com/z"), "add"),
     "body_mass": ("body", ("mass",), "scale"),
 }
+PARAMS = {  # function -> kind, operation where none is given, field of each param
+    "pd_gains": ("actuator", "scale", {"kp_range": "kp", "kd_range": "kd"}),
+    "effort_limits": ("actuator", "scale", {"effort_limit_range": "limit"}),
+    "encoder_bias": ("joint", "abs", {"bias_range": "offset"}),
+}
 OTHER_NAMES = {  # of MuJoCo, in earlier versions
     "dof_damping": "joint_damping",
     "dof_frictionloss": "joint_friction",
@@ -315,27 +320,18 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
         reader.add(term, f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
 
 
-def _read_gains(reader: TermReader, term: EventTerm) -> None:
-    for field in ("kp", "kd"):
-        draw = term.read_draw(f"{field}_range", "scale")
-        if draw is None or (draw.ends == (1.0, 1.0) and draw.operation == "scale"):
+def _read_params(reader: TermReader, term: EventTerm) -> None:
+    """Reads a term that has a param for each field."""
+    kind, operation, fields = PARAMS[term.func.removeprefix("randomize_")]
+    for param, field in fields.items():
+        draw = term.read_draw(param, operation)
+        if draw is None or (len(fields) > 1 and draw.ends == (1.0, 1.0) and draw.operation == "scale"):
             continue
         if isinstance(draw.distribution, SourceCall) and draw.distribution.name in ("by_range", "apart"):  # formerly
             choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
             draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
-        for actuator in reader.select(term, "actuator"):
-            reader.add(term, f"actuator/{actuator}/{field}", draw)
-
-
-def _read_limits(reader: TermReader, term: EventTerm) -> None:
-    for actuator in reader.select(term, "actuator"):
-        reader.add(term, f"actuator/{actuator}/limit", term.read_draw("effort_limit_range", "scale"))
-
-
-def _read_encoder_bias(reader: TermReader, term: EventTerm) -> None:
-    ends = read_pair(term.params.get("bias_range"), "bias_range")
-    for joint in reader.select(term, "joint"):
-        reader.add(term, f"joint/{joint}/offset", TermDraw(ends) if ends else None)
+        for name in reader.select(term, kind):
+            reader.add(term, f"{kind}/{name}/{field}", draw)
 
 
 def _read_any_field(reader: TermReader, term: EventTerm) -> None:
@@ -363,13 +359,9 @@ WRITERS = {
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
 FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS)
-READERS: dict[str, Callable[[TermReader, EventTerm], None]] = dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field) | {
+READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
+    **dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field),
+    **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),
     "pseudo_inertia": _read_inertia,
-    "pd_gains": _read_gains,
-    "effort_limits": _read_limits,
-    "encoder_bias": _read_encoder_bias,
-    "randomize_pd_gains": _read_gains,
-    "randomize_effort_limits": _read_limits,
-    "randomize_encoder_bias": _read_encoder_bias,
     "randomize_field": _read_any_field,
 }

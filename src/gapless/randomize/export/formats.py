@@ -17,7 +17,6 @@ from gapless.core.places import require_writable
 from gapless.core.results import Export, RandomizeResult, plain
 from gapless.project.load import load_project
 from gapless.randomize.event_terms import isaaclab, mjlab
-from gapless.randomize.export import gymnasium, playground
 from gapless.randomize.export.job import (
     LEFT_OUT,
     ExportedRange,
@@ -27,6 +26,7 @@ from gapless.randomize.export.job import (
     note_left_out,
     order_notes,
 )
+from gapless.randomize.export.model_code import write_gymnasium, write_playground
 from gapless.sim.blueprint import compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.ranges import read_ranges
@@ -100,10 +100,10 @@ FORMATS: Mapping[str, Exporter] = {
     "json": write_json,
     "yaml": write_yaml,
     "mjcf": write_mjcf,
-    "gymnasium": gymnasium.write,
+    "gymnasium": write_gymnasium,
     "mjlab": mjlab.write,
     "isaaclab": isaaclab.write,
-    "playground": playground.write,
+    "playground": write_playground,
 }
 
 
@@ -112,8 +112,7 @@ def parse_exports(options: Sequence[str]) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for option in options:
         form, _, file = option.partition("=")
-        _check_format(form)
-        if not file:
+        if form in FORMATS and not file:
             raise InputError(f"--export {form}: no file named; write --export {form}=FILE")
         if form in found:
             raise InputError(f"--export: {form} is asked for twice; keep one")
@@ -124,7 +123,9 @@ def parse_exports(options: Sequence[str]) -> dict[str, Path]:
 def check_exports(files: Mapping[str, str | Path]) -> None:
     """Raises InputError if a format is unknown, a file cannot be written, or two formats go to one file."""
     for form, file in files.items():
-        _check_format(form)
+        if form not in FORMATS:
+            known = nearest(form, FORMATS, len(FORMATS))
+            raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
         require_writable(Path(file), f"--export {form}")
     places = [Path(file) for file in files.values()]
     twice = [place for place in places if places.count(place) > 1]
@@ -132,24 +133,14 @@ def check_exports(files: Mapping[str, str | Path]) -> None:
         raise InputError(f"--export: two formats in one file; name a file for each: {twice[0]}")
 
 
-def _check_format(form: str) -> None:
-    if form not in FORMATS:
-        known = nearest(form, FORMATS, len(FORMATS))
-        raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
-
-
 def export_ranges(
     directory: str | Path, ranges: RandomizeResult | str | Path, files: Mapping[str, str | Path]
 ) -> tuple[Export, ...]:
     """Writes training ranges in the formats of other training stacks.
 
-    Args:
-        directory: The project folder.
-        ranges: A result of `randomize`, or a file of ranges: its JSON, or text (`*.txt`).
-        files: Format -> file to write; the formats are those of `FORMATS`.
-
-    Returns:
-        What was written, with a line for each parameter that a format could not carry, or not as it is.
+    `ranges` is a result of `randomize`, or a file of ranges: its JSON, or text (`*.txt`). `files` has format -> file;
+    the formats are those of `FORMATS`. Returns what was written, with a line for each parameter that a format could not
+    carry, or not as it is.
     """
     check_exports(files)
     blueprint = compile_project(load_project(directory))
