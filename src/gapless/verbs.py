@@ -34,20 +34,13 @@ if TYPE_CHECKING:
     from gapless.signals.noise.verb import identify_sensor as identify_sensor
     from gapless.signals.noise.verb import noise
 
-_WHERE = {
+_ELSEWHERE = {  # the others are in `verb.py` of the room of their name
     "audit": ("gapless.randomize.audit.verb", "audit"),
-    "check": ("gapless.check.verb", "check"),
-    "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
-    "excite": ("gapless.excite.verb", "excite"),
     "export_ranges": ("gapless.randomize.export.formats", "export_ranges"),
-    "identify": ("gapless.identify.verb", "identify"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
-    "loop": ("gapless.loop.verb", "loop"),
-    "measure": ("gapless.measure.verb", "measure"),
     "new": ("gapless.project.new.create", "new_project"),
     "noise": ("gapless.signals.noise.verb", "noise"),
-    "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),
     "train": ("gapless.learn.train", "train"),
 }
@@ -59,9 +52,9 @@ __all__ += ["randomize", "report", "train"]
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """Returns a verb's function, imported on first use."""
-    if name not in _WHERE:
+    if name not in (*__all__, *_ELSEWHERE):
         raise AttributeError(f"no verb {name!r}; there are: {nearest(name, __all__)}")
-    module, function = _WHERE[name]
+    module, function = _ELSEWHERE.get(name, (f"gapless.{name}.verb", name))
     try:
         return getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
@@ -72,7 +65,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     """Returns what people call: every verb, and what copies examples; none of what this module imports."""
-    return sorted({*__all__, *_WHERE, "EXAMPLES", "copy_example", "example_names"})
+    return sorted({*__all__, *_ELSEWHERE, "EXAMPLES", "copy_example", "example_names"})
 
 
 def example_names() -> tuple[str, ...]:

@@ -116,48 +116,37 @@ class DrivenJoint:
 
 
 def find_driven_joints(known: PriorKnowledge, rest: Array, speed: RequestedLimits) -> tuple[DrivenJoint, ...]:
-    """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,)."""
-    model = known.blueprint.model
-    found: dict[int, DrivenJoint] = {}
+    """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,).
+
+    The rest of a joint lies between its limits in any case.
+    """
+    model, found = known.blueprint.model, dict[int, DrivenJoint]()
+    columns: dict[str, int] = {}  # joint -> first column that shows its position in logs
+    for column, item in enumerate(known.project.measurements if known.tracks else ()):
+        if item.element == "joint" and item.quantity == "position":
+            columns.setdefault(item.name, column)
     for column, actuator in enumerate(known.blueprint.actuator_ids):
         joint = driven_joint(model, actuator)
         if joint is None or joint in found:
             continue
-        name = model.joint(joint).name or model.actuator(actuator).name
+        name, read = model.joint(joint).name or model.actuator(actuator).name, columns.get(model.joint(joint).name)
         unit = "rad" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE else "m"
-        seen = _read_logged_motion(known, model.joint(joint).name)
-        low, high, travel = _find_travel(model, joint, unit, float(rest[model.jnt_qposadr[joint]]), seen)
-        fastest = speed.share * (DEFAULT_SPEED[unit] if seen is None else SPEED_FACTOR * seen[1])
-        source: LimitSource = "assumed" if seen is None else "logs"
+        low = high = at_rest = float(rest[model.jnt_qposadr[joint]])
+        margin, fastest, travel, source = DEFAULT_TRAVEL[unit], speed.share * DEFAULT_SPEED[unit], "assumed", "assumed"
+        if read is not None:
+            positions = np.concatenate([track.smooth[:, read] for track in known.tracks])
+            speeds = np.concatenate([np.abs(track.slope[:, read]) for track in known.tracks])
+            fastest, source = speed.share * (SPEED_FACTOR * float(np.quantile(speeds, 0.999))), "logs"
+            low, high, travel = float(positions.min()), float(positions.max()), "logs"
+            margin = TRAVEL_MARGIN * (high - low)
+        if model.jnt_limited[joint]:
+            (low, high), travel = model.jnt_range[joint], "model"
+            margin = -RANGE_MARGIN * (high - low)
         if name in speed.named:
             fastest, source = speed.named[name], "asked for"
+        low, high = min(float(low - margin), at_rest), max(float(high + margin), at_rest)
         found[joint] = DrivenJoint(joint, column, name, unit, low, high, fastest, travel, source)
     return tuple(found.values())
-
-
-def _read_logged_motion(known: PriorKnowledge, name: str) -> tuple[Array, float] | None:
-    """Returns the positions of a joint in the logs, and its largest speed there; None if no log shows them."""
-    for column, item in enumerate(known.project.measurements):
-        if item.element == "joint" and item.name == name and item.quantity == "position" and known.tracks:
-            positions = np.concatenate([track.smooth[:, column] for track in known.tracks])
-            speeds = np.concatenate([np.abs(track.slope[:, column]) for track in known.tracks])
-            return positions, float(np.quantile(speeds, 0.999))
-    return None
-
-
-def _find_travel(
-    model: mujoco.MjModel, joint: int, unit: str, rest: float, seen: tuple[Array, float] | None
-) -> tuple[float, float, LimitSource]:
-    """Returns the smallest and largest position of a joint; its rest lies between them in any case."""
-    if model.jnt_limited[joint]:
-        (low, high), source = model.jnt_range[joint], "model"
-        margin = -RANGE_MARGIN * (high - low)
-    elif seen is not None:
-        low, high, source = float(seen[0].min()), float(seen[0].max()), "logs"
-        margin = TRAVEL_MARGIN * (high - low)
-    else:
-        low, high, margin, source = rest, rest, DEFAULT_TRAVEL[unit], "assumed"
-    return min(float(low - margin), rest), max(float(high + margin), rest), source
 
 
 def find_command_limits(
@@ -218,8 +207,8 @@ def find_motion_limits(
         found += _force_limits(known, k, actuator, effort)
         if not commands.is_position[k]:  # kept by construction, shown so that one sees it used
             source = "asked for" if item.actuator in effort.named else "model" if np.isfinite(largest[k]) else "logs"
-            ends = (float(values[k]) for values in (commands.low, commands.high, commands.rest))
-            about = (f"command/{item.column}", item.unit, *ends, source, k)
+            low, high, at_rest = (float(values[k]) for values in (commands.low, commands.high, commands.rest))
+            about = (f"command/{item.column}", item.unit, low, high, at_rest, source, k)
             found.append(MotionLimit(*about, lambda run, k=k: run.commands[:, :, k]))
     return tuple(found)
 

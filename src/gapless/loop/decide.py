@@ -50,9 +50,9 @@ def decide(
         text += "not close it. Do what `gapless diagnose` advises, or list parameters for it in gapless.yaml"
         return Decision("stop", (), text)
     # Those that take part, most probable first, and those that look like them; all where none stands out.
-    found = [cause.dimension for cause in diagnosis.causes if cause.probability > MIN_TAKES_PART]
-    found += [d for group in diagnosis.ambiguous if set(group) & set(found) for d in group]
-    dimensions = tuple(d for d in dict.fromkeys(found) if d in expressed) or tuple(expressed)
+    found: list[Dimension] = [c.dimension for c in diagnosis.causes if c.probability > MIN_TAKES_PART]
+    found.extend(d for group in diagnosis.ambiguous if set(group) & set(found) for d in group)
+    dimensions: tuple[Dimension, ...] = tuple(d for d in dict.fromkeys(found) if d in expressed) or tuple(expressed)
     left = [other] if other else []
     left += ["something unmodelled"] if unmodelled else []
     rest = f"; {' and '.join(left)} also takes part, and training does not close that part" if left else ""

@@ -12,6 +12,7 @@ trials.
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import norm
@@ -85,7 +86,7 @@ def search_ranges(
             ranges = _store_ranges(project, shifts, tried[k], fitted, seed)
             training, running = _report_part(report, label, 0.0, 0.8), _report_part(report, label, 0.8, 0.2)
             policy = train(directory, ranges.path, config=config.train, seed=seed, progress=training).policy
-            options = {"num_trials": config.num_trials, "seed": seed, "reality_seed": reality_seed}
+            options: dict[str, Any] = {"num_trials": config.num_trials, "seed": seed, "reality_seed": reality_seed}
             success.append(evaluate(directory, policy, **options, progress=running).success.value)
     best = pick_best(np.stack(tried), np.array(success), config.num_trials)
     tries = [(list(numbers), rate) for numbers, rate in zip(tried, success, strict=True)]

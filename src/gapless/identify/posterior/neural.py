@@ -27,8 +27,7 @@ from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Progress
 from gapless.fit.summary import INTERVAL_LEVEL
-from gapless.identify.posterior.cases import Cases
-from gapless.identify.posterior.samples import NUM_SAMPLES
+from gapless.identify.posterior.samples import NUM_SAMPLES, Cases
 
 NUM_SIMULATIONS = 3000
 COPIES = 3  # of each, with other noise

@@ -250,17 +250,11 @@ def _read_gravity(reader: TermReader, term: EventTerm) -> None:
 
 
 WRITERS = {
-    ("body", "mass"): _write_mass,
-    ("body", "payload"): _write_mass,
-    ("body", "com/x"): _write_centre,
-    ("body", "com/y"): _write_centre,
-    ("body", "com/z"): _write_centre,
-    ("joint", "frictionloss"): _write_joint,
-    ("joint", "armature"): _write_joint,
-    ("actuator", "kp"): _write_gain,
-    ("actuator", "kd"): _write_gain,
-    ("geom", "friction"): _write_material,
-    ("geom", "restitution"): _write_material,
+    **dict.fromkeys((("body", "mass"), ("body", "payload")), _write_mass),
+    **dict.fromkeys((("body", "com/x"), ("body", "com/y"), ("body", "com/z")), _write_centre),
+    **dict.fromkeys((("joint", "frictionloss"), ("joint", "armature")), _write_joint),
+    **dict.fromkeys((("actuator", "kp"), ("actuator", "kd")), _write_gain),
+    **dict.fromkeys((("geom", "friction"), ("geom", "restitution")), _write_material),
     ("world", "gravity"): _write_gravity,
 }
 FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS)
