@@ -97,22 +97,6 @@ class BestFit:
         return low, np.maximum(low, high)
 
 
-@dataclass(frozen=True)
-class InsideFit:
-    """The best row within the ranges, and the share by which its squared error exceeds that of the best anywhere."""
-
-    row: Array
-    growth: float
-
-
-@dataclass(frozen=True)
-class PredictionBand:
-    """A band of predictions, per column."""
-
-    coverage: Array  # (num_measurements,) share of the readings within it; NaN where nothing was read
-    to_noise: Array  # (num_measurements,) half its width over that of a band of noise alone
-
-
 def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progress: Progress | None) -> BestFit:
     """Returns the best row within prior bounds: quickly, or as `identify` finds it where that leaves too much.
 
@@ -153,8 +137,8 @@ def pick_best_row(problem: FitProblem, rows: Array) -> Array:
     return problem.rows(units)[int(np.argmin(np.sum(problem.residuals(units) ** 2, axis=(1, 2))))]
 
 
-def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> InsideFit:
-    """Returns the best row that training can draw, and how much worse it is than the best anywhere.
+def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> tuple[Array, float]:
+    """Returns the best row that training can draw, and the share by which its squared error exceeds the least.
 
     The search begins where the quadratic model of the squared error is least within the ranges, and at the best of some
     rows drawn from them, (num_rows, num_parameters).
@@ -173,7 +157,7 @@ def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> InsideFit:
     units = np.stack([all_free.unit(row) for row in (best.solution.row, *found)])
     squares = np.sum(all_free.residuals(units) ** 2, axis=(1, 2))
     least = int(np.argmin(squares[1:]))
-    return InsideFit(found[least], float(squares[1 + least] / max(squares[0], 1e-12)) - 1.0)
+    return found[least], float(squares[1 + least] / max(squares[0], 1e-12)) - 1.0
 
 
 def minimize_quadratic(curvature: Array, centre: Array, low: Array, high: Array) -> Array:
@@ -194,8 +178,12 @@ def _bound_problem(problem: FitProblem, box: TrainingBox, row: Array) -> FitProb
     return replace(problem, predictor=predictor, free=tuple(free), base=row)
 
 
-def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> PredictionBand:
-    """Returns the band of predictions with rows (num_rows, num_parameters), with noise in readings and starts."""
+def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Returns the share of readings within the band of predictions with rows, and its half width in units of noise.
+
+    Rows are (num_rows, num_parameters); readings and starts have noise. The half width is over that of a band of noise
+    alone. Both are per column, (num_measurements,); the share is NaN where nothing was read.
+    """
     windows = problem.windows
     if len(windows) > MAX_BAND_WINDOWS:
         windows = windows.pick(np.linspace(0, len(windows) - 1, MAX_BAND_WINDOWS).round().astype(np.intp))
@@ -214,4 +202,4 @@ def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> 
     inside = ((low <= 0) & (high >= 0) & known).sum(axis=(0, 1)) / np.maximum(count, 1)
     half_width = np.where(known, high - low, 0.0).sum(axis=(0, 1)) / np.maximum(count, 1) / 2
     noise = normal_quantile((1 + BAND_LEVEL) / 2) * windows.noise
-    return PredictionBand(np.where(count > 0, inside, np.nan), half_width / noise)
+    return np.where(count > 0, inside, np.nan), half_width / noise

@@ -71,22 +71,22 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     drawn = draw_rows(distribution, data.whole, rng, NUM_DRAWN)
     best = fit_anywhere(data, drawn, rng, progress)
     box = make_box(distribution, data.whole, rng)
-    inside = fit_inside(best, box, drawn)
+    inside, growth = fit_inside(best, box, drawn)
     report("best values within the ranges", 1.0)
     problem, row = best.problem, best.solution.row
     known = {p.target: p for p in examined.evidence.whole.parameters}  # without what a range adds to their bounds
     targets = [problem.predictor.space.targets[k] for k in problem.free]
     priors = [known.get(t) or parameters_of(read.blueprint, examined.evidence.tracks, [t])[0] for t in targets]
-    found = find_verdicts(best, inside, box, priors, problem.columns_to_noise(row))
+    found = find_verdicts(best, growth, box, priors, problem.columns_to_noise(row))
     low, high = box.low.copy(), box.high.copy()
     for p in found.parameters:
         column = data.whole.index(p.target)
         low[column], high[column] = p.advised_low, p.advised_high
     advised = rng.uniform(low, high, (NUM_DRAWN, len(low)))
-    band, advised_band = (predict_band(problem, rows, rng) for rows in (drawn, advised))
+    (coverage, band), (_, advised_band) = (predict_band(problem, rows, rng) for rows in (drawn, advised))
     report("predictions of drawn worlds", 1.0)
-    errors = problem.columns_to_noise(row), problem.columns_to_noise(inside.row)
-    numbers = np.stack([*errors, band.coverage, band.to_noise, advised_band.to_noise], axis=1).tolist()
+    errors = problem.columns_to_noise(row), problem.columns_to_noise(inside)
+    numbers = np.stack([*errors, coverage, band, advised_band], axis=1).tolist()
     result = replace(
         result,
         verdict=found.verdicts[0],
@@ -94,7 +94,7 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
         parameters=found.parameters,
         columns={n: AuditedColumn(*c) for n, c in zip(data.project.measurement_names, numbers, strict=True)},
         residual_to_noise=problem.to_noise(row),
-        residual_in_ranges=problem.to_noise(inside.row),
+        residual_in_ranges=problem.to_noise(inside),
         share=found.share,
         window_s=best.window_s,
         num_windows=len(problem.windows),

@@ -11,14 +11,7 @@ from gapless.core.results import AuditedParameter, AuditResult, AuditVerdict
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.summary import MAX_IDENTIFIABLE_SD
-from gapless.randomize.audit.predictions import (
-    NUM_DRAWS,
-    WRONG_MODEL_RATIO,
-    BestFit,
-    InsideFit,
-    TrainingBox,
-    minimize_quadratic,
-)
+from gapless.randomize.audit.predictions import NUM_DRAWS, WRONG_MODEL_RATIO, BestFit, TrainingBox, minimize_quadratic
 
 
 @dataclass(frozen=True)
@@ -53,16 +46,16 @@ class Verdicts:
 
 
 def find_verdicts(
-    best: BestFit, inside: InsideFit, box: TrainingBox, priors: Sequence[Parameter], to_noise: Array
+    best: BestFit, growth: float, box: TrainingBox, priors: Sequence[Parameter], to_noise: Array
 ) -> Verdicts:
-    """Returns the verdicts on ranges; `priors` are the free parameters as the project has them.
+    """Returns the verdicts on ranges; `growth` is that of `fit_inside`, `priors` the free parameters of the project.
 
     `to_noise` is what the best row anywhere leaves, in units of what noise explains, (num_measurements,).
     """
     free = list(best.problem.free)
     growths, unexplained = single_growths(best, box), max(1.0, float(np.sqrt(np.mean(to_noise**2))))
     chance = chance_growth(len(free), len(best.problem.windows), unexplained)
-    narrow = inside.growth > CONFIG.min_growth + chance
+    narrow = growth > CONFIG.min_growth + chance
     alone = [k for k in range(len(free)) if narrow and growths[k] > CONFIG.min_single_growth]
     together = _find_fewest_outside(best, box) if narrow and not alone else []
     outside = {*alone, *together}
