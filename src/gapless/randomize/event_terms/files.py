@@ -18,15 +18,7 @@ from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError
 from gapless.project.records import Project
 from gapless.randomize.event_terms import isaaclab, mjlab
-from gapless.randomize.event_terms.terms import (
-    EventTerm,
-    SceneEntity,
-    SourceCall,
-    SourceText,
-    TermReader,
-    make_entity,
-    make_term,
-)
+from gapless.randomize.event_terms.terms import EventTerm, SceneEntity, SourceText, TermReader, make_entity, make_term
 
 SUFFIXES = (".py", ".yaml", ".yml", ".json")
 TERM_CLASSES = ("EventTerm", "EventTermCfg", "RandTerm", "RandomizationTermCfg")
@@ -286,7 +278,7 @@ class _PythonReader(ast.NodeVisitor):
             return arguments[0]
         if name in ("radians", "deg2rad") and len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return math.radians(arguments[0])
-        return SourceCall(name, tuple(arguments), ast.unparse(node)) if not words else SourceText(ast.unparse(node))
+        return SourceText(ast.unparse(node)) if words else SourceText(ast.unparse(node), name, tuple(arguments))
 
 
 def _is_term(node: ast.expr) -> bool:

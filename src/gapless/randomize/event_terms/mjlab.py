@@ -13,7 +13,7 @@ from gapless.core.errors import InputError
 from gapless.randomize.event_terms.terms import (
     EventTerm,
     SceneEntity,
-    SourceCall,
+    SourceText,
     TermDraw,
     TermReader,
     read_pair,
@@ -310,7 +310,7 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
     if alpha is None or alpha == (0.0, 0.0):
         return
     given, mass, distribution = term.distribution, 1.0, "log_uniform"
-    if isinstance(given, SourceCall) and given.name == "of_mass":
+    if isinstance(given, SourceText) and given.call == "of_mass":
         distribution, mass = short_name(given.arguments[0]), float(given.arguments[1])
     elif given != "uniform":
         raise InputError(f"a pseudo-inertia that is {source_text(given)} is not known here: write the range by hand")
@@ -327,7 +327,7 @@ def _read_params(reader: TermReader, term: EventTerm) -> None:
         draw = term.read_draw(param, operation)
         if draw is None or (len(fields) > 1 and draw.ends == (1.0, 1.0) and draw.operation == "scale"):
             continue
-        if isinstance(draw.distribution, SourceCall) and draw.distribution.name in ("by_range", "apart"):  # formerly
+        if isinstance(draw.distribution, SourceText) and draw.distribution.call in ("by_range", "apart"):  # formerly
             choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
             draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
         for name in reader.select(term, kind):

@@ -27,15 +27,8 @@ class SourceText:
     """Something in a configuration that is no plain value, as it stands there."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class SourceCall:
-    """A call in a configuration: the last part of its name, its arguments, and as it stands there."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    text: str
+    call: str = ""  # of a call: the last part of the function's name
+    arguments: tuple[Any, ...] = ()  # of a call
 
 
 @dataclass(frozen=True)
@@ -110,12 +103,12 @@ def read_pair(value: Any, name: str) -> tuple[float, float] | None:
 
 def source_text(value: Any) -> str:
     """Returns a value for a message: what is no plain value as it stands in the file."""
-    return value.text if isinstance(value, (SourceText, SourceCall)) else str(value)
+    return value.text if isinstance(value, SourceText) else str(value)
 
 
 def short_name(value: Any) -> Any:
     """Returns the last part of a dotted name in the source; other values as they are."""
-    return value.text.split(".")[-1] if isinstance(value, SourceText) else value
+    return value.text.split(".")[-1] if isinstance(value, SourceText) and not value.call else value
 
 
 def make_entity(arguments: Mapping[str, Any]) -> SceneEntity:
@@ -148,8 +141,8 @@ def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: st
     shift = nominal if draw.operation == "add" else 0.0
     if draw.operation == "scale" and nominal == 0:
         raise InputError(f"{path}: scales what the model does not have: give the model a value")
-    call = draw.distribution if isinstance(draw.distribution, SourceCall) else None
-    name, arguments = (call.name, call.arguments) if call else (source_text(draw.distribution), ())
+    given = draw.distribution if isinstance(draw.distribution, SourceText) else SourceText(str(draw.distribution))
+    name, arguments = given.call or given.text, given.arguments
     first, second = draw.ends
     if name == "gaussian":  # is cut far out, and where the parameter has no meaning
         mean, std = slope * first + shift, abs(slope) * second
