@@ -29,53 +29,32 @@ if TYPE_CHECKING:
     from gapless.measure.verb import measure
     from gapless.project.new.create import new_project as new
     from gapless.randomize.audit.verb import audit
-    from gapless.randomize.export import export_ranges as export_ranges
+    from gapless.randomize.export.formats import export_ranges as export_ranges
     from gapless.report.verb import report
     from gapless.signals.noise.verb import identify_sensor as identify_sensor
     from gapless.signals.noise.verb import noise
 
-_WHERE = {
+_ELSEWHERE = {  # the others are in `verb.py` of the room of their name
     "audit": ("gapless.randomize.audit.verb", "audit"),
-    "check": ("gapless.check.verb", "check"),
-    "diagnose": ("gapless.diagnose.verb", "diagnose"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
-    "excite": ("gapless.excite.verb", "excite"),
-    "export_ranges": ("gapless.randomize.export", "export_ranges"),
-    "identify": ("gapless.identify.verb", "identify"),
+    "export_ranges": ("gapless.randomize.export.formats", "export_ranges"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
-    "loop": ("gapless.loop.verb", "loop"),
-    "measure": ("gapless.measure.verb", "measure"),
     "new": ("gapless.project.new.create", "new_project"),
     "noise": ("gapless.signals.noise.verb", "noise"),
-    "report": ("gapless.report.verb", "report"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),
     "train": ("gapless.learn.train", "train"),
 }
 EXAMPLES = Path(__file__).parent / "examples"
 
-__all__ = [
-    "audit",
-    "check",
-    "demo",
-    "diagnose",
-    "evaluate",
-    "excite",
-    "identify",
-    "loop",
-    "measure",
-    "new",
-    "noise",
-    "randomize",
-    "report",
-    "train",
-]
+__all__ = ["audit", "check", "demo", "diagnose", "evaluate", "excite", "identify", "loop", "measure", "new", "noise"]
+__all__ += ["randomize", "report", "train"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
     """Returns a verb's function, imported on first use."""
-    if name not in _WHERE:
+    if name not in (*__all__, *_ELSEWHERE):
         raise AttributeError(f"no verb {name!r}; there are: {nearest(name, __all__)}")
-    module, function = _WHERE[name]
+    module, function = _ELSEWHERE.get(name, (f"gapless.{name}.verb", name))
     try:
         return getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
@@ -86,7 +65,7 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     """Returns what people call: every verb, and what copies examples; none of what this module imports."""
-    return sorted({*__all__, *_WHERE, "EXAMPLES", "copy_example", "example_names"})
+    return sorted({*__all__, *_ELSEWHERE, "EXAMPLES", "copy_example", "example_names"})
 
 
 def example_names() -> tuple[str, ...]:
@@ -95,15 +74,9 @@ def example_names() -> tuple[str, ...]:
 
 
 def copy_example(name: str, directory: str | Path, *, reuse: bool = True) -> Path:
-    """Copies a bundled example to a folder; returns the folder.
+    """Copies a bundled example to a folder, made where it is missing; returns the folder.
 
-    Args:
-        name: The example's name.
-        directory: The folder; made where it is missing.
-        reuse: Whether an earlier copy of this example in the folder is left as it is, and used.
-
-    Raises:
-        InputError: If there is no such example, or the folder holds something else or cannot be written to.
+    With `reuse`, an earlier copy of this example in the folder is left as it is, and used.
     """
     if name not in example_names():
         raise InputError(f"no example {name!r}; choose from: {nearest(name, example_names())}")
@@ -120,9 +93,8 @@ def copy_example(name: str, directory: str | Path, *, reuse: bool = True) -> Pat
     try:
         shutil.copytree(source, place, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", ".gapless"))
     except OSError as error:
-        raise InputError(
-            f"cannot copy the example ({error.strerror or error}): choose another folder: {place}"
-        ) from None
+        reason = error.strerror or error
+        raise InputError(f"cannot copy the example ({reason}): choose another folder: {place}") from None
     return place
 
 
@@ -133,17 +105,7 @@ def demo(
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> "LoopResult":
-    """Runs the whole loop on a copy of a bundled example.
-
-    Args:
-        directory: Folder to copy it to; a copy that is there already is used again.
-        example: Its name.
-        seed: Seed of everything random.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the example or the folder cannot be used.
-    """
+    """Runs the whole loop on a copy of a bundled example in `directory`; a copy that is there already is used again."""
     place = copy_example(example, directory)  # before torch is loaded: a wrong name is noticed at once
     return __getattr__("loop")(place, seed=seed, progress=progress)
 
@@ -162,23 +124,13 @@ def randomize(
 ) -> "RandomizeResult":
     """Finds the ranges to train on, and writes them for other training stacks.
 
-    Args:
-        directory: The project folder.
-        fit: JSON that `identify` wrote; None for the newest fit in the catalogue. `dropo` and `simopt` take none.
-        method: `evidence` or `sbi`, about a fit; `dropo` or `simopt`, from logs; `bayrn`, by trials in reality.
-        num_tries: Of `bayrn`: how many ranges are tried; None for 6.
-        num_trials: Of `bayrn`: real trials of each; None for 20.
-        reality_seed: Of `bayrn`: which twin, where reality is one; None for 0.
-        export: Format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
-        seed: Seed of everything random.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If project, logs or fit cannot be used, an option is not for this method, or a file cannot be
-            written.
+    `fit` is JSON that `identify` wrote, None for the newest fit in the catalogue; `dropo` and `simopt` take none.
+    Methods are `evidence` and `sbi`, about a fit; `dropo` and `simopt`, from logs; and `bayrn`, by trials in reality,
+    which tries `num_tries` (6) ranges in `num_trials` (20) real trials each, on the twin of `reality_seed` where
+    reality is one. `export` has format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
     """
     from gapless.randomize import verb
-    from gapless.randomize.export import check_exports, export_ranges
+    from gapless.randomize.export.formats import check_exports, export_ranges
 
     check_exports(export or {})
     sizes = {"num_tries": num_tries, "num_trials": num_trials}

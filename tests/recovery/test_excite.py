@@ -13,9 +13,9 @@ import pytest
 
 from gapless.core.results import ExciteResult, IdentifyResult
 from gapless.excite.knowledge import read_knowledge
+from gapless.excite.motion import MotionSimulator
 from gapless.excite.play import motion_csv, play
 from gapless.excite.search import ExciteConfig
-from gapless.excite.simulate import MotionSimulator
 from gapless.excite.verb import excite, make_problem
 from gapless.fit.prediction.lengths import DRIVEN_S
 from gapless.identify.verb import identify

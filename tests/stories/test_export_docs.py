@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gapless import verbs
-from gapless.randomize.export import FORMATS
+from gapless.randomize.export.formats import FORMATS
 from stories.test_docs_code import DOCS, run_python, section
 
 PAGE = "how-to/export-ranges.md"

@@ -11,39 +11,26 @@ from gapless import verbs
 from gapless.core.errors import InputError
 from gapless.core.places import require_writable
 
-app = typer.Typer(
-    name="gapless",
-    help="Find out why a robot policy that works in simulation fails on the robot, and close that gap.\n\n"
-    "Start with `gapless demo`, or with `gapless new MODEL LOG... DIR` for your own robot.",
-    no_args_is_help=False,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-)
+HELP = """Find out why a robot policy that works in simulation fails on the robot, and close that gap.
+
+Start with `gapless demo`, or with `gapless new MODEL LOG... DIR` for your own robot."""
+SWITCHED_OFF: dict[str, Any] = {"add_completion": False, "rich_markup_mode": None, "pretty_exceptions_enable": False}
+app = typer.Typer(name="gapless", help=HELP, **SWITCHED_OFF)
 
 
-def check_json_target(target: str | None) -> str | None:
-    """Returns the target of `--json` after a look at its folder.
-
-    Raises:
-        InputError: If nothing can be written there.
-    """
+def _check_json_target(target: str | None) -> str | None:
+    """Returns the target of `--json` after a look at whether it can be written."""
     if target is not None and target != "-":
         require_writable(Path(target), "--json")
     return target
 
 
-Directory = Annotated[Path, Argument(metavar="DIR", help="project folder, with its gapless.yaml")]
-Json = Annotated[
-    str | None,
-    Option(
-        "--json", metavar="FILE", callback=check_json_target, help="also write the result as JSON; - is standard output"
-    ),
-]
-Columns = Annotated[
-    list[str] | None, Option("--column", metavar="NAME", help="column to look at (may be repeated); default: all")
-]
-Svg = Annotated[Path | None, Option("--svg", metavar="FILE.svg", help="draw the Allan deviations there")]
+DIRECTORY = Argument(metavar="DIR", help="project folder, with its gapless.yaml")
+Directory = Annotated[Path, DIRECTORY]
+File = Path | None
+Texts = list[str] | None
+JSON_HELP = "also write the result as JSON; - is standard output"
+Json = Annotated[str | None, Option("--json", metavar="FILE", callback=_check_json_target, help=JSON_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
 EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
@@ -97,7 +84,7 @@ def check(directory: Directory, json: Json = None) -> None:
 @app.command()
 def measure(
     directory: Directory,
-    fit: Annotated[Path | None, Option(metavar="FIT.json", help="result of identify to predict with")] = None,
+    fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to predict with")] = None,
     window: Annotated[
         float, Option(min=0, metavar="SECONDS", help="restart from the measured state this often; 0: once per episode")
     ] = 0.3,
@@ -109,20 +96,18 @@ def measure(
 
 @app.command()
 def identify(
-    directory: Annotated[Path | None, Argument(metavar="DIR", help="project folder, with its gapless.yaml")] = None,
+    directory: Annotated[File, DIRECTORY] = None,
     hold_out: Annotated[
-        list[str] | None,
+        Texts,
         Option(
             metavar="NAME", help="log to test the fit on instead of fitting it (may be repeated); default: every fourth"
         ),
     ] = None,
     logs: Annotated[
-        list[str] | None,
-        Option(metavar="PATTERN", help="logs to use, such as march-* (may be repeated); default: all"),
+        Texts, Option(metavar="PATTERN", help="logs to use, such as march-* (may be repeated); default: all")
     ] = None,
     since: Annotated[
-        Path | None,
-        Option(metavar="FIT.json", help="earlier fit to compare with; default: the earliest that can be compared"),
+        File, Option(metavar="FIT.json", help="earlier fit to compare with; default: the earliest that can be compared")
     ] = None,
     posterior: Annotated[
         Literal["gaussian", "sbi"],
@@ -133,12 +118,8 @@ def identify(
         Option(min=0.01, metavar="SECONDS", help="length of the prediction windows; default: the logs decide"),
     ] = None,
     sensor: Annotated[str | None, Option(metavar="LOG", help="deprecated: use `gapless noise LOG [DIR]`")] = None,
-    column: Annotated[
-        list[str] | None, Option(metavar="NAME", help="deprecated, with --sensor: use `gapless noise`")
-    ] = None,
-    svg: Annotated[
-        Path | None, Option(metavar="FILE.svg", help="deprecated, with --sensor: use `gapless noise`")
-    ] = None,
+    column: Annotated[Texts, Option(metavar="NAME", help="deprecated, with --sensor: use `gapless noise`")] = None,
+    svg: Annotated[File, Option(metavar="FILE.svg", help="deprecated, with --sensor: use `gapless noise`")] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -160,49 +141,42 @@ def noise(
     log: Annotated[
         str, Argument(metavar="LOG", help="log in which nothing moves: a file, or the name of a log of the project")
     ],
-    directory: Annotated[
-        Path | None, Argument(metavar="[DIR]", help="project folder; a file of readings needs none")
-    ] = None,
-    column: Columns = None,
-    svg: Svg = None,
+    directory: Annotated[File, Argument(metavar="[DIR]", help="project folder; a file of readings needs none")] = None,
+    column: Annotated[Texts, Option(metavar="NAME", help="column to look at (may be repeated); default: all")] = None,
+    svg: Annotated[File, Option(metavar="FILE.svg", help="draw the Allan deviations there")] = None,
     json: Json = None,
 ) -> None:
     """How noisy are the sensors: white noise, bias instability, random walk and drift, from a log at rest."""
     if svg is not None:
         require_writable(svg, "--svg")
-    result = _run(verbs.noise, log, directory, columns=column or ())
-    _publish(result, json, svg)
+    _publish(_run(verbs.noise, log, directory, columns=column or ()), json, svg)
 
 
 @app.command()
 def excite(
     directory: Directory,
     parameter: Annotated[
-        list[str] | None,
+        Texts,
         Option(
             metavar="TARGET",
             help="parameter to identify (may be repeated); default: what the fit does not identify, or else all",
         ),
     ] = None,
     fit: Annotated[
-        Path | None, Option(metavar="FIT.json", help="result of identify to start from; default: the newest, if any")
+        File, Option(metavar="FIT.json", help="result of identify to start from; default: the newest, if any")
     ] = None,
     seconds: Annotated[float, Option(metavar="SECONDS", help="length of the motion")] = 20.0,
     max_speed: Annotated[
-        list[str] | None,
-        Option(metavar="SHARE|JOINT=VALUE", help="largest speed: a share of the default, or rad/s or m/s"),
+        Texts, Option(metavar="SHARE|JOINT=VALUE", help="largest speed: a share of the default, or rad/s or m/s")
     ] = None,
     max_effort: Annotated[
-        list[str] | None,
-        Option(metavar="SHARE|ACTUATOR=VALUE", help="largest effort: a share of the model's, or its unit"),
+        Texts, Option(metavar="SHARE|ACTUATOR=VALUE", help="largest effort: a share of the model's, or its unit")
     ] = None,
     lowest: Annotated[
         float | None,
         Option(metavar="METRES", help="height that nothing may go below; default: the model's floor, else its base"),
     ] = None,
-    motion: Annotated[
-        Path | None, Option("--out", metavar="FILE.csv", help="the motion; default: DIR/excite.csv")
-    ] = None,
+    motion: Annotated[File, Option("--out", metavar="FILE.csv", help="the motion; default: DIR/excite.csv")] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -216,12 +190,11 @@ def excite(
 def diagnose(
     directory: Directory,
     policy: Annotated[
-        Path | None,
+        File,
         Option(metavar="POLICY.npz", help="policy whose real runs are in the logs: how it fails is evidence as well"),
     ] = None,
     fit: Annotated[
-        Path | None,
-        Option(metavar="FIT.json", help="result of identify to search near as well, for a model that is far off"),
+        File, Option(metavar="FIT.json", help="result of identify to search near as well, for a model that is far off")
     ] = None,
     seed: Seed = 0,
     json: Json = None,
@@ -238,7 +211,7 @@ def diagnose(
 def randomize(
     directory: Directory,
     fit: Annotated[
-        Path | None, Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue")
+        File, Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue")
     ] = None,
     method: Annotated[
         Literal["evidence", "sbi", "dropo", "simopt", "bayrn"],
@@ -247,10 +220,10 @@ def randomize(
     tries: Annotated[int | None, Option(min=2, help="bayrn: ranges to train in and try in reality; default: 6")] = None,
     trials: Annotated[int | None, Option(min=1, help="bayrn: real trials of each; default: 20")] = None,
     export: Annotated[
-        list[str] | None, Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}")
+        Texts, Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}")
     ] = None,
     audit: Annotated[
-        Path | None, Option("--audit", metavar="RANGES", help="deprecated: use `gapless audit DIR RANGES`")
+        File, Option("--audit", metavar="RANGES", help="deprecated: use `gapless audit DIR RANGES`")
     ] = None,
     seed: Seed = 0,
     reality_seed: Annotated[int | None, Option(min=0, help="bayrn: which twin, where reality is one")] = None,
@@ -263,7 +236,7 @@ def randomize(
         _refuse_unused("--audit", useless)
         _publish(_run(verbs.audit, directory, audit, seed=seed), json)
         return
-    from gapless.randomize.export import parse_exports
+    from gapless.randomize.export.formats import parse_exports
 
     bayrn = {"num_tries": tries, "num_trials": trials, "reality_seed": reality_seed}
     options = {"fit": fit, "method": method, "export": parse_exports(export or ()), "seed": seed}
@@ -287,10 +260,8 @@ def audit(
 @app.command()
 def train(
     directory: Directory,
-    ranges: Annotated[
-        Path | None, Option(metavar="FILE", help="result of randomize; default: the model as written")
-    ] = None,
-    start: Annotated[Path | None, Option(metavar="POLICY.npz", help="policy to go on from")] = None,
+    ranges: Annotated[File, Option(metavar="FILE", help="result of randomize; default: the model as written")] = None,
+    start: Annotated[File, Option(metavar="POLICY.npz", help="policy to go on from")] = None,
     steps: Annotated[int, Option(min=1, help="control steps over all worlds")] = 600_000,
     curriculum: Annotated[
         Literal["none", "adr", "max-entropy"],
@@ -325,9 +296,7 @@ def evaluate(
 @app.command()
 def loop(
     directory: Directory,
-    policy: Annotated[
-        Path | None, Option(metavar="POLICY.npz", help="policy to begin with; default: train one")
-    ] = None,
+    policy: Annotated[File, Option(metavar="POLICY.npz", help="policy to begin with; default: train one")] = None,
     target: Annotated[float, Option(min=0, max=1, help="success in reality that ends the loop")] = 0.85,
     rounds: Annotated[int, Option(min=1, help="rounds at most")] = 1,
     episodes: Annotated[int, Option(min=2, help="real episodes per round to close the gap with, logs included")] = 12,
@@ -341,14 +310,14 @@ def loop(
     from gapless.loop.verb import LoopConfig
 
     config = LoopConfig(target=target, max_rounds=rounds, real_episodes=episodes, num_trials=trials)
-    result = _run(runner, directory, config=config, policy=policy, seed=seed, reality_seed=reality_seed)
-    _publish(result, json, page_of=directory)
+    options = {"config": config, "policy": policy, "seed": seed, "reality_seed": reality_seed}
+    _publish(_run(runner, directory, **options), json, page_of=directory)
 
 
 @app.command()
 def report(
     directory: Directory,
-    page: Annotated[Path | None, Option(metavar="FILE", help="the page; default: DIR/report.html")] = None,
+    page: Annotated[File, Option(metavar="FILE", help="the page; default: DIR/report.html")] = None,
     json: Json = None,
 ) -> None:
     """A page to share: the newest result of every verb in one self-contained file."""
@@ -358,10 +327,8 @@ def report(
 @app.command()
 def demo(
     example: Annotated[str, Argument(metavar="[EXAMPLE]", help="push, balance or handover")] = "push",
-    folder: Annotated[
-        Path | None, Argument(metavar="[DIR]", help="folder to work in; default: gapless-demo/EXAMPLE")
-    ] = None,
-    directory: Annotated[Path | None, Option("--dir", metavar="DIR", help="the same, as an option")] = None,
+    folder: Annotated[File, Argument(metavar="[DIR]", help="folder to work in; default: gapless-demo/EXAMPLE")] = None,
+    directory: Annotated[File, Option("--dir", metavar="DIR", help="the same, as an option")] = None,
     copy: Annotated[bool, Option("--copy", help="only copy the example to DIR, and run nothing")] = False,
     seed: Seed = 0,
     json: Json = None,
@@ -387,21 +354,14 @@ def _refuse_unused(what: str, options: dict[str, Any]) -> None:
 
 def _run(verb: Any, *arguments: Any, **options: Any) -> Any:
     """Runs a verb and shows on standard error what it does and how far it is."""
-    from gapless.cli.progress import show_progress
+    from gapless.cli.output import Console, ProgressDisplay
 
-    with show_progress() as progress:
+    with ProgressDisplay(Console(stderr=True)).display() as progress:
         return verb(*arguments, progress=progress, **options)
 
 
 def _publish(result: Any, json: str | None, svg: Path | None = None, page_of: Path | None = None) -> None:
-    """Prints a result and writes it as JSON.
-
-    Args:
-        result: The verb's record.
-        json: File of the JSON, `-` for standard output, None for none.
-        svg: Where to draw the Allan deviations of a `SensorResult`.
-        page_of: Project folder whose report page is made as well.
-    """
+    """Prints a result and writes it as JSON; also draws the Allan deviations of a `SensorResult`, or a report page."""
     from gapless.cli.output import open_console, write_json
     from gapless.cli.show import show
 

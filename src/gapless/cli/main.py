@@ -35,7 +35,8 @@ def _run(arguments: list[str]) -> int:
             command.invoke(context)
         sys.stdout.flush()
     except USAGE_ERROR as error:
-        return _say(f"{error.format_message()} (see `{_help_of(error)}`)", BAD_INPUT)
+        command = error.ctx.command_path if error.ctx else "gapless"
+        return _say(f"{error.format_message()} (see `{command} --help`)", BAD_INPUT)
     except typer.Exit as leave:
         return leave.exit_code
     except Interrupted as stop:
@@ -61,10 +62,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any) 
         _say(str(message), 0)
     else:
         print(warnings.formatwarning(message, category, *where[:2]), file=sys.stderr, end="")
-
-
-def _help_of(error: Any) -> str:
-    return f"{error.ctx.command_path if error.ctx else 'gapless'} --help"
 
 
 def _say(text: str, status: int) -> int:

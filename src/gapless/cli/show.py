@@ -33,22 +33,19 @@ def show(result: object, console: Printer) -> None:
 
 
 @show.register
-def show_new(result: NewResult, console: Printer) -> None:
-    """Prints what was guessed, and what to do next."""
+def _(result: NewResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print(f"made {result.project}: look at gapless.yaml, then `gapless check {result.project}`")
 
 
 @show.register
-def show_check(result: CheckResult, console: Printer) -> None:
-    """Prints what was found, one line each."""
+def _(result: CheckResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print("sound" if result.sound else "not sound: correct the faults above")
 
 
 @show.register
-def show_measure(result: MeasureResult, console: Printer) -> None:
-    """Prints the error per column."""
+def _(result: MeasureResult, console: Printer) -> None:
     rows = [
         (name, number(c.rmse), number(c.nrmse), number(c.bias), number(c.lag_s), c.unit)
         for name, c in result.columns.items()
@@ -62,8 +59,7 @@ def show_measure(result: MeasureResult, console: Printer) -> None:
 
 
 @show.register
-def show_identify(result: IdentifyResult, console: Printer) -> None:
-    """Prints the fitted parameters and the verdict."""
+def _(result: IdentifyResult, console: Printer) -> None:
     rows: list[tuple[str, ...]] = []
     for p in result.parameters:
         remark = "not identifiable" if not p.identifiable else "at its bound" if p.at_bound else ""
@@ -71,8 +67,7 @@ def show_identify(result: IdentifyResult, console: Printer) -> None:
             remark = f"{number(p.spread)} between {len(p.by_run)} runs"
         rows.append((p.target, number(p.nominal), number(p.value), span(p.low, p.high), p.unit, remark))
     console.print_table(("parameter", ">model", ">fitted", ">95 % interval", "unit", ""), rows)
-    for text in result.combinations:
-        console.print(text)
+    _print_lines(result.combinations, console)
     if result.tried:
         kept = [f"{' + '.join(t.targets)} ({100 * t.saving:.0f} %)" for t in result.tried if t.kept]
         text = f"needed, and what each saves of the squared error on other windows: {', '.join(kept)}; " if kept else ""
@@ -103,26 +98,19 @@ def _show_drift(result: IdentifyResult, console: Printer) -> None:
 
 
 @show.register
-def show_noise(result: SensorResult, console: Printer) -> None:
-    """Prints the noise of each column, what this log does not identify, and what to write in gapless.yaml."""
+def _(result: SensorResult, console: Printer) -> None:
     count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
     console.print(f"{result.sensor}: {count}, {result.duration_s:.4g} s at {result.rate_hz:.4g} Hz")
     for name, column in result.columns.items():
         console.print()
         console.print(f"{name} [{column.unit}]: {column.verdict}", style="bold")
         rows = [
-            (
-                f"  {TERM_NAMES[key]}",
-                number(shown_value(t)),
-                span(t.low, t.high),
-                t.unit,
-                term_remark(column, key),
-            )
+            (f"  {TERM_NAMES[key]}", number(shown_value(t)), span(t.low, t.high), t.unit, term_remark(column, key))
             for key, t in column.terms.items()
         ]
         if rows:
             console.print_table(("", ">value", ">95 % interval", "unit", ""), rows)
-        _show_indented(column.reasons, console)
+        _print_lines(column.reasons, console, "  ")
     console.print()
     about_all = [reason for reason in result.reasons if reason.startswith("the log")]  # columns have said the others
     _show_verdict(result.verdict, about_all, console)
@@ -137,15 +125,12 @@ def show_noise(result: SensorResult, console: Printer) -> None:
 
 
 @show.register
-def show_excite(result: ExciteResult, console: Printer) -> None:
-    """Prints what the motion would identify, the limits it keeps, where it is and what to do with it."""
-    for text in result.assumed:
-        console.print(f"assumed: {text}")
+def _(result: ExciteResult, console: Printer) -> None:
+    _print_lines(result.assumed, console, "assumed: ")
     rows = [(p.target, number(p.value), span(p.low, p.high), p.unit, p.outlook) for p in result.parameters if p.wanted]
     if result.parameters:
         console.print_table(("parameter", ">assumed", ">predicted 95 % interval", "unit", ""), rows)
-    for text in result.advice:
-        console.print(text)
+    _print_lines(result.advice, console)
     if result.limits:
         limits = [
             (k.name, span(k.low, k.high), span(k.reached_low, k.reached_high), k.unit, k.source, "active" * k.active)
@@ -163,8 +148,7 @@ def show_excite(result: ExciteResult, console: Printer) -> None:
 
 
 @show.register
-def show_diagnose(result: DiagnoseResult, console: Printer) -> None:
-    """Prints the causes, evidence and advice."""
+def _(result: DiagnoseResult, console: Printer) -> None:
     rows = [
         (c.dimension, f"{c.probability:.2f}")
         + ((f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}") if c.is_shared else ("-", "-"))
@@ -174,7 +158,7 @@ def show_diagnose(result: DiagnoseResult, console: Printer) -> None:
     console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:
         console.print(f"these logs do not distinguish: {', '.join(group)}")
-    _show_indented(result.evidence, console)
+    _print_lines(result.evidence, console, "  ")
     for m in result.moments[:MAX_MOMENTS]:
         change = f"off by {m.without:.1f} times the noise without {m.dimension}, {m.with_it:.1f} with it"
         console.print(f"  look at {m.log} at {m.time_s:.1f} s, {m.column}: {change}")
@@ -183,16 +167,14 @@ def show_diagnose(result: DiagnoseResult, console: Printer) -> None:
 
 
 @show.register
-def show_randomize(result: RandomizeResult, console: Printer) -> None:
-    """Prints the training ranges, which parameters go together, and what was exported."""
+def _(result: RandomizeResult, console: Printer) -> None:
     rows = [(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason) for r in result.ranges]
     console.print_table(("parameter", "kind", ">low", ">mean", ">high", "why"), rows)
     pairs = sorted(result.correlations, key=lambda pair: -abs(pair.value))
     texts = [f"{pair.first} and {pair.second}, {pair.value:+.2f}" for pair in pairs]
     if len(pairs) > MAX_CORRELATIONS:
         texts = [f"{len(pairs)} pairs, most of all {texts[0]}; all are in {result.path}"]
-    for text in texts:
-        console.print(f"together: {text}")
+    _print_lines(texts, console, "together: ")
     if result.path:
         console.print(f"ranges: {result.path}")
     for export in result.exports:
@@ -202,12 +184,11 @@ def show_randomize(result: RandomizeResult, console: Printer) -> None:
         if len(correlations) > MAX_CORRELATIONS:
             why = correlations[0].partition(": ")[2]
             correlations = [f"{len(correlations)} correlations: {why}; each is listed in {export.path}"]
-        _show_indented((*others, *correlations), console)
+        _print_lines((*others, *correlations), console, "  ")
 
 
 @show.register
-def show_audit(result: AuditResult, console: Printer) -> None:
-    """Prints each range beside what the logs say, the band of predictions, the verdict and what to do."""
+def _(result: AuditResult, console: Printer) -> None:
     rows: list[tuple[str, ...]] = []
     for p in result.parameters:
         trained = span(p.low, p.high) if p.varied else f"{number(p.low)}, not varied"
@@ -232,8 +213,7 @@ def show_audit(result: AuditResult, console: Printer) -> None:
 
 
 @show.register
-def show_train(result: TrainResult, console: Printer) -> None:
-    """Prints where the policy is and how it does in simulation; what a curriculum reached."""
+def _(result: TrainResult, console: Printer) -> None:
     if result.grown:
         rows = [(r.target, r.kind, *map(number, (r.low, r.mean, r.high, r.std))) for r in result.grown]
         console.print_table(("parameter", "kind", ">low", ">mean", ">high", ">std"), rows)
@@ -242,23 +222,19 @@ def show_train(result: TrainResult, console: Printer) -> None:
 
 
 @show.register
-def show_evaluate(result: EvaluateResult, console: Printer) -> None:
-    """Prints the success rate and where runs failed."""
+def _(result: EvaluateResult, console: Printer) -> None:
     console.print(f"success in {result.where}: {result.success.percent()} of {result.success.n}")
-    for phase, count in sorted(result.failed_in.items(), key=lambda item: -item[1]):
-        console.print(f"  {count} failed in phase {phase}")
+    failures = sorted(result.failed_in.items(), key=lambda item: -item[1])
+    _print_lines((f"{count} failed in phase {phase}" for phase, count in failures), console, "  ")
 
 
 @show.register
-def show_loop(result: LoopResult, console: Printer) -> None:
-    """Prints the loop as one table and one line."""
+def _(result: LoopResult, console: Printer) -> None:
     if result.identify:
-        show_identify(result.identify, console)
+        show(result.identify, console)
         console.print()
-    stages = {
-        "policy from the model as written, in simulation": result.simulation,
-        "the same policy in reality": result.before,
-    }
+    stages = {"policy from the model as written, in simulation": result.simulation}
+    stages["the same policy in reality"] = result.before
     line = f"simulation {100 * result.simulation.value:.0f} %  ->  reality {result.before.percent()}"
     if result.diagnose:
         line += "  ->  cause: " + ", ".join(f"{c.dimension} {c.probability:.2f}" for c in result.diagnose.causes[:3])
@@ -276,21 +252,19 @@ def show_loop(result: LoopResult, console: Printer) -> None:
 
 
 @show.register
-def show_report(result: ReportResult, console: Printer) -> None:
-    """Prints where the page is."""
+def _(result: ReportResult, console: Printer) -> None:
     console.print(f"open {result.path}")
 
 
 def _show_verdict(verdict: str, reasons: Iterable[str], console: Printer) -> None:
     console.print(f"verdict: {verdict}", style="bold")
-    _show_indented(reasons, console)
+    _print_lines(reasons, console, "  ")
 
 
 def _show_notes(notes: Iterable[Note], console: Printer) -> None:
-    for note in notes:
-        console.print(f"{note.level:8} {note.where}: {note.text}")
+    _print_lines((f"{note.level:8} {note.where}: {note.text}" for note in notes), console)
 
 
-def _show_indented(texts: Iterable[str], console: Printer) -> None:
+def _print_lines(texts: Iterable[str], console: Printer, begin: str = "") -> None:
     for text in texts:
-        console.print(f"  {text}")
+        console.print(f"{begin}{text}")

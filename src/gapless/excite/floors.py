@@ -68,21 +68,15 @@ class Floor:
 
     @classmethod
     def at_rest(
-        cls,
-        name: str,
-        extents: GeomExtents,
-        data: mujoco.MjData,
-        plane: tuple[Array, Array],
-        held: Mask,
-        by_centre: Mask,
+        cls, name: str, extents: GeomExtents, data: mujoco.MjData, plane: tuple[Array, Array], held: Mask, rolls: Mask
     ) -> "Floor":
         """Returns a floor with the room that is there at rest: what is nearer than the clearance may stay as near."""
         point, normal = plane
         least = np.full(extents.model.ngeom, -np.inf)
         for g in np.flatnonzero(held):
             height = extents.lowest_point(data, int(g), normal) - point @ normal
-            least[g] = 0.0 if by_centre[g] else min(CLEARANCE_M, height - REST_SLACK_M)
-        return cls(name, point, normal, least, by_centre)
+            least[g] = 0.0 if rolls[g] else min(CLEARANCE_M, height - REST_SLACK_M)
+        return cls(name, point, normal, least, rolls)
 
     def find_geom_below(self, extents: GeomExtents, data: mujoco.MjData) -> int | None:
         """Returns a geom that is nearer than it may be; None where there is none."""
@@ -99,15 +93,7 @@ def find_floors(extents: GeomExtents, data: mujoco.MjData, lowest_m: float | Non
     """Returns what a motion must stay above, and what was assumed for it, as a sentence.
 
     These are the planes that never move, and the height that was asked for. Where neither is a floor, it is the lowest
-    point of the robot's base. Links on the base may then be as low as they are at rest.
-
-    Args:
-        extents: The model.
-        data: Its positions at rest.
-        lowest_m: Height that was asked for [m]; None where none was.
-
-    Raises:
-        InputError: If the robot is lower at rest than the height that was asked for, or than its base.
+    point of the robot's base. Links on the base may then be as low as they are at rest, where `data` has positions.
     """
     model = extents.model
     is_plane = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
@@ -123,11 +109,7 @@ def find_floors(extents: GeomExtents, data: mujoco.MjData, lowest_m: float | Non
     if names and lowest_m is None:
         return tuple(floors), f"nothing below what the model has as a floor: {', '.join(names)}"
     held = moving & ~floating
-    height, text = (
-        _requested_height(extents, data, lowest_m, held)
-        if lowest_m is not None
-        else _assumed_height(extents, data, held)
-    )
+    height, text = _find_height(extents, data, lowest_m, held)
     plane = np.array([0.0, 0.0, height]), UP
     shown = f"z = {round(height, 2) + 0.0:.2f} m"  # never -0.00
     floors.append(Floor.at_rest(f"{shown} (--lowest sets it)", extents, data, plane, held, floating))
@@ -137,34 +119,29 @@ def find_floors(extents: GeomExtents, data: mujoco.MjData, lowest_m: float | Non
     return tuple(floors), f"nothing below {shown}, {text}{also}{free}"
 
 
-def _requested_height(extents: GeomExtents, data: mujoco.MjData, lowest_m: float, held: Mask) -> tuple[float, str]:
-    """Returns the height that was asked for, after a look at whether the robot is above it at rest.
+def _find_height(extents: GeomExtents, data: mujoco.MjData, lowest_m: float | None, held: Mask) -> tuple[float, str]:
+    """Returns the height that was asked for, or that of the base, if the robot is above it at rest.
 
-    Links on the base that are no lower than the base may be below it: they cannot be anywhere else.
+    Links on the base may be below it: they cannot be anywhere else. Where a height was asked for, these are only those
+    that are no lower than the base.
     """
+    base, first = base_height(extents, data), _is_first_link(extents.model)
+    if lowest_m is None:
+        height, body = _find_lowest(extents, data, held & ~first)
+        if height < base - REST_SLACK_M:
+            raise InputError(
+                f"the model has no floor, and at rest {body} ({height:.2f} m) is lower than the base ({base:.2f} m): "
+                "give the height that nothing may go below: --lowest METRES, the height z in the world of the model"
+            )
+        return base, "the lowest point of its base (no floor in the model; --lowest sets it)"
     if not np.isfinite(lowest_m):
         raise InputError(f"--lowest {lowest_m}: write a height in metres, such as 0")
-    base = base_height(extents, data)
-    on_base = np.array(
-        [first and extents.lowest_point(data, g, UP) >= base for g, first in enumerate(_is_first_link(extents.model))]
-    )
+    on_base = np.array([is_first and extents.lowest_point(data, g, UP) >= base for g, is_first in enumerate(first)])
     height, body = _find_lowest(extents, data, held & ~on_base)
     if height < lowest_m - REST_SLACK_M:
         text = f"at rest {body} is at {height:.2f} m, lower than that: give a lower height, or begin elsewhere"
         raise InputError(f"--lowest {lowest_m:g}: {text}")
     return float(lowest_m), "as asked for"
-
-
-def _assumed_height(extents: GeomExtents, data: mujoco.MjData, held: Mask) -> tuple[float, str]:
-    """Returns the height of the base, after a look at whether all but the links on it are above it at rest."""
-    model, base = extents.model, base_height(extents, data)
-    height, body = _find_lowest(extents, data, held & ~_is_first_link(model))
-    if height < base - REST_SLACK_M:
-        raise InputError(
-            f"the model has no floor, and at rest {body} ({height:.2f} m) is lower than the base ({base:.2f} m): "
-            "give the height that nothing may go below: --lowest METRES, the height z in the world of the model"
-        )
-    return base, "the lowest point of its base (no floor in the model; --lowest sets it)"
 
 
 def base_height(extents: GeomExtents, data: mujoco.MjData) -> float:

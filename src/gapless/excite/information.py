@@ -27,11 +27,8 @@ def expected_solution(predictor: Predictor, windows: Windows, row: Array, min_si
     excited parameter, differently for each, and what they flatten would pass for information about a direction
     that nothing shows.
 
-    Args:
-        predictor: Predicts windows under rows of a space.
-        windows: Windows of a recording.
-        row: (num_parameters,) the values assumed.
-        min_sigma: (num_measurements,) least error that predictions of each column have, noise aside.
+    `row` has the values assumed, (num_parameters,), `min_sigma` the least error that predictions of each column have,
+    noise aside, (num_measurements,).
     """
     sigma = np.maximum(windows.noise, min_sigma)
     problem = FitProblem(predictor, windows, tuple(range(len(row))), row, sigma).with_starts_at(row)
@@ -49,20 +46,17 @@ def _compute_slopes(problem: FitProblem, unit: Array) -> Array:
     """
     above, below = np.minimum(unit + FINE_STEP, 1.0), np.maximum(unit - FINE_STEP, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
-    values = _compute_residuals(problem, np.concatenate([unit[None], *moved]))
+    units = np.concatenate([unit[None], *moved])
+    values = np.nan_to_num(problem.errors(problem.rows(units)) / problem.sigma)
+    values = values.reshape(len(units), len(problem.windows), -1)
+    if problem.starts is not None:
+        values = problem.starts.discount(values)
+    values = values.reshape(len(units), -1)
     base, up, down = values[0], *np.split(values[1:], 2)
     central = (up - down) / (above - below)[:, None]
     room = np.minimum(above - unit, unit - below)[:, None]  # none at a bound: one side only, taken as it is
     bend = np.abs(up + down - 2 * base) / np.maximum(room, 1e-12) * (room > FINE_STEP / 2)
     return central * np.clip(2.0 - bend / np.maximum(np.abs(central), 1e-12), 0.0, 1.0)
-
-
-def _compute_residuals(problem: FitProblem, unit: Array) -> Array:
-    """Returns weighted residuals with errors of the starts discounted, (num_rows, num_residuals)."""
-    weighted = problem.errors(problem.rows(unit)) / problem.sigma
-    weighted = np.nan_to_num(weighted).reshape(len(unit), len(problem.windows), -1)
-    discounted = weighted if problem.starts is None else problem.starts.discount(weighted)
-    return discounted.reshape(len(unit), -1)
 
 
 def expected_covariance(information: Array, num_windows: int) -> Array:

@@ -103,30 +103,24 @@ class PriorKnowledge:
 
 
 def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequence[str]) -> PriorKnowledge:
-    """Reads a project, its logs and its newest fit, where there are any.
+    """Reads a project, its logs and a fit (None: the newest), where there are any.
 
-    Args:
-        directory: The project folder.
-        fit: JSON that `identify` wrote; None for the newest in the catalogue, if any.
-        wanted: Targets to identify; none for what the fit did not identify, or else what is always fitted.
-
-    Raises:
-        InputError: If something that is there cannot be used, or nothing can be commanded or identified.
+    `wanted` are targets to identify; none for what the fit did not identify, or else what is always fitted.
     """
     project = load_project(directory)
     if not project.commands:
         raise InputError(f"this project commands nothing, so no motion can be chosen: map commands: {directory}")
     if not project.measurements:
-        raise InputError(
-            f"this project measures nothing, so no motion identifies anything: map measurements: {directory}"
-        )
+        text = "this project measures nothing, so no motion identifies anything: map measurements"
+        raise InputError(f"{text}: {directory}")
     folder = project.logs_path
     if folder.is_dir() and any(path.suffix.lower() in SUFFIXES for path in folder.iterdir()):
         data = read_project_data(project.directory)
         tracks, ids, catalogue, blueprint = data.tracks, data.ids, data.catalogue, data.blueprint
     else:
         tracks, ids, catalogue, blueprint = (), (), Catalogue.open(project.directory), compile_project(project)
-    path = Path(fit) if fit is not None else _find_newest_fit(catalogue)
+    newest = newest_result(catalogue, "identify")
+    path = Path(fit) if fit is not None else result_path(catalogue, newest) if newest else None
     entries = () if path is None else read_result(path, IdentifyResult).parameters
     fitted = {entry.target: entry.value for entry in entries}
     identified = frozenset(entry.target for entry in entries if entry.identifiable)
@@ -136,9 +130,8 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
     chosen = chosen or tuple(fitted) or always_fitted(blueprint, tracks).targets
     if not chosen:
         raise InputError(f"no parameter to identify: list some under `parameters` in gapless.yaml: {directory}")
-    return PriorKnowledge(
-        project, catalogue, blueprint, tracks, (*ids, *artefact_ids(path)), fitted, identified, chosen
-    )
+    ids = (*ids, *artefact_ids(path))
+    return PriorKnowledge(project, catalogue, blueprint, tracks, ids, fitted, identified, chosen)
 
 
 def always_fitted(blueprint: CompiledProject, tracks: Sequence[Track]) -> ParameterSpace:
@@ -147,11 +140,6 @@ def always_fitted(blueprint: CompiledProject, tracks: Sequence[Track]) -> Parame
     if blueprint.project.parameters != "auto":
         return space
     return ParameterSpace(tuple(p for p in space.parameters if p.dimension != "environment"))
-
-
-def _find_newest_fit(catalogue: Catalogue) -> Path | None:
-    identity = newest_result(catalogue, "identify")
-    return None if identity is None else result_path(catalogue, identity)
 
 
 def _holding_commands(model: mujoco.MjModel, qpos: Array) -> Array:

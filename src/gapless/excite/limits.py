@@ -11,8 +11,7 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.results import KeptLimit, LimitSource
 from gapless.core.signal import Array
 from gapless.excite.knowledge import PriorKnowledge
-from gapless.excite.motion import CommandLimits
-from gapless.excite.simulate import SimulatedMotions
+from gapless.excite.motion import CommandLimits, SimulatedMotions
 from gapless.sim.targets import driven_joint, is_position_servo
 
 RANGE_MARGIN = 0.05  # share of a joint's range that is left free at each end
@@ -35,11 +34,7 @@ class RequestedLimits:
 
     @classmethod
     def parse(cls, option: str, texts: Sequence[str], names: Sequence[str], default: float) -> "RequestedLimits":
-        """Reads `0.5` (a share of the default) and `NAME=VALUE`.
-
-        Raises:
-            InputError: If one is neither, or names nothing.
-        """
+        """Reads `0.5` (a share of the default) and `NAME=VALUE`."""
         share, named = default, dict[str, float]()
         for text in texts:
             name, equals, value = str(text).rpartition("=")
@@ -120,56 +115,38 @@ class DrivenJoint:
     speed_source: LimitSource  # where `max_speed` comes from
 
 
-def joint_names(known: PriorKnowledge) -> tuple[str, ...]:
-    """Returns the names of the driven joints."""
-    model = known.blueprint.model
-    found = [driven_joint(model, actuator) for actuator in known.blueprint.actuator_ids]
-    return tuple(dict.fromkeys(model.joint(joint).name for joint in found if joint is not None))
-
-
 def find_driven_joints(known: PriorKnowledge, rest: Array, speed: RequestedLimits) -> tuple[DrivenJoint, ...]:
-    """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,)."""
-    model = known.blueprint.model
-    found: dict[int, DrivenJoint] = {}
+    """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,).
+
+    The rest of a joint lies between its limits in any case.
+    """
+    model, found = known.blueprint.model, dict[int, DrivenJoint]()
+    columns: dict[str, int] = {}  # joint -> first column that shows its position in logs
+    for column, item in enumerate(known.project.measurements if known.tracks else ()):
+        if item.element == "joint" and item.quantity == "position":
+            columns.setdefault(item.name, column)
     for column, actuator in enumerate(known.blueprint.actuator_ids):
         joint = driven_joint(model, actuator)
         if joint is None or joint in found:
             continue
-        name = model.joint(joint).name or model.actuator(actuator).name
+        name, read = model.joint(joint).name or model.actuator(actuator).name, columns.get(model.joint(joint).name)
         unit = "rad" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE else "m"
-        seen = _read_logged_motion(known, model.joint(joint).name)
-        low, high, travel = _find_travel(model, joint, unit, float(rest[model.jnt_qposadr[joint]]), seen)
-        fastest = speed.share * (DEFAULT_SPEED[unit] if seen is None else SPEED_FACTOR * seen[1])
-        source: LimitSource = "assumed" if seen is None else "logs"
+        low = high = at_rest = float(rest[model.jnt_qposadr[joint]])
+        margin, fastest, travel, source = DEFAULT_TRAVEL[unit], speed.share * DEFAULT_SPEED[unit], "assumed", "assumed"
+        if read is not None:
+            positions = np.concatenate([track.smooth[:, read] for track in known.tracks])
+            speeds = np.concatenate([np.abs(track.slope[:, read]) for track in known.tracks])
+            fastest, source = speed.share * (SPEED_FACTOR * float(np.quantile(speeds, 0.999))), "logs"
+            low, high, travel = float(positions.min()), float(positions.max()), "logs"
+            margin = TRAVEL_MARGIN * (high - low)
+        if model.jnt_limited[joint]:
+            (low, high), travel = model.jnt_range[joint], "model"
+            margin = -RANGE_MARGIN * (high - low)
         if name in speed.named:
             fastest, source = speed.named[name], "asked for"
+        low, high = min(float(low - margin), at_rest), max(float(high + margin), at_rest)
         found[joint] = DrivenJoint(joint, column, name, unit, low, high, fastest, travel, source)
     return tuple(found.values())
-
-
-def _read_logged_motion(known: PriorKnowledge, name: str) -> tuple[Array, float] | None:
-    """Returns the positions of a joint in the logs, and its largest speed there; None if no log shows them."""
-    for column, item in enumerate(known.project.measurements):
-        if item.element == "joint" and item.name == name and item.quantity == "position" and known.tracks:
-            positions = np.concatenate([track.smooth[:, column] for track in known.tracks])
-            speeds = np.concatenate([np.abs(track.slope[:, column]) for track in known.tracks])
-            return positions, float(np.quantile(speeds, 0.999))
-    return None
-
-
-def _find_travel(
-    model: mujoco.MjModel, joint: int, unit: str, rest: float, seen: tuple[Array, float] | None
-) -> tuple[float, float, LimitSource]:
-    """Returns the smallest and largest position of a joint; its rest lies between them in any case."""
-    if model.jnt_limited[joint]:
-        (low, high), source = model.jnt_range[joint], "model"
-        margin = -RANGE_MARGIN * (high - low)
-    elif seen is not None:
-        low, high, source = float(seen[0].min()), float(seen[0].max()), "logs"
-        margin = TRAVEL_MARGIN * (high - low)
-    else:
-        low, high, margin, source = rest, rest, DEFAULT_TRAVEL[unit], "assumed"
-    return min(float(low - margin), rest), max(float(high + margin), rest), source
 
 
 def find_command_limits(
@@ -179,9 +156,6 @@ def find_command_limits(
 
     Servos are sent positions within their joint's range, no faster than the joint may go; others are sent at most a
     share of the largest command that the model, the logs or the options allow.
-
-    Raises:
-        InputError: If nothing says how hard an actuator may push.
     """
     model, blueprint = known.blueprint.model, known.blueprint
     lows, highs = blueprint.command_limits()
@@ -212,9 +186,8 @@ def _find_effort(
     if known.tracks:
         largest = max(float(np.max(np.abs(track.commands[:, column]))) for track in known.tracks)
         return -effort.share * largest, effort.share * largest
-    raise InputError(
-        f"the model does not say how hard {name} may push: give it a ctrlrange, or --max-effort {name}=..."
-    )
+    text = f"give it a ctrlrange, or --max-effort {name}=..."
+    raise InputError(f"the model does not say how hard {name} may push: {text}")
 
 
 def find_motion_limits(
@@ -223,23 +196,21 @@ def find_motion_limits(
     """Returns everything that a simulated motion must keep, but for what it touches; `rest` are positions, (nq,)."""
     model, found = known.blueprint.model, list[MotionLimit]()
     for item in joints:
-        found += _joint_limits(model, item, float(rest[model.jnt_qposadr[item.joint]]))
-    for k, actuator in enumerate(known.blueprint.actuator_ids):
+        place, dof = int(model.jnt_qposadr[item.joint]), int(model.jnt_dofadr[item.joint])
+        name, at_rest, speed = f"joint/{item.name}", float(rest[place]), item.max_speed
+        position = (f"{name} position", item.unit, item.low, item.high, at_rest, item.travel_source, item.column)
+        velocity = (f"{name} speed", f"{item.unit}/s", -speed, speed, 0.0, item.speed_source, item.column)
+        found.append(MotionLimit(*position, lambda run, place=place: run.qpos[:, :, place]))
+        found.append(MotionLimit(*velocity, lambda run, dof=dof: run.qvel[:, :, dof]))
+    largest = known.blueprint.command_limits()[1]
+    for k, (actuator, item) in enumerate(zip(known.blueprint.actuator_ids, known.project.commands, strict=True)):
         found += _force_limits(known, k, actuator, effort)
-        if not commands.is_position[k]:
-            found.append(_command_limit(known, k, commands, effort))
+        if not commands.is_position[k]:  # kept by construction, shown so that one sees it used
+            source = "asked for" if item.actuator in effort.named else "model" if np.isfinite(largest[k]) else "logs"
+            low, high, at_rest = (float(values[k]) for values in (commands.low, commands.high, commands.rest))
+            about = (f"command/{item.column}", item.unit, low, high, at_rest, source, k)
+            found.append(MotionLimit(*about, lambda run, k=k: run.commands[:, :, k]))
     return tuple(found)
-
-
-def _joint_limits(model: mujoco.MjModel, item: DrivenJoint, rest: float) -> list[MotionLimit]:
-    place, dof = int(model.jnt_qposadr[item.joint]), int(model.jnt_dofadr[item.joint])
-    name, speed = f"joint/{item.name}", item.max_speed
-    position = (f"{name} position", item.unit, item.low, item.high, rest, item.travel_source, item.column)
-    velocity = (f"{name} speed", f"{item.unit}/s", -speed, speed, 0.0, item.speed_source, item.column)
-    return [
-        MotionLimit(*position, lambda run: run.qpos[:, :, place]),
-        MotionLimit(*velocity, lambda run: run.qvel[:, :, dof]),
-    ]
 
 
 def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: RequestedLimits) -> list[MotionLimit]:
@@ -251,21 +222,16 @@ def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: Req
     model = known.blueprint.model
     name, servo = model.actuator(actuator).name, is_position_servo(model, actuator)
     asked = effort.named.get(name) if servo else None
-    if f"actuator/{name}/limit" in known.wanted:
-        return []  # its largest force shows only where it is reached
-    if asked is None and not model.actuator_forcelimited[actuator]:
-        return []
+    if f"actuator/{name}/limit" in known.wanted or (asked is None and not model.actuator_forcelimited[actuator]):
+        return []  # a wanted largest force shows only where it is reached
     low, high = effort.share * model.actuator_forcerange[actuator] if asked is None else (-asked, asked)
     joint = driven_joint(model, actuator)
     unit = "N" if joint is None or model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "N·m"
     count = round(SUSTAINED_S * known.project.rate_hz) if servo and asked is None else 1
     what = f"actuator/{name} force" + (f" over {SUSTAINED_S:g} s" if count > 1 else "")
     source: LimitSource = "model" if asked is None else "asked for"
-    return [
-        MotionLimit(
-            what, unit, low, high, 0.0, source, column, lambda run: _running_mean(run.force[:, :, actuator], count)
-        )
-    ]
+    about = (what, unit, low, high, 0.0, source, column)
+    return [MotionLimit(*about, lambda run: _running_mean(run.force[:, :, actuator], count))]
 
 
 def _running_mean(values: Array, count: int) -> Array:
@@ -275,14 +241,3 @@ def _running_mean(values: Array, count: int) -> Array:
     sums = np.cumsum(np.concatenate([np.zeros((len(values), 1)), values], axis=1), axis=1)
     means = (sums[:, count:] - sums[:, :-count]) / count
     return np.concatenate([np.repeat(means[:, :1], count - 1, axis=1), means], axis=1)
-
-
-def _command_limit(known: PriorKnowledge, column: int, commands: CommandLimits, effort: RequestedLimits) -> MotionLimit:
-    """Returns the limit of a command that pushes: kept by construction, shown so that one sees it used."""
-    item = known.project.commands[column]
-    bounded = bool(np.isfinite(known.blueprint.command_limits()[1][column]))
-    source: LimitSource = "asked for" if item.actuator in effort.named else "model" if bounded else "logs"
-    low, high, rest = (float(ends[column]) for ends in (commands.low, commands.high, commands.rest))
-    return MotionLimit(
-        f"command/{item.column}", item.unit, low, high, rest, source, column, lambda run: run.commands[:, :, column]
-    )

@@ -28,11 +28,7 @@ def motion_csv(project: Project, commands: Array) -> bytes:
 
 
 def read_motion(project: Project, path: str | Path) -> Array:
-    """Returns the commands of a motion in model units, (num_steps, num_commands).
-
-    Raises:
-        LogError: If the file cannot be read, or lacks a command.
-    """
+    """Returns the commands of a motion in model units, (num_steps, num_commands)."""
     columns = read_columns(Path(path), ("time_s", *project.command_names))
     return np.stack([item.scale * columns[item.column] + item.offset for item in project.commands], axis=1)
 
@@ -45,30 +41,16 @@ def play(
     rng: np.random.Generator,
     name: str = "excite",
 ) -> Episode:
-    """Plays a motion in a world, once, and returns what it showed; `write_log` makes it a log.
+    """Plays the CSV that `excite` wrote in a world, once, and returns what it showed; `write_log` makes it a log.
 
-    Args:
-        project: The project.
-        world: A robot, a twin or a simulation, with one world.
-        path: The CSV that `excite` wrote.
-        start: Column -> reading at the start, in the units of the log: `start` of the result.
-        rng: Source of whatever is random in the world.
-        name: Name of the episode.
-
-    Raises:
-        InputError: If the motion cannot be read.
+    `world` is a robot, a twin or a simulation, with one world; `start` has column -> reading at the start, in the units
+    of the log, as `start` of the result.
     """
     commands = read_motion(project, path)
     sent = iter(commands)
-    return run_open(
-        world,
-        lambda time_s, measured: next(sent)[None],
-        make_start(project, start),
-        rng,
-        len(commands),
-        units=(project.command_units, project.measurement_units),
-        name=name,
-    )
+    units = (project.command_units, project.measurement_units)
+    begin = make_start(project, start)
+    return run_open(world, lambda time_s, measured: next(sent)[None], begin, rng, len(commands), units=units, name=name)
 
 
 def make_start(project: Project, start: Mapping[str, float]) -> Start:

@@ -11,8 +11,16 @@ from gapless.core.signal import Array
 from gapless.excite.information import expected_covariance, expected_solution, identification_cost
 from gapless.excite.knowledge import PriorKnowledge
 from gapless.excite.limits import MotionLimit
-from gapless.excite.motion import CommandLimits, Motions, draw_motions, join_motions, sample_commands, vary_motions
-from gapless.excite.simulate import MotionSimulator, SimulatedMotions
+from gapless.excite.motion import (
+    CommandLimits,
+    Motions,
+    MotionSimulator,
+    SimulatedMotions,
+    draw_motions,
+    join_motions,
+    sample_commands,
+    vary_motions,
+)
 from gapless.excite.workspace import SEARCH_FRAMES, Workspace
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
@@ -192,8 +200,16 @@ class Search:
             allowed = problem.is_allowed(run, SEARCH_FRAMES)
         self._num_tried += count
         good = np.flatnonzero(allowed)
-        order = good if elite else good[np.argsort(-_measure_movement(run.pick(good)))]
-        found = [self._look_at_windows(self._record(motions, run, int(k))) for k in order[:slots]]
+        spread = np.std(run.qvel[good], axis=1)  # of speeds, each against its largest: those that move most come first
+        movement = np.mean(spread / np.maximum(spread.max(axis=0, initial=1e-12), 1e-12), axis=1)
+        order = good if elite else good[np.argsort(-movement)]
+        found: list[Candidate] = []
+        for k in order[:slots]:
+            track = self._simulator.record(run, int(k), problem.noise, self._rng)
+            windows = cut_windows(problem.known.project, [track], problem.window_s)
+            windows = windows.pick(self._rng.permutation(len(windows)))
+            nothing = np.zeros((len(problem.space), len(problem.space)))
+            found.append(self._look_at_windows(Candidate(motions.pick(np.array([k])), windows, nothing)))
         self._information += [candidate.whole_information for candidate in found]
         return found
 
@@ -207,14 +223,6 @@ class Search:
         touching = ~allowed & (factor == 1).all(axis=1)
         factor[touching] = smallest  # whichever command it is
         return factor
-
-    def _record(self, motions: Motions, run: SimulatedMotions, index: int) -> Candidate:
-        """Returns one of the motions that were played, as recorded, not looked at yet."""
-        problem, size = self.problem, len(self.problem.space)
-        track = self._simulator.record(run, index, problem.noise, self._rng)
-        windows = cut_windows(problem.known.project, [track], problem.window_s)
-        windows = windows.pick(self._rng.permutation(len(windows)))
-        return Candidate(motions.pick(np.array([index])), windows, np.zeros((size, size)))
 
     def _look_at_windows(self, candidate: Candidate) -> Candidate:
         """Returns a motion with the information of a few more of its windows."""
@@ -243,9 +251,3 @@ class Search:
                     return run
                 motion = motion.scaled_down(self._find_factors(run, allowed).min(axis=0) ** (1 + number / 2))
         return None
-
-
-def _measure_movement(run: SimulatedMotions) -> Array:
-    """Returns how much moves in each motion, (num_motions,): the spread of speeds, each against its largest."""
-    spread = np.std(run.qvel, axis=1)
-    return np.mean(spread / np.maximum(spread.max(axis=0, initial=1e-12), 1e-12), axis=1)

@@ -12,9 +12,10 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.places import require_writable
 from gapless.core.provenance import Provenance
-from gapless.core.results import ExciteResult
+from gapless.core.results import Curve, ExciteResult, Outlook, PredictedParameter
 from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
+from gapless.excite.information import expected_solution, find_inseparable, find_unidentifiable, rescale_information
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
 from gapless.excite.limits import (
     EFFORT_SHARE,
@@ -22,23 +23,26 @@ from gapless.excite.limits import (
     find_command_limits,
     find_driven_joints,
     find_motion_limits,
-    joint_names,
 )
+from gapless.excite.motion import MotionSimulator, SimulatedMotions, record_random_motions
 from gapless.excite.play import motion_csv
-from gapless.excite.predict import give_advice, predict_parameters, thin_curves
 from gapless.excite.search import ExciteConfig, Search, SearchProblem, SearchResult
-from gapless.excite.simulate import SimulatedMotions, record_random_motions
 from gapless.excite.workspace import Workspace
 from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
+from gapless.fit.prediction.lengths import max_num_windows
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import MIN_WINDOWS
+from gapless.fit.search.structure import MIN_WINDOWS, draw_windows
 from gapless.fit.solve import Progress
+from gapless.fit.summary import describe_parameters
 from gapless.project.fingerprint import fingerprint
+from gapless.project.records import CommandMap, MeasurementMap, Project
+from gapless.sim.targets import driven_joint
 
 DEFAULT_DURATION_S = 20.0
 FILE_NAME = "excite.csv"
+MAX_CURVE_SAMPLES = 400  # of each column
 
 
 def excite(
@@ -57,23 +61,12 @@ def excite(
 ) -> ExciteResult:
     """Chooses a motion that identifies the wanted parameters, and predicts their intervals before it is recorded.
 
-    Args:
-        directory: The project folder; it needs no logs.
-        parameters: Targets to identify; none for what the fit did not identify, or else for what is always fitted.
-        fit: JSON that `identify` wrote, to start from; None for the newest in the catalogue, if any.
-        seconds: Length of the motion [s].
-        max_speed: How fast driven joints may go: a share of the default, or `JOINT=VALUE` [rad/s, m/s].
-        max_effort: How hard actuators may push: a share of their limit, or `ACTUATOR=VALUE` in the model's unit.
-        lowest_m: Height in the world of the model that nothing may go below [m]; None for the model's floor or, where
-            it has none, for the lowest point of the robot's base.
-        out: Where the motion is written; None for `excite.csv` in the project folder.
-        config: How to search.
-        seed: Seed of the motions drawn.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project, the fit or a limit cannot be used, the motion cannot be written, or nobody says how
-            low a robot may go that hangs below its base.
+    The project needs no logs. `parameters` are targets to identify; none for what the fit did not identify, or else for
+    what is always fitted. `fit` is JSON that `identify` wrote, to start from; None for the newest in the catalogue.
+    `max_speed` and `max_effort` have shares of the defaults, or `JOINT=VALUE` [rad/s, m/s] and `ACTUATOR=VALUE` in the
+    model's unit. Nothing may go below the height `lowest_m` in the world of the model; None for the model's floor or,
+    where it has none, for the lowest point of the robot's base. The motion is written to `out`, or else to `excite.csv`
+    in the project folder.
     """
     shortest = (MIN_WINDOWS + 2) * WINDOW_S
     if not seconds >= shortest:
@@ -100,7 +93,10 @@ def make_problem(
     """Returns what a search needs: the limits that hold, the parameters to be fitted, the errors expected."""
     readings, command = known.rest()
     actuators = [item.actuator for item in known.project.commands]
-    speed = RequestedLimits.parse("--max-speed", max_speed, joint_names(known), 1.0)
+    model = known.blueprint.model
+    driven = [driven_joint(model, actuator) for actuator in known.blueprint.actuator_ids]
+    joint_names = [model.joint(joint).name for joint in dict.fromkeys(driven) if joint is not None]
+    speed = RequestedLimits.parse("--max-speed", max_speed, joint_names, 1.0)
     effort = RequestedLimits.parse("--max-effort", max_effort, actuators, EFFORT_SHARE)
     rest = known.positions(readings[None])[0]
     workspace = Workspace.of(known, rest, lowest_m)
@@ -157,7 +153,7 @@ def _make_result(problem: SearchProblem, found: SearchResult, run: SimulatedMoti
     )
     if run is None:
         return result
-    parameters, groups = predict_parameters(problem, found, run)
+    parameters, groups = _predict_parameters(problem, found, run)
     readings = run.measured[0, 0]
     return replace(
         result,
@@ -165,9 +161,77 @@ def _make_result(problem: SearchProblem, found: SearchResult, run: SimulatedMoti
         inseparable=groups,
         limits=tuple(limit.describe_use(run) for limit in problem.limits),
         start={m.column: float((readings[k] - m.offset) / m.scale) for k, m in enumerate(project.measurements)},
-        advice=give_advice(problem, parameters, groups),
-        curves=thin_curves(project, run),
+        advice=_give_advice(problem, parameters, groups),
+        curves=_thin_curves(project, run),
     )
+
+
+def _predict_parameters(
+    problem: SearchProblem, found: SearchResult, run: SimulatedMotions
+) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...]]:
+    """Returns what `identify` would say of a recording of a motion, on average, and what no motion separates.
+
+    The motion is recorded in simulation, with noise, and read as a log would be: bounds, smoothing, windows and the
+    errors of their starts are those of `identify`.
+    """
+    known, rng = problem.known, np.random.default_rng(0)
+    track = MotionSimulator(known, problem.space).record(run, 0, problem.noise, rng)
+    space = known.space((*known.tracks, track))
+    windows = cut_windows(known.project, [track], problem.window_s)
+    windows = draw_windows(windows, rng, max_num_windows(problem.window_s, space))
+    row = np.clip(problem.row, space.low, space.high)
+    solution = expected_solution(Predictor(known.blueprint, space), windows, row, problem.min_sigma)
+    fits = describe_parameters(space, solution)
+    information = rescale_information(found.mean_information, problem.space, space, row)
+    hopeless = dict(zip(space.targets, find_unidentifiable(information), strict=True))
+    open_targets = {fit.target for fit in fits if fit.target in known.wanted and not fit.identifiable}
+    groups = [group for group in find_inseparable(space, information) if open_targets & set(group)]
+    predicted: list[PredictedParameter] = []
+    for fit in fits:
+        unidentified: Outlook = "no motion tells" if hopeless[fit.target] else "too little motion"
+        outlook: Outlook = "can be told" if fit.identifiable else unidentified
+        interval = (fit.target, fit.dimension, fit.unit, fit.value, fit.low, fit.high, fit.level)
+        others = (fit.target in known.wanted, fit.identifiable, outlook, fit.prior_low, fit.prior_high)
+        predicted.append(PredictedParameter(*interval, *others))
+    return tuple(predicted), tuple(groups)
+
+
+def _give_advice(
+    problem: SearchProblem, parameters: Sequence[PredictedParameter], groups: Sequence[tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Returns what to do next, and what stands in the way."""
+    project = problem.known.project
+    force_measured = any(item.quantity in ("force", "effort") for item in project.measurements)
+    remedy = "know one of them" if force_measured else "measure a force, or know one of them"
+    advice = [
+        f"no motion separates {first} from {' and '.join(others)}: {remedy}"
+        if others
+        else f"nothing that is measured shows {first}"
+        for first, *others in groups
+    ]
+    short = [p.target for p in parameters if p.wanted and p.outlook == "too little motion"]
+    if short:
+        advice.append(f"too little motion for {', '.join(short)}: ask for more --seconds, or for these alone")
+    if project.parameters != "auto":
+        listed = {entry.target for entry in project.parameters}
+        missing = [target for target in problem.known.wanted if target not in listed]
+        if missing:
+            advice.append(f"identify will not fit {', '.join(missing)}: list under `parameters` in gapless.yaml")
+    return tuple(advice)
+
+
+def _thin_curves(project: Project, run: SimulatedMotions) -> tuple[Curve, ...]:
+    """Returns the first motion of a run, thinned out, in the units of the log."""
+    every = max(1, -(-run.commands.shape[1] // MAX_CURVE_SAMPLES))
+    times_s = tuple(float(t) for t in np.arange(run.commands.shape[1])[::every] / project.rate_hz)
+
+    def values(item: CommandMap | MeasurementMap, column: np.ndarray) -> tuple[float, ...]:
+        return tuple(float(v) for v in (column[::every] - item.offset) / item.scale)
+
+    commands, measured = run.commands[0].T, run.measured[0].T
+    sent = [Curve(m.column, "command", times_s, values(m, commands[k])) for k, m in enumerate(project.commands)]
+    shown = [Curve(m.column, "expected", times_s, values(m, measured[k])) for k, m in enumerate(project.measurements)]
+    return (*sent, *shown)
 
 
 def _store(

@@ -1,7 +1,6 @@
 """What a motion must not touch: anything that it does not touch, or nearly touch, at rest, and what is below it."""
 
 import copy
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import mujoco
@@ -37,19 +36,20 @@ class Workspace:
         """Returns the workspace of a project whose positions at rest are `rest`, (nq,).
 
         `lowest_m` is the height that nothing may go below [m]; None for the model's floor, or else that of the base.
-
-        Raises:
-            InputError: If something is lower than that at rest.
         """
         model = copy.copy(known.blueprint.model)
         model.geom_margin[:] = np.maximum(model.geom_margin, CLEARANCE_M)
         data = mujoco.MjData(model)
         pairs = _find_touching(model, data, rest)
-        things = frozenset(body for body in range(1, model.nbody) if is_object(model, body))
-        free = frozenset(body for body in things if _is_wanted(model, body, known.wanted))
+        free: set[int] = set()
+        for body in range(1, model.nbody):
+            geoms = [model.geom(g).name for g in range(model.ngeom) if model.geom_bodyid[g] == body]
+            names = (f"body/{model.body(body).name}/", *(f"geom/{name}/" for name in geoms if name))
+            if is_object(model, body) and any(t.startswith((*names, "body/*/", "geom/*/")) for t in known.wanted):
+                free.add(body)
         extents = GeomExtents.of(model)
         floors, assumed = find_floors(extents, data, lowest_m)
-        return cls(model, frozenset(pairs), free, extents, floors, (assumed, *_describe_uncollided(model)))
+        return cls(model, frozenset(pairs), frozenset(free), extents, floors, (assumed, *_describe_uncollided(model)))
 
     @property
     def may_touch(self) -> tuple[str, ...]:
@@ -100,13 +100,6 @@ def _find_touching(model: mujoco.MjModel, data: mujoco.MjData, qpos: Array) -> s
     return {(int(min(a, b)), int(max(a, b))) for a, b in bodies[near]}
 
 
-def _is_wanted(model: mujoco.MjModel, body: int, wanted: Iterable[str]) -> bool:
-    """Tells whether a wanted parameter is about a thing, or about one of its surfaces."""
-    geoms = [model.geom(g).name for g in range(model.ngeom) if model.geom_bodyid[g] == body]
-    names = {f"body/{model.body(body).name}/"} | {f"geom/{name}/" for name in geoms if name}
-    return any(target.startswith((*names, "body/*/", "geom/*/")) for target in wanted)
-
-
 def _describe_uncollided(model: mujoco.MjModel) -> tuple[str, ...]:
     """Returns, as a sentence, which bodies pass through each other in the model; nothing where all collide.
 
@@ -123,21 +116,19 @@ def _describe_uncollided(model: mujoco.MjModel) -> tuple[str, ...]:
         for b in sorted(geoms)
         if a < b and parent[b] != a and not {(a, b), (b, a)} & excluded
     ]
-    through = [(a, b) for a, b in pairs if not any(_collide(model, i, j) for i in geoms[a] for j in geoms[b])]
+    types, affinities = model.geom_contype, model.geom_conaffinity
+    listed = {frozenset(pair) for pair in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)}
+
+    def collide(one: int, other: int) -> bool:
+        masks = (types[one] & affinities[other]) | (types[other] & affinities[one])
+        return bool(masks) or frozenset((one, other)) in listed
+
+    through = [(a, b) for a, b in pairs if not any(collide(i, j) for i in geoms[a] for j in geoms[b])]
     if not through:
         return ()
     if len(through) == len(pairs):
-        return (
-            "no two parts collide in the model, so nothing keeps the robot clear of itself and of what is around it",
-        )
+        kept = "nothing keeps the robot clear of itself and of what is around it"
+        return (f"no two parts collide in the model, so {kept}",)
     more = f" and {len(through) - MAX_PAIRS_NAMED} more" if len(through) > MAX_PAIRS_NAMED else ""
     names = ", ".join(_pair_name(model, pair) for pair in through[:MAX_PAIRS_NAMED])
     return (f"the model lets these pass through each other, so nothing keeps them apart: {names}{more}",)
-
-
-def _collide(model: mujoco.MjModel, one: int, other: int) -> bool:
-    """Tells whether the engine looks for contacts of two geoms."""
-    types, affinities = model.geom_contype, model.geom_conaffinity
-    listed = {frozenset(pair) for pair in zip(model.pair_geom1.tolist(), model.pair_geom2.tolist(), strict=True)}
-    masks = (types[one] & affinities[other]) | (types[other] & affinities[one])
-    return bool(masks) or frozenset((one, other)) in listed

@@ -9,7 +9,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from gapless.core.distribution import Distribution
 from gapless.core.protocols import Start, Task
 from gapless.core.run import Memory, build_moment
-from gapless.learn.curriculum.growth import Curriculum
+from gapless.learn.curriculum import Curriculum
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.simulation import Simulation
 
@@ -28,12 +28,9 @@ class BatchedEnv(VecEnv):
         curriculum: Curriculum | None = None,
     ) -> None:
         """Makes the worlds; see `train` for the arguments. A curriculum draws the rows instead of the distribution."""
-        self.task = task
-        self.distribution = distribution
+        self.task, self.distribution, self.curriculum, self._rng = task, distribution, curriculum, rng
         self.world = Simulation(blueprint, num_worlds, distribution.space, noisy=True)
         self.finished: list[bool] = []
-        self.curriculum = curriculum
-        self._rng = rng
         self._num_steps = round(task.duration_s * self.world.rate_hz)
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)

@@ -42,17 +42,8 @@ def evaluate(
 ) -> EvaluateResult:
     """Runs a policy and returns its success rate with a Wilson interval; every run enters the catalogue.
 
-    Args:
-        directory: The project folder; it must name a task, and a reality to evaluate there.
-        policy: File that `train` wrote.
-        where: `reality`, or `simulation` for the model as written.
-        num_trials: How many runs.
-        seed: Seed of the starts.
-        reality_seed: Which twin, where reality is one; robots ignore it.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If project or policy cannot be used.
+    The project must name a task, and a reality to evaluate there; `simulation` is the model as written. `policy` is a
+    file that `train` wrote, `seed` that of the starts, `reality_seed` says which twin, where reality is one.
     """
     project = load_project(directory)
     require_space(project.directory)
@@ -61,12 +52,7 @@ def evaluate(
     name = f"{where}-{Path(policy).parent.name[:8]}-{seed}-"
     runs = run_trials(project, world, policy, num_trials, seed, name=name, progress=progress)
     parents = artefact_ids(policy)
-    about = {
-        "where": where,
-        "reality_seed": reality_seed,
-        "num_trials": num_trials,
-        "project": fingerprint(project),
-    }
+    about = {"where": where, "reality_seed": reality_seed, "num_trials": num_trials, "project": fingerprint(project)}
     provenance = Provenance("evaluate", gapless.__version__, parents, about, seed)
     try:
         ids = catalogue.add_episodes([(episode, provenance) for episode in runs.episodes])
@@ -106,14 +92,6 @@ def run_trials(
     report(0)
     task, runner = load_task(project), load_policy(policy)
     check_fits(runner, task, policy)
-    return run_policy(
-        world,
-        task,
-        runner,
-        np.random.default_rng(seed),
-        num_trials,
-        units=(project.command_units, project.measurement_units),
-        exploration=exploration,
-        name=name,
-        on_runs=report,
-    )
+    units, rng = (project.command_units, project.measurement_units), np.random.default_rng(seed)
+    options = {"units": units, "exploration": exploration, "name": name, "on_runs": report}
+    return run_policy(world, task, runner, rng, num_trials, **options)

@@ -42,11 +42,7 @@ class NetworkPolicy:
 
 
 def load_policy(path: str | Path) -> NetworkPolicy:
-    """Reads a policy that `train` wrote.
-
-    Raises:
-        InputError: If the file is missing or is no policy.
-    """
+    """Reads a policy that `train` wrote."""
     place = Path(path)
     if not place.is_file():
         raise InputError(f"no policy there: make one with `gapless train`: {place}")
@@ -64,11 +60,7 @@ def load_policy(path: str | Path) -> NetworkPolicy:
 
 
 def check_fits(policy: NetworkPolicy, task: Task, path: str | Path) -> None:
-    """Refuses a policy that was made for a task with other observations or actions.
-
-    Raises:
-        InputError: If its inputs or outputs do not fit.
-    """
+    """Refuses a policy that was made for a task with other observations or actions."""
     wanted = (Memory.size(policy.history, task.observation_size, task.action_size), task.action_size)
     found = (policy.weights[0].shape[1], policy.weights[-1].shape[0])
     if found != wanted:

@@ -69,16 +69,8 @@ def train(
     A training that was done before in the very same way is not done again: its policy is returned. If
     interrupted, what was learned is kept in the catalogue, and the same call goes on from there.
 
-    Args:
-        directory: The project folder; it must name a task.
-        ranges: File that `randomize` wrote; None trains in the model as written.
-        start: Policy to go on from; None starts anew.
-        config: How to train.
-        seed: Seed of everything random.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If project, ranges or policy cannot be used.
+    The project must name a task. `ranges` is a file that `randomize` wrote, None for the model as written; `start` is a
+    policy to go on from. `progress` is called with what is being done and how far it is, in [0, 1].
     """
     config = config or TrainConfig()
     project = load_project(directory)
@@ -117,7 +109,9 @@ def _train_and_store(learner: "_Learner", catalogue: Catalogue, provenance: Prov
     if halfway is not None:
         learner.load_network(catalogue.artefact_path(halfway, POLICY))
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, STEPS).read_text()))
-        learner.restore_ranges(catalogue.artefact_path(halfway, GROWN))
+        if learner.env.curriculum is not None:
+            ranges, _ = ranges_from_text(catalogue.artefact_path(halfway, GROWN).read_text(encoding="utf-8"))
+            learner.env.curriculum.restore(replace(learner.env.distribution, ranges=ranges, correlations=()))
     try:
         learner.learn()
         success = learner.score()
@@ -133,12 +127,7 @@ def _train_and_store(learner: "_Learner", catalogue: Catalogue, provenance: Prov
 
 
 class _Learner:
-    """PPO on the batched simulation, from which a plain policy can be taken at any time.
-
-    Attributes:
-        curve: (control steps, success rate) while training.
-        num_done: Control steps of the part before an interruption.
-    """
+    """PPO on the batched simulation, from which a plain policy can be taken at any time."""
 
     def __init__(
         self,
@@ -153,11 +142,9 @@ class _Learner:
         self.history = max(1, round(config.history_s * blueprint.project.rate_hz))
         curriculum = make_curriculum(config.curriculum, distribution)
         self.env = BatchedEnv(blueprint, task, distribution, config.num_worlds, self.history, rng, curriculum)
-        self.config = config
-        self.curve: list[tuple[int, float]] = []
-        self.num_done = 0
-        self.seed = seed
-        self._progress = progress
+        self.config, self.seed, self._progress = config, seed, progress
+        self.curve: list[tuple[int, float]] = []  # control steps and success rate while training
+        self.num_done = 0  # control steps of the part before an interruption
         self.model = PPO(
             "MlpPolicy",
             self.env,
@@ -221,11 +208,7 @@ class _Learner:
         return {POLICY: self.policy().to_bytes(), LEARNER: buffer.getvalue()}
 
     def load_network(self, path: Path) -> None:
-        """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept.
-
-        Raises:
-            InputError: If the policy is for another task, or its network has another shape.
-        """
+        """Goes on from a policy; with what was learned beside it (its value estimates) where that is kept."""
         policy, beside = load_policy(path), path.with_name(LEARNER)
         check_fits(policy, self.env.task, path)
         try:
@@ -242,12 +225,6 @@ class _Learner:
         except (RuntimeError, ValueError):
             sizes = ", ".join(str(size) for size in self.config.layers)
             raise InputError(f"this policy's network is not of the layers {sizes}: start anew: {path}") from None
-
-    def restore_ranges(self, path: Path) -> None:
-        """Goes on from the ranges that a curriculum had reached."""
-        if self.env.curriculum is not None:
-            ranges, _ = ranges_from_text(path.read_text(encoding="utf-8"))
-            self.env.curriculum.restore(replace(self.env.distribution, ranges=ranges, correlations=()))
 
     def _layer_names(self) -> list[str]:
         hidden = [f"mlp_extractor.policy_net.{2 * k}" for k in range(len(self.config.layers))]

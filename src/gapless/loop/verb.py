@@ -65,24 +65,12 @@ def loop(
     """Runs the whole loop: simulation, reality, cause, fit, ranges, training, reality again.
 
     Steps that were done before in the very same way (training) are taken from the catalogue, so that a loop that
-    was interrupted goes on where it was.
-
-    Args:
-        directory: The project folder; it must name a task and a reality.
-        config: How to run it.
-        policy: The policy to begin with; None trains one in the model as written.
-        seed: Seed of everything random.
-        reality_seed: Which twin, where reality is one; robots ignore it.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project cannot be used.
+    was interrupted goes on where it was. The project must name a task and a reality. `policy` is the one to begin with,
+    None trains one in the model as written; `reality_seed` says which twin, where reality is one.
     """
     config = config or LoopConfig()
     project = load_project(directory)
-    if project.task is None or project.reality is None:
-        missing = "task" if project.task is None else "reality"
-        raise InputError(f"a loop needs a {missing}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
+    require_reality(project, "a loop needs a {}")
     steps = _Steps(Path(directory), project, config, seed, reality_seed, progress or (lambda label, share: None))
     with explain_interruption():
         result = _run(steps, None if policy is None else str(policy))
@@ -91,6 +79,13 @@ def loop(
     parents = (*artefact_ids(trained.policy if trained else policy), *result.inputs)
     provenance = Provenance("loop", gapless.__version__, parents, about, seed)
     return replace(result, id=store_result_if_possible(Catalogue.open(project.directory), result, provenance))
+
+
+def require_reality(project: Project, why: str) -> None:
+    """Raises an error where a project names no task or no reality."""
+    missing = "task" if project.task is None else "reality" if project.reality is None else None
+    if missing:
+        raise InputError(f"{why.format(missing)}: add `{missing}: {missing}.py:NAME` to gapless.yaml")
 
 
 @contextmanager
@@ -129,15 +124,10 @@ def _run(steps: "_Steps", policy: str | None) -> LoopResult:
         target=config.target,
         reached=after.value >= config.target,
         rounds=rounds,
-        measure=found.measure,
-        measure_fitted=found.measure_fitted,
-        identify=found.identify,
-        diagnose=found.diagnose,
-        randomize=found.randomize,
         first=first,
         last=last,
         seed=steps.seed,
-        decision=found.decision,
+        **vars(found),
     )
 
 

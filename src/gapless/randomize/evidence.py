@@ -47,11 +47,19 @@ class _ParameterEstimate:
         )
         std = max(high - value, value - low, 0.0) / normal_quantile((1 + p.level) / 2)
         spread = float(np.arcsinh(p.spread / p.value)) if p.prior_low > 0 else p.spread  # half of v (e^s - e^-s)
-        return cls(p, value, std, prior_low, prior_high, spread * _widening_for_few_runs(len(p.by_run)))
+        if len(p.by_run) > 1:  # wider than the spread of few runs, so that 95 % of new runs are inside (Student's t)
+            spread *= float(student.ppf(0.975, len(p.by_run) - 1)) / normal_quantile(0.975)
+        return cls(p, value, std, prior_low, prior_high, spread)
 
     @property
     def prior_width(self) -> float:
         return self.prior_high - self.prior_low
+
+    @property
+    def fit_std(self) -> float:
+        """That of the fit; at most that of the open range where the logs do not identify it."""
+        most = CONFIG.open_half_width * self.prior_width / CONFIG.cut_stds
+        return self.std if self.parameter.identifiable else min(self.std, most)
 
     @property
     def min_std(self) -> float:
@@ -109,19 +117,16 @@ def evidence_ranges(
     parameters of which only the ratio is known vary together, as in the fit. Per-run parameters also get the variance
     between runs.
 
-    Args:
-        parameters: The parameters of a fit.
-        unexplained: Ratio of residual to noise that the fit left, at least 1.
-        samples: (num_samples, num_parameters) of the fit's posterior, for correlations; None for none.
-        dimensions: Dimensions to randomise; None for all. Parameters of others are fixed at their fitted values, and
-            what is correlated with them narrows as in the fit.
+    `unexplained` is the ratio of residual to noise that the fit left, at least 1; `samples` are those of its posterior,
+    (num_samples, num_parameters), for correlations. Parameters of other than some `dimensions` are fixed at their
+    fitted values, and what is correlated with them narrows as in the fit.
     """
     widening = min(unexplained, CONFIG.max_widening)
     estimates = [_ParameterEstimate.of(p) for p in parameters]
     matrix = _correlation_matrix(estimates, samples)
     joint = np.flatnonzero(np.any(np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation, axis=1))
     normal = [k for k, p in enumerate(parameters) if p.identifiable or k in joint]
-    std = np.array([_fit_std(estimates[k]) for k in normal])
+    std = np.array([estimates[k].fit_std for k in normal])
     run_std = np.array([estimates[k].run_std for k in normal])
     std *= np.where(run_std > 0, 1.0, widening)  # the spread of runs already says how certain their mean is
     covariance = matrix[np.ix_(normal, normal)] * np.outer(std, std) + np.diag(run_std**2)
@@ -150,18 +155,6 @@ def _condition(covariance: Array, known: NDArray[np.bool_]) -> Array:
     found = covariance.copy()
     found[np.ix_(~known, ~known)] -= cross @ np.linalg.pinv(covariance[np.ix_(known, known)]) @ cross.T
     return found
-
-
-def _fit_std(estimate: _ParameterEstimate) -> float:
-    """Returns the standard deviation of the fit; at most that of the open range where the logs do not identify it."""
-    if estimate.parameter.identifiable:
-        return estimate.std
-    return min(estimate.std, CONFIG.open_half_width * estimate.prior_width / CONFIG.cut_stds)
-
-
-def _widening_for_few_runs(num_runs: int) -> float:
-    """Returns how much wider to be than the spread of few runs, so that 95 % of new runs are inside (Student's t)."""
-    return float(student.ppf(0.975, num_runs - 1)) / normal_quantile(0.975) if num_runs > 1 else 1.0
 
 
 def _correlation_matrix(estimates: list[_ParameterEstimate], samples: Array | None) -> Array:

@@ -20,9 +20,8 @@ from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import Progress, read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.randomize.dropo import dropo_ranges
 from gapless.randomize.evidence import evidence_ranges
-from gapless.randomize.simopt import simopt_ranges
+from gapless.randomize.from_logs import dropo_ranges, simopt_ranges
 from gapless.sim.ranges import read_result
 
 LOG_METHODS = {"dropo": dropo_ranges, "simopt": simopt_ranges}
@@ -44,17 +43,8 @@ def randomize(
     `evidence` turns a fit into ranges about the fitted values, as wide as what was left open and unexplained; `sbi`
     does so with the samples of `identify --posterior sbi`. `dropo` and `simopt` need no fit: they read the logs.
 
-    Args:
-        directory: The project folder.
-        fit: JSON that `identify` wrote; None for the newest fit in the catalogue. For `evidence` and `sbi` only.
-        method: One of `METHODS`.
-        dimensions: Dimensions of the gap to randomise; None for all. Parameters of others are fixed at their fitted
-            values. For `evidence` and `sbi` only.
-        seed: Seed of everything random.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If there is no fit, or it refused, or the project's logs cannot be used.
+    For `evidence` and `sbi` only: `fit` is JSON that `identify` wrote, None for the newest fit in the catalogue; and
+    parameters of other than some `dimensions` are fixed at their fitted values.
     """
     if method not in METHODS:
         raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")
@@ -68,7 +58,10 @@ def randomize(
         data = read_project_data(directory, progress=progress)
         inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:
-        fit_path = Path(fit) if fit is not None else _newest_fit(catalogue)
+        newest = newest_result(catalogue, "identify")
+        if fit is None and newest is None:
+            raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
+        fit_path = Path(fit) if fit is not None else result_path(catalogue, str(newest))
         inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method, dimensions)
     result = RandomizeResult(inputs, ranges, "", seed, method, correlations)
     config = {"project": fingerprint(project), "method": method}
@@ -115,10 +108,3 @@ def _read_samples(fit: IdentifyResult, path: Path, method: str) -> Array | None:
             if table.num_columns == len(targets):
                 return np.stack([table[name].to_numpy() for name in targets], axis=1)
     return None
-
-
-def _newest_fit(catalogue: Catalogue) -> Path:
-    identity = newest_result(catalogue, "identify")
-    if identity is None:
-        raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
-    return result_path(catalogue, identity)

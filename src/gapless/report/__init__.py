@@ -1,5 +1,5 @@
-"""One self-contained HTML page from result records. Reads records only; imports `gapless.core`."""
+"""One self-contained HTML page, made of result records."""
 
-from gapless.report.page import render_page
+from gapless.report.verb import render_page
 
 __all__ = ["render_page"]

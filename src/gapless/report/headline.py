@@ -42,8 +42,11 @@ class Headline:
 def build_headline(parts: Parts) -> Headline:
     """Returns the headline of whatever is known."""
     rates = tuple(_collect_rates(parts))
-    sentence, whiskers = _write_sentence(parts, rates), _describe_whiskers([rate.success for rate in rates])
-    return Headline(sentence, tuple(_badges(parts)), rates, whiskers, tuple(_write_remarks(parts, rates)))
+    levels = n.join_words(sorted({n.percent(rate.success.level) for rate in rates}))
+    methods = n.join_words(sorted({rate.success.method for rate in rates}))
+    whiskers = f"Whiskers are {levels} intervals ({methods})." if rates else ""
+    sentence, remarks = _write_sentence(parts, rates), tuple(_write_remarks(parts, rates))
+    return Headline(sentence, tuple(_badges(parts)), rates, whiskers, remarks)
 
 
 def intervals_overlap(one: Interval, other: Interval) -> bool | None:
@@ -60,15 +63,11 @@ def judge_improvement(before: Interval, after: Interval) -> Badge:
     if both is None:
         return Badge("open", "No improvement shown: too little is known of reality before or after")
     if both:
-        ends = f"[{_ends(before)}] and [{_ends(after)}]"
+        ends = " and ".join(f"[{100 * i.low:.0f}, {100 * i.high:.0f}]" for i in (before, after))
         return Badge("open", f"No improvement shown: the intervals before and after, {ends} %, overlap")
     if after.low > before.high:
         return Badge("good", "Improvement shown: the intervals before and after do not overlap")
     return Badge("bad", "Worse than before: the intervals before and after do not overlap")
-
-
-def _ends(interval: Interval) -> str:
-    return f"{100 * interval.low:.0f}, {100 * interval.high:.0f}"
 
 
 def _collect_rates(parts: Parts) -> Iterable[Rate]:
@@ -126,7 +125,7 @@ def _badges(parts: Parts) -> Iterable[Badge]:
 
 
 def _write_remarks(parts: Parts, rates: Sequence[Rate]) -> Iterable[str]:
-    loop = parts.loop
+    loop, measured = parts.loop, parts.measure.success if parts.measure else {}
     if loop:
         if loop.reached and n.is_known(loop.after.low) and loop.after.low < loop.target:
             yield (
@@ -138,7 +137,7 @@ def _write_remarks(parts: Parts, rates: Sequence[Rate]) -> Iterable[str]:
         if loop.last and loop.decision:
             yield f"What the loop decided: {loop.decision.reason}."
         yield "Trials that only score a policy are not counted as real episodes used."
-    elif _no_gap_shown(parts.measure):
+    elif len(measured) == 2 and intervals_overlap(measured["simulation"], measured["reality"]):
         yield "The intervals of simulation and reality overlap: no gap in success is shown."
     if parts.evaluate and parts.evaluate.failed_in:
         phases = n.join_words(f"{phase} {count}" for phase, count in parts.evaluate.failed_in.items())
@@ -147,23 +146,14 @@ def _write_remarks(parts: Parts, rates: Sequence[Rate]) -> Iterable[str]:
         yield signals
 
 
-def _no_gap_shown(measure: MeasureResult | None) -> bool:
-    success = measure.success if measure else {}
-    both = "simulation" in success and "reality" in success
-    return both and bool(intervals_overlap(success["simulation"], success["reality"]))
-
-
 def _signals(parts: Parts) -> str:
     """Returns the gap in signals as a sentence; empty if nothing was compared."""
-    before, after = _median_error(parts.measure), _median_error(parts.measure_fitted)
-    if before is None and after is None:
+    errors = {"the model as written": parts.measure, "the fitted model": parts.measure_fitted}
+    known = {name: error for name, measure in errors.items() if (error := _median_error(measure)) is not None}
+    if not known:
         return ""
-    clauses: list[str] = []
-    if before is not None:
-        clauses.append(f"{n.small_percent(before)} with the model as written")
-    if after is not None:
-        clauses.append(f"{n.small_percent(after)} with the fitted model")
-    missing = "; run `gapless measure` for that of the model as written" if before is None else ""
+    clauses = [f"{n.small_percent(error)} with {name}" for name, error in known.items()]
+    missing = "" if "the model as written" in known else "; run `gapless measure` for that of the model as written"
     return f"Prediction error in the median column, relative to how much it varies: {n.join_words(clauses)}{missing}."
 
 
@@ -171,14 +161,6 @@ def _median_error(measure: MeasureResult | None) -> float | None:
     columns = measure.columns.values() if measure else ()
     errors = [error.nrmse for error in columns if error.nrmse is not None and n.is_known(error.nrmse)]
     return median(errors) if errors else None
-
-
-def _describe_whiskers(rates: list[Interval]) -> str:
-    if not rates:
-        return ""
-    levels = n.join_words(sorted({n.percent(rate.level) for rate in rates}))
-    methods = n.join_words(sorted({rate.method for rate in rates}))
-    return f"Whiskers are {levels} intervals ({methods})."
 
 
 def describe_check(check: CheckResult) -> str:

@@ -1,8 +1,8 @@
-"""Sorts the records that were given into the parts that the page shows."""
+"""The records that were given, sorted into the parts that the page shows, and its tables and traces."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, get_args, get_type_hints
 
 from gapless.core.errors import InputError
 from gapless.core.results import (
@@ -16,10 +16,10 @@ from gapless.core.results import (
     RandomizeResult,
     Result,
     SensorResult,
+    Trace,
     TrainResult,
 )
-
-R = TypeVar("R")
+from gapless.report import numbers as n
 
 
 @dataclass(frozen=True)
@@ -47,35 +47,21 @@ class Parts:
 
 
 def collect(results: Mapping[str, Result]) -> Parts:
-    """Returns the parts of the page; where a loop was given, its parts come before single ones.
-
-    Raises:
-        InputError: If a name holds the record of another verb.
-    """
-    loop = _get(results, "loop", LoopResult)
-
-    def part(name: str, record_type: type[R]) -> R | None:
-        of_loop = getattr(loop, name, None)
-        return of_loop if isinstance(of_loop, record_type) else _get(results, name, record_type)
-
-    train = _get(results, "train", TrainResult)
-    fitted = part("measure_fitted", MeasureResult)
-    shown = {item.name for item in fields(Parts)} - {"first", "not_shown"}
-    return Parts(
-        check=_get(results, "check", CheckResult),
-        measure=_measure_as_written(part("measure", MeasureResult), fitted),
-        measure_fitted=fitted,
-        identify=part("identify", IdentifyResult),
-        diagnose=part("diagnose", DiagnoseResult),
-        noise=_get(results, "noise", SensorResult),
-        randomize=part("randomize", RandomizeResult),
-        audit=_get(results, "audit", AuditResult),
-        first=loop.first if loop and loop.last else None,
-        train=(loop.last or loop.first) if loop else train,
-        evaluate=_get(results, "evaluate", EvaluateResult),
-        loop=loop,
-        not_shown=tuple(name for name in results if name not in shown),
-    )
+    """Returns the parts of the page; where a loop was given, its parts come before single ones."""
+    hints = {name: hint for name, hint in get_type_hints(Parts).items() if name not in ("first", "not_shown")}
+    found: dict[str, Any] = {name: results.get(name) for name in hints}
+    for name, record in found.items():
+        wanted = get_args(hints[name])[0]
+        if record is not None and not isinstance(record, wanted):
+            text = f"{wanted.__name__} under '{name}', found {type(record).__name__}"
+            raise InputError(f"the report asked for {text}: run the verb again")
+    loop = results.get("loop")
+    if isinstance(loop, LoopResult):
+        in_loop = ("measure", "measure_fitted", "identify", "diagnose", "randomize")
+        found |= {name: getattr(loop, name) for name in in_loop if getattr(loop, name) is not None}
+        found |= {"first": loop.first if loop.last else None, "train": loop.last or loop.first}
+    found["measure"] = _measure_as_written(found["measure"], found["measure_fitted"])
+    return Parts(**{"first": None, **found}, not_shown=tuple(name for name in results if name not in hints))
 
 
 def _measure_as_written(measure: MeasureResult | None, fitted: MeasureResult | None) -> MeasureResult | None:
@@ -87,9 +73,70 @@ def _measure_as_written(measure: MeasureResult | None, fitted: MeasureResult | N
     return replace(fitted, columns=fitted.as_written, traces=measure.traces if measure else (), as_written={})
 
 
-def _get(results: Mapping[str, Result], name: str, record_type: type[R]) -> R | None:
-    record = results.get(name)
-    if record is None or isinstance(record, record_type):
-        return record
-    found = type(record).__name__
-    raise InputError(f"the report asked for {record_type.__name__} under '{name}', found {found}: run the verb again")
+def collect_traces(parts: Parts) -> tuple[Trace, ...]:
+    """Returns the stretches to plot: those of the fit, which were held out, or else those of the measures."""
+    if parts.identify and parts.identify.traces:
+        return parts.identify.traces
+    before = parts.measure.traces if parts.measure else ()
+    fitted: dict[tuple[object, ...], Trace] = {}
+    for trace in parts.measure_fitted.traces if parts.measure_fitted else ():
+        if "fitted" not in trace.predicted and len(trace.predicted) == 1:  # whatever the measure called it
+            trace = replace(trace, predicted={"fitted": next(iter(trace.predicted.values()))})
+        fitted[_stretch(trace)] = trace
+    merged: list[Trace] = []
+    for trace in before:
+        match = fitted.pop(_stretch(trace), None)
+        merged.append(replace(trace, predicted={**trace.predicted, **(match.predicted if match else {})}))
+    return (*merged, *fitted.values())
+
+
+def _stretch(trace: Trace) -> tuple[object, ...]:
+    """Returns what two traces of the same stretch share; NaN in the times, a break, equals itself here."""
+    return (trace.episode, trace.column, *(time if n.is_known(time) else None for time in trace.times_s))
+
+
+def choose_one_per_column(found: Iterable[Trace]) -> tuple[Trace, ...]:
+    """Returns the first stretch of each column that shows the most predictions."""
+    best: dict[str, Trace] = {}
+    for trace in found:
+        if trace.column not in best or len(trace.predicted) > len(best[trace.column].predicted):
+            best[trace.column] = trace
+    return tuple(best.values())
+
+
+def error_table(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, str, tuple[str, ...]]]]:
+    """Returns the groups of the table of errors that can be filled, and name, unit and cells of each column."""
+    held_out = parts.identify.held_out.columns if parts.identify else {}
+    before, after = (measure.columns if measure else {} for measure in (parts.measure, parts.measure_fitted))
+    groups = ("All episodes", "Lag") if parts.measure or parts.measure_fitted else ()
+    units = {name: error.unit for name, error in (*before.items(), *after.items())}
+    plotted = {trace.column: trace.unit for trace in collect_traces(parts)}
+    units |= {name: plotted.get(name, "") for name in held_out if name not in units}
+    rows: list[tuple[str, str, tuple[str, ...]]] = []
+    for name, unit in units.items():
+        cells: list[str] = []
+        if groups:
+            both = before.get(name), after.get(name)
+            cells += _error_change(*(error.rmse if error else None for error in both))
+            lags = [error.lag_s if error else None for error in both]
+            cells += [n.DASH if lag_s is None else n.number(1000 * lag_s) for lag_s in lags]
+        if held_out:
+            error = held_out.get(name, {})
+            cells += _error_change(error.get("before"), error.get("after"))
+        rows.append((name, unit, tuple(cells)))
+    return (*groups, *(["Held-out episodes"] if held_out else [])), rows
+
+
+def _error_change(before: float | None, after: float | None) -> tuple[str, str, str]:
+    change = n.DASH
+    if before is not None and after is not None and n.is_known(before) and n.is_known(after) and before > 0:
+        share = 100 * (after - before) / before
+        change = f"{share:+.0f} %".replace("-", "\u2212").replace("+0 %", "0 %").replace("\u22120 %", "0 %")
+    return n.number(before), n.number(after), change
+
+
+def policies(parts: Parts) -> dict[str, TrainResult]:
+    """Returns the policies by the name of their curve: `first` and `last` of a loop, or `trained`."""
+    if parts.first and parts.train:
+        return {"first": parts.first, "last": parts.train}
+    return {"trained": parts.train} if parts.train else {}

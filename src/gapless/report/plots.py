@@ -16,17 +16,12 @@ GLYPH_WIDTH, GLYPH_HEIGHT = 150.0, 22.0
 MAX_POINTS = 600
 LABELS = {"model": "model as written", "fitted": "fitted model"}
 _SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-_ANCHORS = {0.0: "start", 1.0: "end"}  # of labels at the ends of an axis, so that they stay inside
 
 
 def success_bar(label: str, interval: Interval, kind: str, target: float | None = None) -> Markup:
-    """Returns a success rate as a bar with its interval as whiskers.
+    """Returns a success rate as a bar with its interval as whiskers, and the success asked for as a dashed line.
 
-    Args:
-        label: Whose success it is, for readers who do not see the bar.
-        interval: The rate.
-        kind: CSS class of the colour: `model`, `measured` or `fitted`.
-        target: Success asked for, drawn as a dashed line.
+    `kind` is the CSS class of the colour: `model`, `measured` or `fitted`.
     """
     height, middle = 46.0, 23.0
     parts = [svg.line(svg.share_x(share), 0, svg.share_x(share), height, "grid") for share in _SHARES]
@@ -41,9 +36,7 @@ def success_bar(label: str, interval: Interval, kind: str, target: float | None 
 
 def percent_axis(target: float | None = None) -> Markup:
     """Returns the axis under success bars, with the target where there is one."""
-    parts: list[Markup] = []
-    for share in _SHARES:
-        parts.append(svg.text(n.percent(share), svg.share_x(share), 12, _ANCHORS.get(share, "middle")))
+    parts = _percents(12)
     label = "Axis from 0 to 100 % success"
     if target is not None and n.is_known(target):
         anchor = "end" if target > 0.8 else "start" if target < 0.2 else "middle"
@@ -87,9 +80,11 @@ def waterfall(causes: Sequence[Cause]) -> Markup:
         left = after
     rest = left if all(n.is_known(cause.share) for cause in causes) else math.nan
     words.append(f"left to other causes {n.percent(rest)}")
-    parts += _draw_rest(rest, left, bottom - row, words[-1])
-    for share in _SHARES:
-        parts.append(svg.text(n.percent(share), svg.share_x(share), bottom + 13, _ANCHORS.get(share, "middle")))
+    top = bottom - row
+    parts.append(svg.line(svg.share_x(left), top - 6, svg.share_x(left), top + 36, "link"))
+    if n.is_known(rest) and rest > 0:
+        parts.append(_bar(rest, top + 20, 16, "bar other"))
+    parts += [svg.text(words[-1], 0, top + 14, class_="strong"), *_percents(bottom + 13)]
     label = f"The explained gap by cause, 100 % in all: {n.join_words(words)}"
     return svg.fluid(bottom + 18, label, *parts, class_="fluid waterfall")
 
@@ -103,10 +98,8 @@ def interval_glyph(parameter: FittedParameter) -> Markup:
     scale = svg.scale_over((p.nominal, p.value, p.low, p.high), 8, GLYPH_WIDTH - 8, margin=0.04)
     fitted = f"fitted {n.number(p.value)} {n.span(p.low, p.high)}"
     label = f"{p.target}: as written {n.number(p.nominal)}, {fitted}"
-    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
-    parts += _interval(scale, p.low, p.high, "whisker" if p.identifiable else "whisker loose")
-    parts += _marks(scale, p.value, p.nominal)
-    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+    parts = _interval(scale, p.low, p.high, "whisker" if p.identifiable else "whisker loose")
+    return _glyph(label, *parts, *_marks(scale, p.value, p.nominal))
 
 
 def range_glyph(item: Range, nominal: float | None) -> Markup:
@@ -117,13 +110,10 @@ def range_glyph(item: Range, nominal: float | None) -> Markup:
     ends = [item.low, item.high, item.mean, *([nominal] if nominal is not None else [])]
     scale = svg.scale_over(ends, 8, GLYPH_WIDTH - 8, margin=0.04)
     label = f"{item.target}: {item.kind} {n.span(item.low, item.high)}, as written {n.number(nominal)}"
-    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
-    if item.kind != "fixed":
-        parts += _band(scale, item.low, item.high, "band")
+    parts = [] if item.kind == "fixed" else _band(scale, item.low, item.high, "band")
     if item.one_deviation is not None and all(map(n.is_known, (item.low, item.high, *item.one_deviation))):
         parts += _band(scale, *item.one_deviation, "band inner")
-    parts += _marks(scale, item.mean, nominal)
-    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+    return _glyph(label, *parts, *_marks(scale, item.mean, nominal))
 
 
 def audit_glyph(parameter: AuditedParameter) -> Markup:
@@ -136,12 +126,14 @@ def audit_glyph(parameter: AuditedParameter) -> Markup:
     scale = svg.scale_over((p.low, p.high, p.value, p.needed_low, p.needed_high), 8, GLYPH_WIDTH - 8, margin=0.04)
     trained = n.span(p.low, p.high) if p.varied else f"{n.number(p.low)} only"
     label = f"{p.target}: trained on {trained}, the logs call for {n.span(p.needed_low, p.needed_high)}"
-    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
-    if p.varied:
-        parts += _band(scale, p.low, p.high, "band")
+    parts = _band(scale, p.low, p.high, "band") if p.varied else []
     parts += _interval(scale, p.needed_low, p.needed_high, "whisker" if p.told else "whisker loose")
-    parts += _marks(scale, p.value, None if p.varied else p.low)
-    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
+    return _glyph(label, *parts, *_marks(scale, p.value, None if p.varied else p.low))
+
+
+def _glyph(label: str, *parts: Markup) -> Markup:
+    line = svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")
+    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, line, *parts, class_="glyph")
 
 
 def trace_plot(trace: Trace) -> Markup:
@@ -151,7 +143,7 @@ def trace_plot(trace: Trace) -> Markup:
     y = svg.scale_over((v for values in series for v in values), bottom, top)
     marks = svg.ticks(y.low, y.high)
     labels = svg.tick_labels(marks)
-    left = max(30.0, svg.label_room(labels))
+    left = max(30.0, svg.CHARACTER_PX * max((len(label) for label in labels), default=1) + 8)
     x = svg.scale_over(trace.times_s, left, width - 8, margin=0)
     times = svg.ticks(x.low, x.high)
     parts = [
@@ -177,8 +169,8 @@ def curve_plot(curves: Mapping[str, Sequence[tuple[int, float]]]) -> Markup:
         svg.axis_bottom(x, marks, [n.compact(mark) for mark in marks], bottom, "control steps"),
     ]
     for label, curve in curves.items():
-        kind = "model" if label == "first" else "fitted"
-        parts.append(_curve(x, y, *_columns(curve), f"line {kind}"))
+        times, rates = [float(step) for step, _ in curve], [rate for _, rate in curve]
+        parts.append(_curve(x, y, times, rates, "line model" if label == "first" else "line fitted"))
     names = n.join_words(f"{label} policy" for label in curves)
     return svg.drawing(width, height, f"Success while training: {names}", *parts, class_="plot")
 
@@ -206,8 +198,10 @@ def band_sample() -> Markup:
     return svg.element("svg", *band, width=28, height=22, aria_hidden="true")
 
 
-def _columns(curve: Sequence[tuple[int, float]]) -> tuple[list[float], list[float]]:
-    return [float(step) for step, _ in curve], [rate for _, rate in curve]
+def _percents(y: float) -> list[Markup]:
+    """Draws the labels of an axis from 0 to 100 %; those at its ends stay inside."""
+    anchors = {0.0: "start", 1.0: "end"}
+    return [svg.text(n.percent(share), svg.share_x(share), y, anchors.get(share, "middle")) for share in _SHARES]
 
 
 def _bar(share: float, y: float, height: float, class_: str, start: float = 0.0) -> Markup:
@@ -232,14 +226,6 @@ def _draw_step(cause: Cause, before: float, after: float, top: float, words: str
     if n.is_known(cause.low) and n.is_known(cause.high):
         parts += _thin_whisker(before - cause.high, before - cause.low, top + 28)
     return parts
-
-
-def _draw_rest(rest: float, left: float, top: float, words: str) -> list[Markup]:
-    """Draws what is left at the end of a waterfall; nothing but words where it is unknown."""
-    parts = [svg.line(svg.share_x(left), top - 6, svg.share_x(left), top + 36, "link")]
-    if n.is_known(rest) and rest > 0:
-        parts.append(_bar(rest, top + 20, 16, "bar other"))
-    return [*parts, svg.text(words, 0, top + 14, class_="strong")]
 
 
 def _thin_whisker(low: float, high: float, middle: float) -> list[Markup]:

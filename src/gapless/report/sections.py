@@ -1,102 +1,140 @@
-"""The middle of the page: predictions beside measurements, and training."""
+"""What sections of the page say: causes and conditions, the audit of ranges, and what to do next."""
 
+import math
+import shlex
 from collections.abc import Iterable
-from dataclasses import replace
 
-from gapless.core.results import IdentifyResult, Trace, TrainResult
+from markupsafe import Markup
+
+from gapless.core.results import (
+    Advice,
+    AuditedParameter,
+    AuditResult,
+    AuditVerdict,
+    Cause,
+    ConditionRate,
+    DiagnoseResult,
+)
 from gapless.report import numbers as n
+from gapless.report import plots
+from gapless.report.headline import Badge, intervals_overlap
 from gapless.report.parts import Parts
 
-
-def levels(identify: IdentifyResult) -> str:
-    """Returns the level of the parameters' intervals, such as `95 %`."""
-    return n.join_words(sorted({n.percent(p.level) for p in identify.parameters}))
-
-
-def collect_traces(parts: Parts) -> tuple[Trace, ...]:
-    """Returns the stretches to plot: those of the fit, which were held out, or else those of the measures."""
-    if parts.identify and parts.identify.traces:
-        return parts.identify.traces
-    before = parts.measure.traces if parts.measure else ()
-    after = tuple(map(_as_fitted, parts.measure_fitted.traces)) if parts.measure_fitted else ()
-    fitted = {_stretch(trace): trace for trace in after}
-    merged: list[Trace] = []
-    for trace in before:
-        match = fitted.pop(_stretch(trace), None)
-        merged.append(replace(trace, predicted={**trace.predicted, **(match.predicted if match else {})}))
-    return (*merged, *fitted.values())
-
-
-def _stretch(trace: Trace) -> tuple[object, ...]:
-    """Returns what two traces of the same stretch share; NaN in the times, a break, equals itself here."""
-    return (trace.episode, trace.column, *(time if n.is_known(time) else None for time in trace.times_s))
-
-
-def _as_fitted(trace: Trace) -> Trace:
-    """Calls what a measure with a fit predicts `fitted`, whatever the measure called it."""
-    if "fitted" in trace.predicted or len(trace.predicted) != 1:
-        return trace
-    return replace(trace, predicted={"fitted": next(iter(trace.predicted.values()))})
+LIKELY = 0.5  # above this probability a cause takes part more probably than not
+MAX_MOMENTS = 9  # stretches of logs that the page lists
+MIN_ERROR_TO_NOISE = 1.1  # an error below this multiple of the noise is called noise
+# part of the page, what it would show, and the command after `gapless` that fills it
+_FILLS = (
+    ("check", "Whether the project is sound", "check ."),
+    ("measure", "How far predictions are from reality", "measure ."),
+    ("diagnose", "The causes of the gap", "diagnose ."),
+    ("identify", "The parameter values that make the model match", "identify . --json fit.json"),
+    ("measure_fitted", "How far the fitted model is from reality", "measure . --fit fit.json"),
+    ("randomize", "The training ranges", "randomize ."),
+    ("train", "A trained policy", "train ."),
+    ("evaluate", "How often the policy succeeds", "evaluate ."),
+    ("loop", "The gap before and after closing it", "loop ."),
+)
+_AUDIT_SENTENCES: dict[AuditVerdict, tuple[str, str]] = {
+    "wrong": ("bad", "No values explain the logs, within the ranges or beyond: the model lacks something"),
+    "too narrow": ("bad", "Reality is outside the ranges"),
+    "too wide": ("open", "Reality is inside the ranges, but they are far wider than these logs call for"),
+    "fits": ("good", "Reality is inside the ranges, and they are no wider than they need be"),
+    "cannot tell": ("open", "These logs do not show whether reality is inside the ranges"),
+}
 
 
-def choose_one_per_column(found: Iterable[Trace]) -> tuple[Trace, ...]:
-    """Returns the first stretch of each column that shows the most predictions."""
-    best: dict[str, Trace] = {}
-    for trace in found:
-        if trace.column not in best or len(trace.predicted) > len(best[trace.column].predicted):
-            best[trace.column] = trace
-    return tuple(best.values())
+def share_span(cause: Cause) -> tuple[float, float, float]:
+    """Returns a cause's share of the gap and the ends of its interval; NaN where signals give it none."""
+    return (cause.share, cause.low, cause.high) if cause.is_shared else (math.nan, math.nan, math.nan)
 
 
-def error_groups(parts: Parts) -> tuple[str, ...]:
-    """Returns the groups of the table of errors that can be filled, in order."""
-    groups: list[str] = []
-    if parts.measure or parts.measure_fitted:
-        groups += ["All episodes", "Lag"]
-    if parts.identify and parts.identify.held_out.columns:
-        groups.append("Held-out episodes")
-    return tuple(groups)
+def draw_waterfall(diagnose: DiagnoseResult) -> Markup | None:
+    """Returns the explained gap by cause; None where no cause is likely, or where signals give no shares."""
+    likely = [cause for cause in diagnose.causes if is_likely(cause.probability)]
+    if not likely or not any(n.is_known(cause.share) and cause.share > 0 for cause in diagnose.causes):
+        return None
+    return plots.waterfall(likely)
 
 
-def error_rows(parts: Parts) -> list[tuple[str, str, tuple[str, ...]]]:
-    """Returns name, unit and the cells of `error_groups` of each column that was compared."""
-    return [(name, unit, tuple(_error_cells(parts, name))) for name, unit in _units(parts).items()]
+def is_likely(probability: float | None) -> bool:
+    """Returns whether something is more probable than not; what is unknown is not."""
+    return probability is not None and n.is_known(probability) and probability > LIKELY
 
 
-def _units(parts: Parts) -> dict[str, str]:
-    units: dict[str, str] = {}
-    for measure in (parts.measure, parts.measure_fitted):
-        units |= {name: error.unit for name, error in (measure.columns if measure else {}).items()}
-    plotted = {trace.column: trace.unit for trace in collect_traces(parts)}
-    for name in parts.identify.held_out.columns if parts.identify else ():
-        units.setdefault(name, plotted.get(name, ""))
-    return units
+def describe_left_over(diagnose: DiagnoseResult) -> str:
+    """Returns in a sentence what even the best explanation leaves; shares do not count it.
+
+    The record holds u = mean of log((1 + r^2) / 2) with r the error in multiples of the noise, so that r = 1 gives 0.
+    Here r = sqrt(2 exp(u) - 1).
+    """
+    if not n.is_known(diagnose.unexplained):
+        return ""
+    times = math.sqrt(max(0.0, 2.0 * math.exp(min(diagnose.unexplained, 600.0)) - 1.0))
+    if times < MIN_ERROR_TO_NOISE:
+        return "The best explanation leaves no more than noise."
+    about = n.number(float(f"{times:.2g}"))
+    return f"Not counted here: even the best explanation leaves errors of about {about} times the noise."
 
 
-def _error_cells(parts: Parts, column: str) -> Iterable[str]:
-    groups = error_groups(parts)
-    before = parts.measure.columns.get(column) if parts.measure else None
-    after = parts.measure_fitted.columns.get(column) if parts.measure_fitted else None
-    if "All episodes" in groups:
-        yield from _error_change(before.rmse if before else None, after.rmse if after else None)
-        for error in (before, after):
-            lag_s = error.lag_s if error else None
-            yield n.number(1000 * lag_s) if lag_s is not None else n.DASH
-    if "Held-out episodes" in groups and parts.identify:
-        held_out = parts.identify.held_out.columns.get(column, {})
-        yield from _error_change(held_out.get("before"), held_out.get("after"))
+def group_conditions(diagnose: DiagnoseResult) -> list[tuple[str, float | None, list[ConditionRate]]]:
+    """Returns the conditions: name, probability that it matters, rates per value; those that matter most first."""
+    groups: dict[str, list[ConditionRate]] = {}
+    for rate in diagnose.conditions:
+        groups.setdefault(rate.condition, []).append(rate)
+    found = [
+        (name, max((rate.matters for rate in rates if n.is_known(rate.matters)), default=None), rates)
+        for name, rates in groups.items()
+    ]
+    return sorted(found, key=lambda group: -(group[1] or 0.0))
 
 
-def _error_change(before: float | None, after: float | None) -> tuple[str, str, str]:
-    change = n.DASH
-    if before is not None and after is not None and n.is_known(before) and n.is_known(after) and before > 0:
-        share = 100 * (after - before) / before
-        change = f"{share:+.0f} %".replace("-", "\u2212").replace("+0 %", "0 %").replace("\u22120 %", "0 %")
-    return n.number(before), n.number(after), change
+def audit_badge(audit: AuditResult) -> Badge:
+    """Returns the verdict in a sentence, with whatever else holds."""
+    kind, sentence = _AUDIT_SENTENCES[audit.verdict]
+    others = [verdict for verdict in audit.verdicts if verdict != audit.verdict]
+    also = f"; some ranges are {n.join_words(others)} besides" if others else ""
+    return Badge(kind, f"Verdict: {audit.verdict}. {sentence}{also}")
 
 
-def policies(parts: Parts) -> dict[str, TrainResult]:
-    """Returns the policies by the name of their curve: `first` and `last` of a loop, or `trained`."""
-    if parts.first and parts.train:
-        return {"first": parts.first, "last": parts.train}
-    return {"trained": parts.train} if parts.train else {}
+def sort_audited(audit: AuditResult) -> list[AuditedParameter]:
+    """Returns the ranges, those that disagree with the logs first, else in the order of the record."""
+    return sorted(audit.parameters, key=lambda p: not disagrees(p))
+
+
+def disagrees(p: AuditedParameter) -> bool:
+    """Returns whether a range is not what the logs call for."""
+    return p.verdict in ("too narrow", "too wide")
+
+
+def collect_next_steps(parts: Parts) -> list[tuple[str, str]]:
+    """Returns what to do and its command: the advice of `diagnose` first, then ours where it names no such verb."""
+    advice = list(parts.diagnose.advice) if parts.diagnose else []
+    for item in _advise_from_numbers(parts):
+        if item.verb not in {other.verb for other in advice}:
+            advice.append(item)
+    return [(item.text, f"gapless {shlex.quote(item.verb)} .") for item in advice]
+
+
+def list_missing_parts(parts: Parts) -> list[tuple[str, str]]:
+    """Returns what the page lacks, each with the command that would fill it."""
+    in_loop = ("check", "evaluate") if parts.loop else ()
+    return [
+        (text, f"gapless {command}")
+        for name, text, command in _FILLS
+        if getattr(parts, name) is None and name not in in_loop
+    ]
+
+
+def _advise_from_numbers(parts: Parts) -> Iterable[Advice]:
+    loop, identify = parts.loop, parts.identify
+    if parts.check and not parts.check.sound:
+        yield Advice("check", "Correct the faults listed below, then check again.")
+    if loop and loop.last and intervals_overlap(loop.before, loop.after):
+        yield Advice("evaluate", "Run more real trials: the intervals before and after still overlap.")
+    if loop and loop.decision and loop.decision.action == "stop":
+        yield Advice("loop", f"The loop stopped: {loop.decision.reason}.")
+    elif loop and not loop.reached:
+        yield Advice("loop", f"The target of {n.percent(loop.target)} is not reached: run further rounds.")
+    if identify and identify.verdict == "refused":
+        yield Advice("check", "The fit was refused: look at the model, the mapping and the units.")

@@ -47,14 +47,11 @@ def share_x(share: float) -> str:
     return f"{coordinate(100 * min(1.0, max(0.0, share)))}%"
 
 
-def drawing(width: float, height: float, label: str, *children: str, class_: str = "") -> Markup:
+def drawing(width: float, height: float, label: str, *children: str, **attributes: str) -> Markup:
     """Returns a drawing in its own coordinates that scales with the page."""
-    box = f"0 0 {coordinate(width)} {coordinate(height)}"
-    title = element("title", label)
-    return element(
-        "svg", title, *children, class_=class_ or None, role="img", aria_label=label, viewBox=box,
-        width=width, height=height,
-    )  # fmt: skip
+    box, title = f"0 0 {coordinate(width)} {coordinate(height)}", element("title", label)
+    about = {"role": "img", "aria_label": label, "viewBox": box, "width": width, "height": height}
+    return element("svg", title, *children, **attributes, **about)
 
 
 def fluid(height: float, label: str, *children: str, class_: str = "fluid") -> Markup:
@@ -131,18 +128,11 @@ def ticks(low: float, high: float, count: int = 4) -> tuple[float, ...]:
 
 def tick_labels(values: Sequence[float]) -> tuple[str, ...]:
     """Returns the labels of ticks, all with as many decimals as their step needs."""
-    if len(values) < 2:
-        return tuple(number(value) for value in values)
-    step = abs(values[1] - values[0])
+    step = abs(values[1] - values[0]) if len(values) > 1 else 0.0
     if step < 1e-4 or max(map(abs, values)) >= 1e5:
         return tuple(number(value) for value in values)
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
     return tuple(f"{value + 0.0:.{decimals}f}".replace("-", "\u2212") for value in values)
-
-
-def label_room(labels: Iterable[str]) -> float:
-    """Returns the width that the longest label needs [px]."""
-    return CHARACTER_PX * max((len(label) for label in labels), default=1) + 8
 
 
 def axis_bottom(scale: Scale, values: Sequence[float], labels: Sequence[str], y: float, title: str) -> Markup:

@@ -1,48 +1,50 @@
-"""The verb `report`."""
+"""The verb `report`: one HTML file with everything inside it."""
 
 import os
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 import gapless
 from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
-from gapless.core.results import MeasureResult, ReportResult, Result
+from gapless.core.results import ReportResult, Result
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import AUDIT, SENSOR, load_stored_result, newest_result
 from gapless.project.load import load_project
-from gapless.report.page import render_page
+from gapless.report import noise, parts, plots, sections, svg
+from gapless.report import numbers as n
+from gapless.report.headline import Badge, build_headline, describe_check
 
-VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop")
-APART = {
-    SENSOR: "noise",
-    AUDIT: "audit",
-}  # kind in the catalogue -> name on the page, of what options make
+VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop", SENSOR, AUDIT)
+NAMES = {SENSOR: "noise", AUDIT: "audit"}  # kind in the catalogue -> name on the page, where they differ
+_HERE = Path(__file__).parent
+_VERDICTS = {"good": "good", "poor": "open", "refused": "bad"}
+
+
+class Source(NamedTuple):
+    """Where one part of the page comes from."""
+
+    name: str
+    inputs: tuple[str, ...]
+    seed: int | None
 
 
 def report(directory: str | Path, *, out: str | Path | None = None) -> ReportResult:
-    """Writes a page with the newest result of every verb, all in one file.
-
-    Args:
-        directory: The project folder.
-        out: The page's path; None for `report.html` in the project folder.
-
-    Raises:
-        InputError: If there is nothing to show, or the page cannot be written.
-    """
+    """Writes a page with the newest result of every verb, to `out`, or to `report.html` in the project folder."""
     project = load_project(directory)
     catalogue = Catalogue.open(project.directory)
     found = _newest_results(catalogue)
     if not found:
         raise InputError(f"nothing to report yet: run `gapless measure` or `gapless loop` first: {project.directory}")
     made_at = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M %Z")
-    page = render_page(
-        project.name,
-        {name: result for name, (_, result) in found.items()},
-        code_version=gapless.__version__,
-        made_at=made_at,
-        folder=project.directory,
-    )
+    about = {"code_version": gapless.__version__, "made_at": made_at, "folder": project.directory}
+    page = render_page(project.name, {name: result for name, (_, result) in found.items()}, **about)
     path = Path(out) if out is not None else project.directory / "report.html"
     partial = path.with_name(f".{path.name}.part")
     try:
@@ -51,37 +53,85 @@ def report(directory: str | Path, *, out: str | Path | None = None) -> ReportRes
     except OSError as error:
         raise InputError(f"cannot write the page: {error.strerror}: {path}") from None
     ids = tuple(identity for identity, _ in found.values())
-    identity = catalogue.add_artefact(
-        "report",
-        {"report.html": page.encode()},
-        Provenance("report", gapless.__version__, ids, {"made_at": made_at}),
-    )
+    provenance = Provenance("report", gapless.__version__, ids, {"made_at": made_at})
+    identity = catalogue.add_artefact("report", {"report.html": page.encode()}, provenance)
     return ReportResult(ids, str(path.resolve()), id=identity)
 
 
 def _newest_results(catalogue: Catalogue) -> dict[str, tuple[str, Result]]:
-    """Returns verb -> id and record of its newest result; a measure with a fit is `measure_fitted`.
+    """Returns name on the page -> id and record of the newest result; a measure with a fit is `measure_fitted`."""
+    ids = {NAMES.get(kind, kind): newest_result(catalogue, kind) for kind in VERBS if kind != "measure"}
+    for row in catalogue.artefacts("measure"):
+        ids["measure_fitted" if row.provenance.config.get("fitted") else "measure"] = row.id
+    if ids["loop"]:
+        del ids["evaluate"]  # the loop shows its own trials
+    return {name: (identity, load_stored_result(catalogue, identity)) for name, identity in ids.items() if identity}
 
-    The noise of sensors is `noise`, an audit of ranges is `audit`.
+
+def render_page(
+    title: str, results: Mapping[str, Result], *, code_version: str, made_at: str, folder: Path | None = None
+) -> str:
+    """Returns the results as one self-contained HTML page: no scripts, no fonts, nothing from a network.
+
+    `results` has verb -> its record, any subset of check, measure, identify, diagnose, randomize, train, evaluate and
+    loop, `measure_fitted` for the measure with the fit, `noise` for that of sensors and `audit` for that of ranges.
+    Where a loop is given, its parts are shown. What is missing is left out, and the page names the verb that would fill
+    it; names that have no place on the page are listed in its footer. Files in `folder` are named from there, so that
+    the page can be sent to anyone.
     """
-    found: dict[str, tuple[str, Result]] = {}
-    for verb in VERBS:
-        if verb == "measure":
-            for row in catalogue.artefacts("measure"):
-                result = load_stored_result(catalogue, row.id)
-                assert isinstance(result, MeasureResult)
-                found["measure_fitted" if row.provenance.config.get("fitted") else "measure"] = (
-                    row.id,
-                    result,
-                )
-            continue
-        identity = newest_result(catalogue, verb)
-        if identity is not None:
-            found[verb] = (identity, load_stored_result(catalogue, identity))
-    for kind, name in APART.items():
-        identity = newest_result(catalogue, kind)
-        if identity is not None:
-            found[name] = (identity, load_stored_result(catalogue, identity))
-    if "loop" in found:
-        found.pop("evaluate", None)  # the loop shows its own trials
-    return found
+    root = None if folder is None else folder.resolve()
+
+    def name_place(path: str) -> str:
+        return str(Path(path).relative_to(root)) if root and Path(path).is_relative_to(root) else path
+
+    about = {"title": title, "code_version": code_version, "made_at": made_at, "place": name_place}
+    page = _environment().get_template("page.html").render(**about, **_context(parts.collect(results)))
+    return svg.replace_illegal_characters(page)
+
+
+def _context(found: parts.Parts) -> dict[str, Any]:
+    """Returns what the template shows."""
+    traces, identify = parts.collect_traces(found), found.identify
+    chosen = parts.choose_one_per_column(traces)
+    labels = dict.fromkeys(label for trace in chosen for label in trace.predicted)
+    policies = parts.policies(found)
+    curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
+    names = {"first": "train, first", "train": "train, last" if found.loop else "train"}
+    names |= {"measure_fitted": "measure, fitted"}
+    sources = [
+        Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
+        for name, record in found.shown().items()
+    ]
+    groups, errors = parts.error_table(found)
+    return {
+        "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
+        "parts": found,
+        "headline": build_headline(found),
+        "steps": sections.collect_next_steps(found),
+        "missing": sections.list_missing_parts(found),
+        "sources": sources,
+        "fitted": {p.target: p for p in identify.parameters} if identify else {},
+        "terms": sorted(identify.tried, key=lambda t: (not t.kept, -t.saving)) if identify else (),
+        "level": n.join_words(sorted({n.percent(p.level) for p in identify.parameters})) if identify else "",
+        "verdict": identify and Badge(_VERDICTS.get(identify.verdict, "open"), f"Verdict: {identify.verdict}"),
+        "traces": chosen,
+        "num_more_traces": len(traces) - len(chosen),
+        "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
+        "error_groups": groups,
+        "errors": errors,
+        "policies": policies,
+        "curve": plots.curve_plot(curves) if curves else None,
+    }
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.globals |= {"plots": plots, "sections": sections, "noise": noise}
+    environment.globals |= {"span": n.span, "percent_span": n.percent_span, "stretch": n.stretch, "plural": n.plural}
+    environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.join_words, "short": n.short_id}
+    environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text, "unit_cell": n.unit_cell}
+    environment.filters |= {"probability": n.probability, "readable": n.readable_target, "outcome": describe_check}
+    return environment

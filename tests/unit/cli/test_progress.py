@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gapless import verbs
 from gapless.check.verb import check
-from gapless.cli.progress import ProgressDisplay, describe_time_left
+from gapless.cli.output import ProgressDisplay, describe_time_left
 from gapless.identify.verb import identify
 from gapless.measure.verb import measure
 from gapless.verbs import copy_example
@@ -24,7 +24,7 @@ def test_where_there_is_no_terminal_lines_say_how_far_it_is_and_what_is_left() -
     steps, text = shown(0.02)
     with steps.display():
         steps("fit", 0.5)
-        steps._steps["fit"].began -= 60.0  # a minute ago
+        steps._steps["fit"].start_time -= 60.0  # a minute ago
         time.sleep(0.3)  # a verb that reports nothing meanwhile
     lines = text.getvalue().splitlines()
     assert len(lines) >= 3
@@ -54,7 +54,7 @@ def test_brief_steps_get_no_line_and_long_ones_get_one() -> None:
     with steps.display():
         steps("brief", 1.0)
         steps("long", 0.1)
-        steps._steps["long"].began -= 5.0
+        steps._steps["long"].start_time -= 5.0
         steps("long", 1.0)
         steps("long", 1.0)
     assert text.getvalue().split() == ["long", "5", "s"]

@@ -15,7 +15,7 @@ from gapless.excite.information import (
     rescale_information,
 )
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
-from gapless.excite.simulate import MotionSimulator
+from gapless.excite.motion import MotionSimulator
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, COMMANDS, PLACE_AND_SPEED

@@ -6,8 +6,8 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.excite.knowledge import read_knowledge
 from gapless.excite.limits import MotionLimit, RequestedLimits
+from gapless.excite.motion import SimulatedMotions
 from gapless.excite.search import SearchProblem
-from gapless.excite.simulate import SimulatedMotions
 from gapless.excite.verb import make_problem
 from gapless.verbs import copy_example
 from unit.identify.realities import ANGLE, COMMANDS, PENDULUM, write_reality

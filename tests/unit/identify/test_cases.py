@@ -6,7 +6,7 @@ from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import solve_least_squares
-from gapless.identify.posterior.cases import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
+from gapless.identify.posterior.samples import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
 from unit.identify.realities import WHATEVER, write_reality
 
 NUM_DRAWS = 4000

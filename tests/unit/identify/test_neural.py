@@ -48,10 +48,8 @@ def neural() -> Any:
 @pytest.fixture
 def few(neural: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulates less, where the quality of the samples does not matter."""
-    from gapless.identify.posterior import flow
-
-    monkeypatch.setattr(flow, "NUM_SIMULATIONS", 300)
-    monkeypatch.setattr(flow, "LAST_EPOCHS", 1)
+    monkeypatch.setattr(neural, "NUM_SIMULATIONS", 300)
+    monkeypatch.setattr(neural, "LAST_EPOCHS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -7,13 +7,13 @@ import pytest
 
 from gapless.core.distribution import Correlation, Distribution, Range
 from gapless.core.parameters import Parameter, ParameterSpace
-from gapless.learn.curriculum import make_curriculum
-from gapless.learn.curriculum.max_entropy import (
+from gapless.learn.curriculum import (
     MAX_DIVERGENCE,
     MIN_RUNS,
     MIN_SUCCESS,
     divergence,
     entropy,
+    make_curriculum,
     move_shapes,
     success_rate,
 )

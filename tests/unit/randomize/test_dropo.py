@@ -12,7 +12,7 @@ from gapless.verbs import randomize
 """
 IMPORTED = "assert 'cma' not in sys.modules"
 USED = """
-from gapless.randomize.dropo import load_cma_es
+from gapless.randomize.from_logs import load_cma_es
 before = list(warnings.filters)
 search = load_cma_es()
 assert warnings.filters == before

@@ -1,4 +1,3 @@
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import SensorResult, to_json
 from gapless.identify.verb import identify
+from gapless.randomize import from_logs
 from gapless.randomize.verb import METHODS, randomize
 from unit.identify.realities import write_reality
 
@@ -127,8 +127,8 @@ def test_sbi_takes_centre_and_width_from_the_neural_samples(folder: Path, tmp_pa
 
 @pytest.mark.parametrize("method", ["dropo", "simopt"])
 def test_methods_without_a_fit_find_a_weak_motor(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = importlib.import_module(f"gapless.randomize.{method}")
-    monkeypatch.setattr(module, "CONFIG", replace(module.CONFIG, num_rounds=30))
+    name = method.upper()
+    monkeypatch.setattr(from_logs, name, replace(getattr(from_logs, name), num_rounds=30))
     only = ["{target: actuator/motor/gain, low: 0.2, high: 2}", "{target: joint/hinge/damping, low: 0, high: 1}"]
     made = write_reality(tmp_path, {"actuator/motor/gain": 0.7}, parameters=only, num_logs=2)
     told: dict[str, list[float]] = {}

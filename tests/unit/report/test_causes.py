@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from gapless.core.results import Cause, ConditionRate, DiagnoseResult, Result, TellingMoment
-from gapless.report import causes, render_page
 from gapless.report import numbers as n
+from gapless.report import render_page, sections
 
 Make = Callable[..., dict[str, Result]]
 CONTACT = Cause("contact", 0.97, 0.55, 0.4, 0.7)
@@ -78,7 +78,7 @@ def test_whiskers_are_where_a_step_may_end(diagnose: DiagnoseResult) -> None:
 
 def test_what_has_no_share_gets_a_dash(diagnose: DiagnoseResult) -> None:
     alone = replace(diagnose, causes=(Cause("visual", 0.95, 0.0, 0.0, 0.0), Cause("sensor", 0.4, 0.0, 0.0, 0.1)))
-    assert [n.percent_span(*causes.share_span(cause)) for cause in alone.causes] == ["\u2013", "0 % [0, 10]"]
+    assert [n.percent_span(*sections.share_span(cause)) for cause in alone.causes] == ["\u2013", "0 % [0, 10]"]
 
 
 def test_no_waterfall_without_a_likely_cause_or_without_shares(diagnose: DiagnoseResult) -> None:
@@ -107,7 +107,7 @@ def test_what_is_left_over_is_told_beside_the_shares(diagnose: DiagnoseResult) -
     page = render(replace(diagnose, unexplained=math.log(5.0)))
     assert "even the best explanation leaves errors of about 3 times the noise." in page
     assert "The best explanation leaves no more than noise." in render(diagnose)
-    assert causes.describe_left_over(replace(diagnose, unexplained=nan)) == ""
+    assert sections.describe_left_over(replace(diagnose, unexplained=nan)) == ""
 
 
 def test_telling_moments_say_where_to_look(diagnose: DiagnoseResult) -> None:
@@ -139,10 +139,10 @@ def test_conditions_are_grouped_and_those_that_matter_come_first(diagnose: Diagn
 
 def test_without_conditions_there_is_no_table_of_them(diagnose: DiagnoseResult) -> None:
     assert "Conditions" not in render(diagnose)
-    assert causes.group_conditions(diagnose) == []
+    assert sections.group_conditions(diagnose) == []
 
 
 def test_a_condition_of_unknown_weight_comes_last(diagnose: DiagnoseResult) -> None:
     open_one = replace(DIM, condition="floor", matters=nan)
-    groups = causes.group_conditions(replace(diagnose, conditions=(open_one, MORNING)))
+    groups = sections.group_conditions(replace(diagnose, conditions=(open_one, MORNING)))
     assert [(name, matters) for name, matters, _ in groups] == [("time of day", MORNING.matters), ("floor", None)]

@@ -6,8 +6,10 @@ This is the one module of the audit that fits; it asks the room `fit`.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
+from gapless.core.distribution import Distribution
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
@@ -25,7 +27,6 @@ from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import Progress, descend
 from gapless.fit.start_errors import shift_starts
 from gapless.fit.start_search import search_starts
-from gapless.randomize.audit.ranges import TrainingBox
 from gapless.signals.track import subtract_readings
 
 MAX_WINDOWS = 32  # that the best row is fitted to
@@ -33,6 +34,44 @@ NUM_DESCENTS = 2  # best of those found, from which the first descent begins
 WRONG_MODEL_RATIO = 2.5  # to what noise explains: the best row anywhere leaves more than that of some column
 BAND_LEVEL = 0.9
 MAX_BAND_WINDOWS = 16
+NUM_DRAWS = 4000  # that quantiles of normal ranges and shares are read from
+TAIL = 0.005  # share of a normal range or a mixture, on each side, that counts as outside
+
+
+@dataclass(frozen=True)
+class TrainingBox:
+    """What training draws, per parameter of a space."""
+
+    low: Array  # (num_parameters,) smallest value, without tails; the model's value where it is not varied
+    high: Array  # (num_parameters,) largest value
+    varied: NDArray[np.bool_]  # (num_parameters,) whether training draws it
+    drawn: Array  # (num_draws, num_parameters) rows as training draws them
+
+    def share(self, column: int, low: float, high: float) -> float:
+        """Returns the share of a parameter's draws that lie between two values."""
+        values = self.drawn[:, column]
+        return float(np.mean((values >= low) & (values <= high)))
+
+
+def make_box(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator) -> TrainingBox:
+    """Returns what training draws of the parameters of a space."""
+    low, high, varied = space.nominal, space.nominal, np.zeros(len(space), dtype=bool)
+    drawn = draw_rows(ranges, space, rng, NUM_DRAWS)
+    for item in ranges.ranges:
+        column = space.index(item.target)
+        low[column], high[column], varied[column] = item.low, item.high, True
+        if item.kind == "fixed":
+            low[column] = high[column] = item.mean
+        elif item.kind not in ("uniform", "log-uniform"):  # without its tails
+            low[column], high[column] = np.quantile(drawn[:, column], [TAIL, 1 - TAIL])
+    return TrainingBox(low, high, varied, drawn)
+
+
+def draw_rows(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator, count: int) -> Array:
+    """Returns whole rows of a space as training draws them, (count, num_parameters)."""
+    rows = np.tile(space.nominal, (count, 1))
+    rows[:, [space.index(target) for target in ranges.space.targets]] = ranges.sample(rng, count)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -54,36 +93,19 @@ class BestFit:
         return low, np.maximum(low, high)
 
 
-@dataclass(frozen=True)
-class InsideFit:
-    """The best row within the ranges, and the share by which its squared error exceeds that of the best anywhere."""
-
-    row: Array
-    growth: float
-
-
-@dataclass(frozen=True)
-class PredictionBand:
-    """A band of predictions, per column."""
-
-    coverage: Array  # (num_measurements,) share of the readings within it; NaN where nothing was read
-    to_noise: Array  # (num_measurements,) half its width over that of a band of noise alone
-
-
 def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progress: Progress | None) -> BestFit:
     """Returns the best row within prior bounds: quickly, or as `identify` finds it where that leaves too much.
 
-    Args:
-        data: The logs; its space includes the ranges.
-        rows: (num_rows, num_parameters) rows drawn from the ranges, which may be near the best.
-        rng: Draws windows and starts.
-        progress: Called with what is being done and how far it is, in [0, 1].
+    The space of the data includes the ranges; `rows` drawn from them, (num_rows, num_parameters), may be near the best.
     """
     report = progress or (lambda label, share: None)
     label, space = "best values anywhere", data.whole
     episodes, window_s = list(range(len(data.tracks))), shortest_window_s(data.project)
     whole = build_problem(data, space, episodes, window_s, rng)
-    whole = replace(whole.on_windows(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=_list_fitted(data, rows))
+    varied = np.ptp(rows, axis=0) > 0  # where terms are tried, the environment is fitted only if it varies
+    always = [not data.terms or p.dimension != "environment" for p in data.space.parameters]
+    fitted = tuple(k for k, is_always in enumerate(always) if is_always or varied[k])
+    whole = replace(whole.on_windows(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=fitted)
     some = whole.on_windows(draw_windows(whole.windows, rng, SEARCH.max_search_windows)).weighted_at(whole.base)
     starts = [*search_starts(some, rng, num_found=SEARCH.num_starts), pick_best_row(some, rows)]
     starts = sorted(starts, key=some.cost)[:NUM_DESCENTS]
@@ -105,27 +127,22 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     return BestFit(problem, solution, window_s)
 
 
-def _list_fitted(data: ProjectData, rows: Array) -> tuple[int, ...]:
-    """Returns the columns that are always fitted: without the environment, unless terms are not tried or it varies."""
-    varied = np.ptp(rows, axis=0) > 0
-    parameters = enumerate(data.space.parameters)
-    return tuple(k for k, p in parameters if not data.terms or p.dimension != "environment" or varied[k])
-
-
 def pick_best_row(problem: FitProblem, rows: Array) -> Array:
     """Returns the row with the least cost, (num_parameters,)."""
     units = np.stack([problem.unit(row) for row in rows])
     return problem.rows(units)[int(np.argmin(np.sum(problem.residuals(units) ** 2, axis=(1, 2))))]
 
 
-def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> InsideFit:
-    """Returns the best row that training can draw, and how much worse it is than the best anywhere.
+def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> tuple[Array, float]:
+    """Returns the best row that training can draw, and the share by which its squared error exceeds the least.
 
     The search begins where the quadratic model of the squared error is least within the ranges, and at the best of some
     rows drawn from them, (num_rows, num_parameters).
     """
     problem = best.problem
-    nearest = _find_nearest_inside(best, box)
+    unit = minimize_quadratic(best.curvature, best.solution.unit, *best.unit_box(box))
+    nearest = np.clip(problem.rows(unit[None])[0], box.low, box.high)
+    nearest = np.where(np.isin(np.arange(len(nearest)), problem.free), nearest, box.low)
     inside = _bound_problem(problem, box, nearest)
     found = [nearest]
     if inside.free and not np.allclose(problem.unit(nearest), best.solution.unit, atol=1e-6):
@@ -136,15 +153,7 @@ def fit_inside(best: BestFit, box: TrainingBox, rows: Array) -> InsideFit:
     units = np.stack([all_free.unit(row) for row in (best.solution.row, *found)])
     squares = np.sum(all_free.residuals(units) ** 2, axis=(1, 2))
     least = int(np.argmin(squares[1:]))
-    return InsideFit(found[least], float(squares[1 + least] / max(squares[0], 1e-12)) - 1.0)
-
-
-def _find_nearest_inside(best: BestFit, box: TrainingBox) -> Array:
-    """Returns the row within the ranges where the quadratic model of the squared error is least, (num_parameters,)."""
-    unit = minimize_quadratic(best.curvature, best.solution.unit, *best.unit_box(box))
-    row = np.clip(best.problem.rows(unit[None])[0], box.low, box.high)
-    free = np.isin(np.arange(len(row)), best.problem.free)
-    return np.where(free, row, box.low)
+    return found[least], float(squares[1 + least] / max(squares[0], 1e-12)) - 1.0
 
 
 def minimize_quadratic(curvature: Array, centre: Array, low: Array, high: Array) -> Array:
@@ -165,8 +174,12 @@ def _bound_problem(problem: FitProblem, box: TrainingBox, row: Array) -> FitProb
     return replace(problem, predictor=predictor, free=tuple(free), base=row)
 
 
-def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> PredictionBand:
-    """Returns the band of predictions with rows (num_rows, num_parameters), with noise in readings and starts."""
+def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Returns the share of readings within the band of predictions with rows, and its half width in units of noise.
+
+    Rows are (num_rows, num_parameters); readings and starts have noise. The half width is over that of a band of noise
+    alone. Both are per column, (num_measurements,); the share is NaN where nothing was read.
+    """
     windows = problem.windows
     if len(windows) > MAX_BAND_WINDOWS:
         windows = windows.pick(np.linspace(0, len(windows) - 1, MAX_BAND_WINDOWS).round().astype(np.intp))
@@ -185,4 +198,4 @@ def predict_band(problem: FitProblem, rows: Array, rng: np.random.Generator) -> 
     inside = ((low <= 0) & (high >= 0) & known).sum(axis=(0, 1)) / np.maximum(count, 1)
     half_width = np.where(known, high - low, 0.0).sum(axis=(0, 1)) / np.maximum(count, 1) / 2
     noise = normal_quantile((1 + BAND_LEVEL) / 2) * windows.noise
-    return PredictionBand(np.where(count > 0, inside, np.nan), half_width / noise)
+    return np.where(count > 0, inside, np.nan), half_width / noise

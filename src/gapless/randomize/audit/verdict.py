@@ -11,8 +11,7 @@ from gapless.core.results import AuditedParameter, AuditResult, AuditVerdict
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.summary import MAX_IDENTIFIABLE_SD
-from gapless.randomize.audit.predictions import WRONG_MODEL_RATIO, BestFit, InsideFit, minimize_quadratic
-from gapless.randomize.audit.ranges import NUM_DRAWS, TrainingBox
+from gapless.randomize.audit.predictions import NUM_DRAWS, WRONG_MODEL_RATIO, BestFit, TrainingBox, minimize_quadratic
 
 
 @dataclass(frozen=True)
@@ -47,21 +46,16 @@ class Verdicts:
 
 
 def find_verdicts(
-    best: BestFit, inside: InsideFit, box: TrainingBox, priors: Sequence[Parameter], to_noise: Array
+    best: BestFit, growth: float, box: TrainingBox, priors: Sequence[Parameter], to_noise: Array
 ) -> Verdicts:
-    """Returns the verdicts on ranges.
+    """Returns the verdicts on ranges; `growth` is that of `fit_inside`, `priors` the free parameters of the project.
 
-    Args:
-        best: The best row anywhere.
-        inside: The best row within the ranges.
-        box: What training draws.
-        priors: The free parameters as the project has them.
-        to_noise: (num_measurements,) what the best row anywhere leaves, in units of what noise explains.
+    `to_noise` is what the best row anywhere leaves, in units of what noise explains, (num_measurements,).
     """
     free = list(best.problem.free)
     growths, unexplained = single_growths(best, box), max(1.0, float(np.sqrt(np.mean(to_noise**2))))
     chance = chance_growth(len(free), len(best.problem.windows), unexplained)
-    narrow = inside.growth > CONFIG.min_growth + chance
+    narrow = growth > CONFIG.min_growth + chance
     alone = [k for k in range(len(free)) if narrow and growths[k] > CONFIG.min_single_growth]
     together = _find_fewest_outside(best, box) if narrow and not alone else []
     outside = {*alone, *together}
@@ -98,11 +92,7 @@ def single_growths(best: BestFit, box: TrainingBox) -> Array:
     d^2 / (C^-1)_kk, where C is the curvature. A parameter that others compensate has a large (C^-1)_kk.
     """
     distance = np.clip(best.solution.unit, *best.unit_box(box)) - best.solution.unit
-    return distance**2 / np.diag(np.linalg.inv(best.curvature)) / _squared_error(best)
-
-
-def _squared_error(best: BestFit) -> float:
-    return 2 * max(best.solution.cost, 1e-12)
+    return distance**2 / np.diag(np.linalg.inv(best.curvature)) / (2 * max(best.solution.cost, 1e-12))
 
 
 def _find_fewest_outside(best: BestFit, box: TrainingBox) -> list[int]:
@@ -115,7 +105,7 @@ def _find_fewest_outside(best: BestFit, box: TrainingBox) -> list[int]:
             bottom, top = low.copy(), high.copy()
             bottom[[*found, k]], top[[*found, k]] = 0.0, 1.0
             step = minimize_quadratic(best.curvature, unit, bottom, top) - unit
-            growths[k] = step @ best.curvature @ step / _squared_error(best)
+            growths[k] = step @ best.curvature @ step / (2 * max(best.solution.cost, 1e-12))
         found.append(int(np.argmin(growths)))
         if growths.min() < CONFIG.min_single_growth:
             break

@@ -1,5 +1,1 @@
-"""Training ranges written for other training stacks."""
-
-from gapless.randomize.export.formats import FORMATS, check_exports, export_ranges, parse_exports
-
-__all__ = ["FORMATS", "check_exports", "export_ranges", "parse_exports"]
+"""Training ranges written for other training stacks; `formats` has them all."""

@@ -1,42 +1,118 @@
-"""The formats that ranges can be written in, and the one function that writes them."""
+"""The formats that ranges can be written in, and the one function that writes them.
 
+Formats without code are here: text that `train --ranges` reads, JSON, YAML, and the model at the centre of the ranges.
+"""
+
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import yaml
+
+from gapless.core.distribution import ranges_to_text
 from gapless.core.errors import InputError, nearest
 from gapless.core.places import require_writable
-from gapless.core.results import Export, RandomizeResult
+from gapless.core.results import Export, RandomizeResult, plain
 from gapless.project.load import load_project
-from gapless.randomize.export import documents, gymnasium, isaaclab, mjlab, playground
-from gapless.randomize.export.job import ExportJob, find_reasons, make_job, order_notes, summarize_reasons
+from gapless.randomize.event_terms import isaaclab, mjlab
+from gapless.randomize.export.job import (
+    LEFT_OUT,
+    ExportedRange,
+    ExportJob,
+    make_job,
+    note_changed,
+    note_left_out,
+    order_notes,
+)
+from gapless.randomize.export.model_code import write_gymnasium, write_playground
 from gapless.sim.blueprint import compile_project
+from gapless.sim.corrected import corrected_xml
 from gapless.sim.ranges import read_ranges
+from gapless.sim.targets import is_dc_motor
+
+MAX_TARGETS_PER_REASON = 2  # that a refusal names
+ABOUT = (
+    "Values are in the units given. Every value is cut at [low, high] by drawing again. mean: centre of normal, median "
+    "of log-normal, value of fixed, mean of beta, otherwise the middle. std: of normal before it is cut, of beta, of "
+    "the logarithm of log-normal. per: drawn once per robot, per episode or per control step. nominal: leaves the "
+    "model as it was written. * in a target is one shared factor on all."
+)
+
+
+def write_text(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the ranges as text, a line per parameter; nothing is left out."""
+    units = "".join(f"#   {entry.target}: {entry.unit}, {entry.dimension}\n" for entry in job.entries)
+    head = f"# Training ranges of {job.blueprint.project.name}, by gapless. Unit and dimension:\n{units}"
+    return head + ranges_to_text([entry.range for entry in job.entries], job.correlations), ()
+
+
+def write_json(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the ranges as JSON; nothing is left out."""
+    return json.dumps(_document(job), indent=1, ensure_ascii=False) + "\n", ()
+
+
+def write_yaml(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the ranges as YAML; nothing is left out."""
+    return yaml.safe_dump(_document(job), sort_keys=False, allow_unicode=True, width=120), ()
+
+
+def _document(job: ExportJob) -> dict[str, Any]:
+    project = job.blueprint.project
+    head = {"gapless_ranges": 1, "project": project.name, "model": project.model_path.name, "rate_hz": project.rate_hz}
+    ranges = [
+        plain(entry.range) | {"unit": entry.unit, "dimension": entry.dimension, "nominal": float(entry.nominal)}
+        for entry in job.entries
+    ]
+    return head | {"about": ABOUT, "ranges": ranges, "correlations": plain(job.correlations)}
+
+
+def write_mjcf(job: ExportJob, folder: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the MJCF of the model at the mean of every range, which names meshes relative to `folder`."""
+    centre = note_changed("all", "a model has no ranges; this is the centre of each")
+    notes = (centre, *filter(None, (_mjcf_note(entry, job) for entry in job.entries)))
+    row = np.array([entry.range.mean for entry in job.entries])
+    xml = corrected_xml(job.blueprint, job.distribution.space, row, folder)
+    lines = "".join(f"  {note}\n" for note in notes).replace("--", "- -")  # XML allows no -- in a comment
+    name = job.blueprint.project.name.replace("--", "- -")
+    return f"<!-- The centre of the training ranges of {name}, by gapless.\n{lines}-->\n{xml}\n", notes
+
+
+def _mjcf_note(entry: ExportedRange, job: ExportJob) -> str | None:
+    if entry.kind == "measurement":
+        return note_left_out(entry.target, "readings are not part of a model")
+    if entry.field == "backlash":
+        return note_left_out(entry.target, "MJCF has no backlash")
+    if entry.kind == "actuator" and entry.field == "offset":
+        motors = [job.model.actuator(a).name for a in range(job.model.nu) if is_dc_motor(job.model, a)]
+        some = motors if entry.name == "*" else entry.name in motors
+        return f"{entry.target}: left out for DC motors: they have no place for it" if some else None
+    if entry.field == "offset":
+        return note_changed(entry.target, "the servo follows the shifted zero; readings in the model are not shifted")
+    return None
+
 
 # A job and the folder of the file -> the text of the file, and notes on what it does not carry, a line per parameter.
 Exporter = Callable[[ExportJob, Path], tuple[str, tuple[str, ...]]]
 FORMATS: Mapping[str, Exporter] = {
-    "text": documents.write_text,
-    "json": documents.write_json,
-    "yaml": documents.write_yaml,
-    "mjcf": documents.write_mjcf,
-    "gymnasium": gymnasium.write,
+    "text": write_text,
+    "json": write_json,
+    "yaml": write_yaml,
+    "mjcf": write_mjcf,
+    "gymnasium": write_gymnasium,
     "mjlab": mjlab.write,
     "isaaclab": isaaclab.write,
-    "playground": playground.write,
+    "playground": write_playground,
 }
 
 
 def parse_exports(options: Sequence[str]) -> dict[str, Path]:
-    """Returns format -> file of `FORMAT=FILE` options.
-
-    Raises:
-        InputError: If one is not of this form, or a format comes twice.
-    """
+    """Returns format -> file of `FORMAT=FILE` options; InputError where one is not of this form or comes twice."""
     found: dict[str, Path] = {}
     for option in options:
         form, _, file = option.partition("=")
-        _check_format(form)
-        if not file:
+        if form in FORMATS and not file:
             raise InputError(f"--export {form}: no file named; write --export {form}=FILE")
         if form in found:
             raise InputError(f"--export: {form} is asked for twice; keep one")
@@ -45,13 +121,11 @@ def parse_exports(options: Sequence[str]) -> dict[str, Path]:
 
 
 def check_exports(files: Mapping[str, str | Path]) -> None:
-    """Checks format -> file before the work begins.
-
-    Raises:
-        InputError: If a format is unknown, a file cannot be written, or two formats go to one file.
-    """
+    """Raises InputError if a format is unknown, a file cannot be written, or two formats go to one file."""
     for form, file in files.items():
-        _check_format(form)
+        if form not in FORMATS:
+            known = nearest(form, FORMATS, len(FORMATS))
+            raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
         require_writable(Path(file), f"--export {form}")
     places = [Path(file) for file in files.values()]
     twice = [place for place in places if places.count(place) > 1]
@@ -59,28 +133,14 @@ def check_exports(files: Mapping[str, str | Path]) -> None:
         raise InputError(f"--export: two formats in one file; name a file for each: {twice[0]}")
 
 
-def _check_format(form: str) -> None:
-    if form not in FORMATS:
-        known = nearest(form, FORMATS, len(FORMATS))
-        raise InputError(f"--export: no format {form!r}; choose from: {known}; write FORMAT=FILE")
-
-
 def export_ranges(
     directory: str | Path, ranges: RandomizeResult | str | Path, files: Mapping[str, str | Path]
 ) -> tuple[Export, ...]:
     """Writes training ranges in the formats of other training stacks.
 
-    Args:
-        directory: The project folder.
-        ranges: A result of `randomize`, or a file of ranges: its JSON, or text (`*.txt`).
-        files: Format -> file to write; the formats are those of `FORMATS`.
-
-    Returns:
-        What was written, with a line for each parameter that a format could not carry, or not as it is.
-
-    Raises:
-        InputError: If the ranges are not for this project's model, a format carries none of them, or a file cannot
-            be written.
+    `ranges` is a result of `randomize`, or a file of ranges: its JSON, or text (`*.txt`). `files` has format -> file;
+    the formats are those of `FORMATS`. Returns what was written, with a line for each parameter that a format could not
+    carry, or not as it is.
     """
     check_exports(files)
     blueprint = compile_project(load_project(directory))
@@ -107,11 +167,27 @@ def export_ranges(
 
 def _refuse_empty(job: ExportJob, form: str, notes: Sequence[str], file: Path) -> None:
     """Raises an error if a format carries none of the ranges: training would go on without any, unnoticed."""
-    reasons, num = find_reasons(job, notes), len(job.entries)
-    if len(reasons) < num:
+    reasons, num = _group_by_reason(job, notes), len(job.entries)
+    if sum(map(len, reasons.values())) < num:
         return
-    others = [other for other, write in FORMATS.items() if len(find_reasons(job, write(job, file.parent)[1])) < num]
+    parts: list[str] = []
+    for number, (why, names) in enumerate(sorted(reasons.items(), key=lambda item: -len(item[1])), 1):
+        extra = len(names) - MAX_TARGETS_PER_REASON
+        more = f" and {extra} more" if extra > 0 else ""
+        parts.append(f"({number}) {', '.join(names[:MAX_TARGETS_PER_REASON])}{more}: {why}")
+    left_out = {other: _group_by_reason(job, write(job, file.parent)[1]) for other, write in FORMATS.items()}
+    others = [other for other, found in left_out.items() if sum(map(len, found.values())) < num]
     raise InputError(
         f"--export {form}: none of the {num} ranges has a counterpart there, so nothing was written: "
-        f"{summarize_reasons(reasons)}: choose another format, {', '.join(others)} carry some: {file}"
+        f"{'; '.join(parts)}: choose another format, {', '.join(others)} carry some: {file}"
     )
+
+
+def _group_by_reason(job: ExportJob, notes: Sequence[str]) -> dict[str, list[str]]:
+    """Returns why -> targets of the ranges that a format does not carry."""
+    why = {target: reason for target, mark, reason in (note.partition(LEFT_OUT) for note in notes) if mark}
+    found: dict[str, list[str]] = {}
+    for entry in job.entries:
+        if entry.target in why:
+            found.setdefault(why[entry.target], []).append(entry.target)
+    return found

@@ -37,10 +37,8 @@ class RandomizedModel(gymnasium.Wrapper):
     def __init__(self, env: gymnasium.Env, seed: int | None = None, observation: dict[str, int] | None = None) -> None:
         """Looks up where everything is; raises ValueError where the environment has another model.
 
-        Args:
-            env: An environment with `unwrapped.model`, `unwrapped.data` and `unwrapped.dt`, as MuJoCo's have.
-            seed: Seed of what is drawn; None for another one each time.
-            observation: Reading -> element of the observation that shows it; biases of others are not applied.
+        The environment has `unwrapped.model`, `unwrapped.data` and `unwrapped.dt`, as MuJoCo's have. `observation` has
+        reading -> element of the observation that shows it; biases of others are not applied.
         """
         super().__init__(env)
         self.model: mujoco.MjModel = env.unwrapped.model  # type: ignore[attr-defined]
@@ -60,10 +58,8 @@ class RandomizedModel(gymnasium.Wrapper):
         self._nominal = {name: self._field(name).copy() for name in sorted(names)}
         self._is_late = bool(names & {"signal.delay_s", "signal.target_offset"})
         if self._is_late and (env.action_space.shape or (0,))[0] != self.model.nu:
-            raise ValueError(
-                "delays act on controls: give an environment whose action is the controls of all "
-                f"{self.model.nu} actuators"
-            )
+            text = f"give an environment whose action is the controls of all {self.model.nu} actuators"
+            raise ValueError(f"delays act on controls: {text}")
         self._actions: list[np.ndarray] = []
         self.parameters: dict[str, float] = {}
         self._draw(("robot", "episode", "step"))
@@ -83,13 +79,8 @@ class RandomizedModel(gymnasium.Wrapper):
             self._write()
         arrived = self._delay_action(np.asarray(action, dtype=np.float64)) if self._is_late else action
         observation, reward, terminated, truncated, info = self.env.step(arrived)
-        return (
-            self._add_reading_errors(observation),
-            reward,
-            terminated,
-            truncated,
-            info | {"parameters": dict(self.parameters)},
-        )
+        shown = self._add_reading_errors(observation)
+        return shown, reward, terminated, truncated, info | {"parameters": dict(self.parameters)}
 
     def _draw(self, levels: tuple[str, ...]) -> None:
         chosen = [item for item in RANGES if item["per"] in levels]
@@ -129,10 +120,8 @@ class RandomizedModel(gymnasium.Wrapper):
             return (key, *rest)
         found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
         if found < 0:
-            raise ValueError(
-                f"the environment's model has no {kind} {key!r}: these ranges are for another model; "
-                "make them again for this one"
-            )
+            text = "these ranges are for another model; make them again for this one"
+            raise ValueError(f"the environment's model has no {kind} {key!r}: {text}")
         if field.startswith("dof_"):
             found = int(self.model.jnt_dofadr[found])
         if field.startswith("qpos_"):

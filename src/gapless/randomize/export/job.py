@@ -3,7 +3,7 @@
 A note is one line per parameter, on the screen and in the file: `TARGET: left out: WHY` or `TARGET: changed: HOW`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -24,7 +24,6 @@ from gapless.sim.targets.path import split_target
 ROBOT = "robot"
 LEFT_OUT = ": left out: "
 CORRELATION = "correlation "  # how the name of a correlation begins in a note
-MAX_TARGETS_PER_REASON = 2  # that a refusal names
 
 
 class ModelElement(NamedTuple):
@@ -103,19 +102,14 @@ class ExportJob:
 def make_job(
     blueprint: CompiledProject, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str
 ) -> ExportJob:
-    """Returns ranges with what they set in a project.
-
-    Raises:
-        InputError: If a range names nothing in this model, or holds a number that is not finite.
-    """
+    """Returns ranges with what they set in a project; InputError where one names nothing or is not finite."""
     entries: list[ExportedRange] = []
     for item in ranges:
         target = resolve(item.target, blueprint.project, blueprint.model)
         if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
             raise InputError(f"{item.target}: a range holds a number that is not finite: correct it")
-        place = split_target(target.path)
-        about = target.unit, target.dimension, target.nominal
-        entries.append(ExportedRange(item, *about, place.kind, place.name, place.field))
+        unit, nominal, place = target.unit, target.nominal, split_target(target.path)
+        entries.append(ExportedRange(item, unit, target.dimension, nominal, place.kind, place.name, place.field))
     return ExportJob(blueprint, tuple(entries), correlations, source)
 
 
@@ -155,28 +149,9 @@ def note_changed(target: str, how: str) -> str:
     return f"{target}: changed: {how}"
 
 
-def find_reasons(job: ExportJob, notes: Sequence[str]) -> dict[str, str]:
-    """Returns target -> why, of the ranges that a format does not carry."""
-    why = {target: reason for target, mark, reason in (note.partition(LEFT_OUT) for note in notes) if mark}
-    return {entry.target: why[entry.target] for entry in job.entries if entry.target in why}
-
-
 def order_notes(notes: Sequence[str]) -> tuple[str, ...]:
     """Returns notes in the order in which people need them: ranges left out, ranges changed, correlations."""
     return tuple(sorted(notes, key=lambda note: (note.startswith(CORRELATION), LEFT_OUT not in note)))
-
-
-def summarize_reasons(reasons: Mapping[str, str]) -> str:
-    """Returns target -> why as one line: each reason once, with the first targets it holds for."""
-    targets: dict[str, list[str]] = {}
-    for target, why in reasons.items():
-        targets.setdefault(why, []).append(target)
-    parts: list[str] = []
-    for number, (why, names) in enumerate(sorted(targets.items(), key=lambda item: -len(item[1])), 1):
-        extra = len(names) - MAX_TARGETS_PER_REASON
-        more = f" and {extra} more" if extra > 0 else ""
-        parts.append(f"({number}) {', '.join(names[:MAX_TARGETS_PER_REASON])}{more}: {why}")
-    return "; ".join(parts)
 
 
 def header_comment(job: ExportJob, notes: Sequence[str]) -> str:

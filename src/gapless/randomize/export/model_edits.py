@@ -29,11 +29,6 @@ class FieldEdit:
     knots: Array  # (num_knots,) values of the parameter; two where the effect is straight
     values: Array  # (num_knots, num_places) what the field holds there
 
-    @property
-    def in_model(self) -> bool:
-        """Whether the field is of the model, not of the signal path around it."""
-        return not self.field.startswith("signal.")
-
 
 @dataclass(frozen=True)
 class ModelEdits:
@@ -64,7 +59,13 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
         field: values[: len(alone)].reshape(len(targets), NUM_KNOTS, *nominal.shape)
         for field, (nominal, values) in written.items()
     }
-    jumping = [target for k, target in enumerate(targets) if any(_jumps(table[k], table) for table in tables.values())]
+    is_jumping = np.zeros(len(targets), dtype=bool)  # not straight between every second knot
+    for table in tables.values():
+        change = np.abs(table - table[:, :1]).max(axis=1)
+        off = np.abs(table[:, 1::2] - (table[:, :-1:2] + table[:, 2::2]) / 2).max(axis=1)
+        beyond = off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(table))
+        is_jumping |= beyond.reshape(len(targets), -1).any(axis=1)
+    jumping = [target for target, is_so in zip(targets, is_jumping, strict=True) if is_so]
     if jumping:
         found = find_model_edits(job.without(jumping))
         notes = [note_left_out(target, "its effect on the model jumps") for target in jumping]
@@ -73,14 +74,14 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
     edits: list[FieldEdit] = []
     notes: list[str] = []
     for field, (nominal, values) in written.items():
-        base = nominal.astype(np.float64)
-        constants = _find_constants(nominal, tables[field])
-        for place, value in constants.items():
-            base[place] = value
-        if constants:
-            found.constants[field] = constants
-        made = [_find_edit(target, field, tables[field][k], knots[k]) for k, target in enumerate(targets)]
-        made = [edit for edit in made if edit is not None]
+        base, ends, rounding = nominal.astype(np.float64), tables[field][:, 0], _rounding(tables[field])
+        is_still = (np.abs(tables[field] - ends[:, None]) <= rounding).all(axis=1)
+        for where in np.argwhere(is_still & (np.abs(ends - nominal) > rounding)):  # set to one value, not the model's
+            place = tuple(int(k) for k in where[1:])
+            base[place] = ends[tuple(where)]
+            found.constants.setdefault(field, {})[place] = float(ends[tuple(where)])
+        tried = [_find_edit(target, field, tables[field][k], knots[k]) for k, target in enumerate(targets)]
+        made = [edit for edit in tried if edit is not None]
         if made:
             checks = drawn, values[len(alone) : -1]
             found.product[field], note = _find_combination(field, base, made, checks, targets)
@@ -129,20 +130,6 @@ def _write_rows(job: ExportJob, rows: Array) -> tuple[dict[str, tuple[Array, Arr
                 found[name] = (nominal.copy(), np.repeat(nominal[None].astype(np.float64), len(rows), axis=0))
             found[name][1][begin : begin + len(part)] = values[: len(part)]
     return found, fields.needs_constants
-
-
-def _jumps(table: Array, tables: Array) -> bool:
-    """Says whether an effect is not straight between every second knot; `tables` has those of all parameters."""
-    change = np.abs(table - table[:1]).max(axis=0)
-    off = np.abs(table[1::2] - (table[:-1:2] + table[2::2]) / 2).max(axis=0)
-    return bool((off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(tables))).any())
-
-
-def _find_constants(nominal: Array, tables: Array) -> dict[Place, float]:
-    """Returns what some parameter sets to one value, other than the model's, wherever it is itself."""
-    ends, rounding = tables[:, 0], _rounding(tables)
-    still = (np.abs(tables - ends[:, None]) <= rounding).all(axis=1) & (np.abs(ends - nominal) > rounding)
-    return {tuple(int(k) for k in place[1:]): float(ends[tuple(place)]) for place in np.argwhere(still)}
 
 
 def _rounding(values: Array) -> float:

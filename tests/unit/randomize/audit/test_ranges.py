@@ -8,7 +8,8 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.interval import normal_quantile
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.randomize.audit.ranges import add_ranges, make_box, read_training_ranges
+from gapless.randomize.audit.predictions import make_box
+from gapless.randomize.audit.verb import add_ranges, read_training_ranges
 from unit.identify.realities import write_reality
 
 

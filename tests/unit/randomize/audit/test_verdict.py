@@ -10,8 +10,7 @@ from gapless.fit.data import read_project_data
 from gapless.fit.problem import PRIOR_WEIGHT
 from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
-from gapless.randomize.audit.predictions import BestFit, minimize_quadratic
-from gapless.randomize.audit.ranges import TrainingBox
+from gapless.randomize.audit.predictions import BestFit, TrainingBox, minimize_quadratic
 from gapless.randomize.audit.verdict import chance_growth, single_growths
 from unit.identify.realities import write_reality
 

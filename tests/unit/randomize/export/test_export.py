@@ -11,7 +11,7 @@ from gapless.cli.main import run
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.results import RandomizeResult, from_json
-from gapless.randomize.export import FORMATS, export_ranges
+from gapless.randomize.export.formats import FORMATS, export_ranges
 from unit.fit_file import fitted, write_fit
 from unit.randomize.export.robots import EVERYTHING, arm_folder
 

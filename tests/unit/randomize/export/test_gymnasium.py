@@ -11,8 +11,8 @@ import pytest
 
 from gapless.core.distribution import Distribution, ranges_from_text
 from gapless.core.protocols import Start
-from gapless.randomize.export import gymnasium as exporter
 from gapless.randomize.export.job import ExportJob
+from gapless.randomize.export.model_code import write_gymnasium
 from gapless.sim.simulation import Simulation
 from unit.randomize.export.robots import EVERYTHING, job
 
@@ -56,7 +56,7 @@ def loaded(text: str, folder: Path) -> ModuleType:
 
 def wrapped(folder: Path, text: str, **options: Any) -> tuple[Any, ExportJob, tuple[str, ...]]:
     worked = job(folder, text)
-    source, notes = exporter.write(worked, folder)
+    source, notes = write_gymnasium(worked, folder)
     return loaded(source, folder).RandomizedModel(ArmEnv(folder / "robot.xml"), **options), worked, notes
 
 
@@ -139,7 +139,7 @@ def test_a_centre_that_cannot_move_is_told(tmp_path: Path) -> None:
     worked = job(tmp_path, text)
     model = (tmp_path / "robot.xml").read_text().replace('<body name="box"', '<body name="box" simple="false"')
     (tmp_path / "robot.xml").write_text(model)
-    source, notes = exporter.write(worked, tmp_path)
+    source, notes = write_gymnasium(worked, tmp_path)
     assert notes == ()
     env = loaded(source, tmp_path).RandomizedModel(ArmEnv(tmp_path / "robot.xml"))
     _, info = env.reset()
@@ -155,7 +155,7 @@ def test_elements_without_a_name_are_found_by_their_number(tmp_path: Path) -> No
         .replace('<geom name="floor"', "<geom")
     )
     (tmp_path / "robot.xml").write_text(model)
-    source, notes = exporter.write(job(tmp_path, "geom/*/friction fixed 0.5\n", model), tmp_path)
+    source, notes = write_gymnasium(job(tmp_path, "geom/*/friction fixed 0.5\n", model), tmp_path)
     env = loaded(source, tmp_path).RandomizedModel(ArmEnv(tmp_path / "robot.xml"))
     env.reset()
     assert env.unwrapped.model.geom_friction[:, 0] == pytest.approx(0.5 * worked.model.geom_friction[:, 0])
@@ -186,7 +186,7 @@ def test_readings_are_biased_only_where_asked(tmp_path: Path) -> None:
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
     worked = job(tmp_path, "joint/elbow/damping uniform 0.1 .. 0.5\n")
-    module = loaded(exporter.write(worked, tmp_path)[0], tmp_path)
+    module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
     other = (tmp_path / "robot.xml").read_text().replace('"elbow"', '"knee"')
     (tmp_path / "other.xml").write_text(other)
     with pytest.raises(ValueError, match="has no joint 'elbow'"):
@@ -195,7 +195,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
 
 def test_it_draws_just_as_gapless_does(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
-    module = loaded(exporter.write(worked, tmp_path)[0], tmp_path)
+    module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     for _ in range(50):
         carried = {entry.target: entry for entry in worked.entries}
@@ -208,7 +208,7 @@ def test_correlated_draws_are_those_of_gapless(tmp_path: Path) -> None:
     text += "joint/wrist/damping log-normal 0.1 +- 30 % within 0.05 .. 0.2\n"
     text += "correlation joint/elbow/damping joint/wrist/damping -0.9\n"
     worked = job(tmp_path, text)
-    module = loaded(exporter.write(worked, tmp_path)[0], tmp_path)
+    module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
     rng = np.random.default_rng(4)
     theirs = np.array([list(module.draw_together(rng, module.RANGES).values()) for _ in range(4000)])
     ranges, correlations = ranges_from_text(text)
@@ -220,7 +220,7 @@ def test_correlated_draws_are_those_of_gapless(tmp_path: Path) -> None:
 
 def test_every_range_acts_or_has_a_note(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
-    source, notes = exporter.write(worked, tmp_path)
+    source, notes = write_gymnasium(worked, tmp_path)
     module = loaded(source, tmp_path)
     acting = {edit[0] for edit in module.EDITS}
     told = {note.split(": ")[0] for note in notes}

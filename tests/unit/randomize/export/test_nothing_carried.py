@@ -9,7 +9,9 @@ from gapless.cli.show import show
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.core.results import Export, RandomizeResult
-from gapless.randomize.export import export_ranges, isaaclab, playground
+from gapless.randomize.event_terms import isaaclab
+from gapless.randomize.export.formats import export_ranges
+from gapless.randomize.export.model_code import write_playground
 from unit.randomize.export.robots import arm_folder, job
 
 READINGS = """
@@ -54,7 +56,7 @@ def test_one_that_is_carried_is_enough(tmp_path: Path) -> None:
 
 def test_what_is_carried_in_part_is_not_left_out(tmp_path: Path) -> None:
     # An offset of a joint moves its zero in the model, and what its encoder reads, which Playground has not.
-    text, notes = playground.write(job(tmp_path, "joint/shoulder/offset uniform 0 .. 0.01\n"), tmp_path)
+    text, notes = write_playground(job(tmp_path, "joint/shoulder/offset uniform 0 .. 0.01\n"), tmp_path)
     assert ("fields['qpos0']" in text) == (not any(": left out: " in note for note in notes))
 
 

@@ -14,8 +14,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import kstest
 
-from gapless.randomize.export import playground
 from gapless.randomize.export.job import ExportJob
+from gapless.randomize.export.model_code import write_playground
 from gapless.sim.simulation import Simulation
 from unit.randomize.export.robots import EVERYTHING, job
 
@@ -121,7 +121,7 @@ def ran(source: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     def run(text: str, count: int) -> tuple[Any, dict[str, int], ExportJob, tuple[str, ...]]:
         worked = job(tmp_path, text)
-        source, notes = playground.write(worked, tmp_path)
+        source, notes = write_playground(worked, tmp_path)
         space = ran(source, monkeypatch)
         made, axes = space["domain_randomize"](FakeModel(worked.model), np.arange(count)[:, None])
         return made, axes, worked, notes
@@ -192,7 +192,7 @@ def test_correlations_are_carried(drawn: Any) -> None:
 
 def test_every_range_acts_or_has_a_note(drawn: Any) -> None:
     _, _, worked, notes = drawn(EVERYTHING, 2)
-    source, _ = playground.write(worked, Path())
+    source, _ = write_playground(worked, Path())
     told = {note.split(": ")[0] for note in notes}
     acting = {entry.target for entry in worked.entries if f"# {entry.target}: " in source.partition("def within")[2]}
     assert {entry.target for entry in worked.entries} <= told | acting
@@ -207,7 +207,7 @@ def test_friction_that_the_model_lacks_is_told(drawn: Any) -> None:
 
 def test_another_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worked = job(tmp_path, "joint/elbow/damping uniform 0.1 .. 0.2\n")
-    space = ran(playground.write(worked, tmp_path)[0], monkeypatch)
+    space = ran(write_playground(worked, tmp_path)[0], monkeypatch)
     other = mujoco.MjModel.from_xml_string("<mujoco/>")
     with pytest.raises(AssertionError, match="another model"):
         space["domain_randomize"](FakeModel(other), np.zeros((1, 1)))

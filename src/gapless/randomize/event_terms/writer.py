@@ -72,8 +72,8 @@ class TermWriter:
             if element.name:
                 groups.setdefault(element.owner, []).append(element.name)
         mode = mode or {"robot": "startup", "episode": "reset", "step": self.format.step_mode}[entry.range.per]
-        interval = f"({self.job.blueprint.interval_s!r}, {self.job.blueprint.interval_s!r})"
-        timing = f"        interval_range_s={interval},\n" if mode == "interval" else ""
+        step_s = self.job.blueprint.interval_s
+        timing = f"        interval_range_s=({step_s!r}, {step_s!r}),\n" if mode == "interval" else ""
         for owner, names in groups.items():
             patterns = [re.sub(r"([.^$*+?{}\[\]\\|()])", r"\\\1", one) for one in names]  # that match just the names
             given = dict(params)
@@ -82,10 +82,9 @@ class TermWriter:
                 given = {"asset_cfg": f"SceneEntityCfg({selection})"} | given
             lines = "".join(f'            "{key}": {value},\n' for key, value in given.items())
             suffix = f"_{python_name(owner)}" if len(groups) > 1 else ""
-            term = {"name": (name or python_name(entry.target)) + suffix, "func": func}
-            term |= {"comment": comment or f"{entry.target} [{entry.unit}]"}
-            term |= {"arguments": f'        mode="{mode}",\n{timing}        params={{\n{lines}        }},\n'}
-            self.terms.append(self.format.term.format(**term))
+            full_name, about = (name or python_name(entry.target)) + suffix, comment or f"{entry.target} [{entry.unit}]"
+            arguments = f'        mode="{mode}",\n{timing}        params={{\n{lines}        }},\n'
+            self.terms.append(self.format.term.format(name=full_name, func=func, comment=about, arguments=arguments))
 
     def as_uniform(self, entry: ExportedRange) -> Range:
         """Returns a range as the uniform one between the same ends, with a note where it was another."""

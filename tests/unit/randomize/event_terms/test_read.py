@@ -8,8 +8,8 @@ import pytest
 from gapless.core.distribution import ranges_from_text
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
-from gapless.randomize.event_files.read import EventRanges, read_event_ranges
-from gapless.randomize.export import isaaclab, mjlab
+from gapless.randomize.event_terms import isaaclab, mjlab
+from gapless.randomize.event_terms.files import EventRanges, read_event_ranges
 from gapless.randomize.export.job import make_job
 from gapless.sim.blueprint import CompiledProject, compile_project
 from unit.randomize.export.robots import arm, job

@@ -1,32 +1,56 @@
-"""Ranges as event terms of mjlab (1.6.0)."""
+"""Event terms of mjlab (1.6.0): ranges written as terms, and terms read as ranges, also those of earlier versions."""
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gapless.core.distribution import Range
-from gapless.randomize.export.event_terms import EventFormat, TermWriter, pair_text, write_event_terms
-from gapless.randomize.export.job import ExportedRange, ExportJob
+from gapless.core.errors import InputError
+from gapless.randomize.event_terms.terms import (
+    EventTerm,
+    SceneEntity,
+    SourceText,
+    TermDraw,
+    TermReader,
+    read_pair,
+    short_name,
+    source_text,
+)
+from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, write_event_terms
+from gapless.randomize.export.job import ExportedRange, ExportJob, list_elements
 from gapless.sim.targets import is_position_servo
 
-FIELD_TERMS = {
-    ("joint", "damping"): "joint_damping",
-    ("joint", "frictionloss"): "joint_friction",
-    ("joint", "armature"): "joint_armature",
-    ("joint", "stiffness"): "joint_stiffness",
-    ("geom", "friction"): "geom_friction",
-    ("geom", "size/x"): "geom_size",
-    ("geom", "size/y"): "geom_size",
-    ("geom", "size/z"): "geom_size",
-    ("body", "com/x"): "body_com_offset",
-    ("body", "com/y"): "body_com_offset",
-    ("body", "com/z"): "body_com_offset",
+FIELDS = {  # function -> kind, fields by axis, operation where none is given
+    "joint_damping": ("joint", ("damping",), "abs"),
+    "joint_friction": ("joint", ("frictionloss",), "abs"),
+    "joint_armature": ("joint", ("armature",), "abs"),
+    "joint_stiffness": ("joint", ("stiffness",), "abs"),
+    "geom_friction": ("geom", ("friction", None, None), "abs"),
+    "geom_size": ("geom", ("size/x", "size/y", "size/z"), "scale"),
+    "body_com_offset": ("body", ("com/x", "com/y", "com/z"), "add"),
+    "body_mass": ("body", ("mass",), "scale"),
+}
+PARAMS = {  # function -> kind, operation where none is given, field of each param
+    "pd_gains": ("actuator", "scale", {"kp_range": "kp", "kd_range": "kd"}),
+    "effort_limits": ("actuator", "scale", {"effort_limit_range": "limit"}),
+    "encoder_bias": ("joint", "abs", {"bias_range": "offset"}),
+}
+OTHER_NAMES = {  # of MuJoCo, in earlier versions
+    "dof_damping": "joint_damping",
+    "dof_frictionloss": "joint_friction",
+    "dof_armature": "joint_armature",
+    "jnt_stiffness": "joint_stiffness",
+    "body_ipos": "body_com_offset",
 }
 PRIORITY = "of two geoms MuJoCo takes the larger friction: give this one a `priority` in the model, or it shows less"
 OWN_RANGES = "each of them has a range of its own"
 ONE_CONFIGURATION = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
 OWN_FACTORS = "each draws a factor of its own: this term has no shared_random"
+OBJECTS = {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}  # of distributions that mjlab has by name
 FILE = '''
 import math
 
@@ -110,7 +134,7 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     return write_event_terms(replace(job, entries=tuple(ordered)), FORMAT)
 
 
-def distribution_text(item: Range, factor: float = 1.0) -> str:
+def _distribution_text(item: Range, factor: float = 1.0) -> str:
     """Returns the distribution of a range as Python, with its values times `factor`."""
     if item.kind in ("uniform", "fixed") or item.low == item.high:
         return '"uniform"'
@@ -126,11 +150,6 @@ def distribution_text(item: Range, factor: float = 1.0) -> str:
     return f"mixture({parts})"
 
 
-def _as_object(text: str) -> str:
-    """Returns a distribution as an object: mjlab's own where `distribution_text` gives its name."""
-    return {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}.get(text, text)
-
-
 def _write_field(writer: TermWriter, entry: ExportedRange) -> None:
     """Writes terms that set one number of named elements, or multiply that of all by one factor."""
     item, shared, job = entry.range, entry.name == "*", writer.job
@@ -143,14 +162,14 @@ def _write_field(writer: TermWriter, entry: ExportedRange) -> None:
     ends = pair_text(item.low, item.high)
     if "/" in entry.field:
         ends = f"{{{'xyz'.index(entry.field[-1])}: {ends}}}"
-    params = {"operation": '"scale"' if shared else '"abs"', "distribution": distribution_text(item), "ranges": ends}
+    params = {"operation": '"scale"' if shared else '"abs"', "distribution": _distribution_text(item), "ranges": ends}
     params |= {"shared_random": "True"} if shared else {}
-    writer.add(entry, FIELD_TERMS[entry.kind, entry.field], named, params)
+    func = next(name for name, (kind, fields, _) in FIELDS.items() if kind == entry.kind and entry.field in fields)
+    writer.add(entry, func, named, params)
     if len({e.owner for e in named}) > 1:
         writer.note_change("each entity draws a factor of its own", entry)
     if len(named) < len(elements):
-        nameless = f"{len(elements) - len(named)} {entry.kind}s that have no name in the model"
-        writer.note_change(f"not for {nameless}", entry)
+        writer.note_change(f"not for {len(elements) - len(named)} {entry.kind}s that have no name in the model", entry)
     if entry.field == "friction" and not shared:
         priority = job.model.geom_priority
         if any(priority[g] >= priority[named[0].id] for g in range(job.model.ngeom) if g != named[0].id):
@@ -192,8 +211,8 @@ def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
     writer.note_shared_term(entry, *both.values())
     factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
     ends = {name: pair_text(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
-    texts = {name: distribution_text(e.range, factor[name]) for name, e in both.items()}
-    each = ", ".join(f"({ends[name]}, {_as_object(text)})" for name, text in texts.items())
+    texts = {name: _distribution_text(e.range, factor[name]) for name, e in both.items()}
+    each = ", ".join(f"({ends[name]}, {OBJECTS.get(text, text)})" for name, text in texts.items())
     distribution = f"by_range({each})" if len(set(texts.values())) > 1 else texts[entry.field]
     params = {"operation": '"scale"', "distribution": distribution}
     params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
@@ -208,7 +227,7 @@ def _write_limit(writer: TermWriter, entry: ExportedRange) -> None:
     if not all(model.actuator_forcelimited[a.id] and is_position_servo(model, a.id) for a in actuators):
         return writer.leave_out("effort_limits is for position actuators with a forcerange", entry)
     factor = 1.0 if entry.name == "*" else 1 / entry.nominal
-    params = {"operation": '"scale"', "distribution": distribution_text(entry.range, factor)}
+    params = {"operation": '"scale"', "distribution": _distribution_text(entry.range, factor)}
     params |= {"effort_limit_range": pair_text(entry.range.low, entry.range.high, factor)}
     writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, entry)
     return writer.add(entry, "effort_limits", actuators, params, comment=f"{entry.target}: factor")
@@ -222,13 +241,14 @@ def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
     if entry.name == "*" and others:
         return writer.leave_out("the terms of single bodies would undo it", entry)
     if entry.field == "payload":
-        params = {"operation": '"add"', "distribution": distribution_text(item)}
+        params = {"operation": '"add"', "distribution": _distribution_text(item)}
         return writer.add(entry, "body_mass", bodies, params | {"ranges": pair_text(item.low, item.high)})
     if item.low <= 0:
         return writer.leave_out("a mass must be above 0", entry)
     mass = 1.0 if entry.name == "*" else entry.nominal
     low, high = (0.5 * float(np.log(end / mass)) for end in (item.low, item.high))
-    params = {"distribution": f"of_mass({_as_object(distribution_text(item))}, {mass!r})"}
+    text = _distribution_text(item)
+    params = {"distribution": f"of_mass({OBJECTS.get(text, text)}, {mass!r})"}
     writer.add(entry, "pseudo_inertia", bodies, params | {"alpha_range": f"({low!r}, {high!r})"})
     if entry.name == "*":
         writer.note_change("each body draws a factor of its own", entry)
@@ -242,7 +262,93 @@ def _explain_delay(writer: TermWriter, entry: ExportedRange) -> None:
     writer.leave_out(f"mjlab has no term for a delay; {lags} come near", entry)
 
 
-WRITERS = {key: _write_centre if key[0] == "body" else _write_field for key in FIELD_TERMS} | {
+def _read_field(reader: TermReader, term: EventTerm) -> None:
+    """Reads a term that sets one field of the model, for elements, axes or patterns."""
+    kind, fields, operation = FIELDS[OTHER_NAMES.get(term.func, term.func)]
+    value = term.params.get("ranges")
+    if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
+        entity = term.params.get("asset_cfg")
+        owner = entity.name if isinstance(entity, SceneEntity) else "robot"
+        for pattern, ends in value.items():
+            part = {"ranges": ends, "asset_cfg": SceneEntity(owner, {kind: (pattern,)})}
+            _read_field(reader, replace(term, params=term.params | part))
+        return
+    axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
+    by_axis: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(axes, value)
+    names = reader.select(term, kind)
+    shared = term.params.get("shared_random") is True and len(names) > 1
+    for axis, ends in by_axis.items():
+        field = fields[axis] if isinstance(axis, int) and 0 <= axis < len(fields) else None
+        if field is None:
+            reader.note(term, f"left out: axis {axis} is no parameter here")
+            continue
+        pair = read_pair(ends, "ranges")
+        if pair is None:
+            raise InputError("it has no ranges: write ranges=(low, high)")
+        draw = TermDraw(pair, term.read_operation(operation), term.distribution)
+        is_factor = draw.operation == "scale" and "/" not in field
+        if shared and is_factor and len(names) == sum(bool(e.name) for e in list_elements(reader.model, kind)):
+            reader.add(term, f"{kind}/*/{field}", draw)
+            continue
+        if shared:
+            reader.note(term, f"changed: {', '.join(names)} draw one value there, each its own here")
+        for name in names:
+            if field == "mass" and draw.operation == "add":
+                reader.add(term, f"body/{name}/payload", replace(draw, operation="abs"))
+                continue
+            if field == "mass":
+                reader.note(term, f"body/{name}/mass: its inertia stays as it is there; here it goes along")
+            reader.add(term, f"{kind}/{name}/{field}", draw)
+
+
+def _read_inertia(reader: TermReader, term: EventTerm) -> None:
+    """Reads alpha of a pseudo-inertia: mass and inertia grow by exp(2 alpha)."""
+    for name in [name for name in term.params if name.endswith("_range") and name != "alpha_range"]:
+        if read_pair(term.params[name], name) not in (None, (0.0, 0.0)):
+            reader.note(term, f"left out: {name}: no parameter here stretches, shears or shifts like that")
+    alpha = read_pair(term.params.get("alpha_range"), "alpha_range")
+    if alpha is None or alpha == (0.0, 0.0):
+        return
+    given, mass, distribution = term.distribution, 1.0, "log_uniform"
+    if isinstance(given, SourceText) and given.call == "of_mass":
+        distribution, mass = short_name(given.arguments[0]), float(given.arguments[1])
+    elif given != "uniform":
+        raise InputError(f"a pseudo-inertia that is {source_text(given)} is not known here: write the range by hand")
+    ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
+    for body in reader.select(term, "body"):
+        nominal = float(reader.model.body(body).mass[0])
+        reader.add(term, f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
+
+
+def _read_params(reader: TermReader, term: EventTerm) -> None:
+    """Reads a term that has a param for each field."""
+    kind, operation, fields = PARAMS[term.func.removeprefix("randomize_")]
+    for param, field in fields.items():
+        draw = term.read_draw(param, operation)
+        if draw is None or (len(fields) > 1 and draw.ends == (1.0, 1.0) and draw.operation == "scale"):
+            continue
+        if isinstance(draw.distribution, SourceText) and draw.distribution.call in ("by_range", "apart"):  # formerly
+            choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
+            draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
+        for name in reader.select(term, kind):
+            reader.add(term, f"{kind}/{name}/{field}", draw)
+
+
+def _read_any_field(reader: TermReader, term: EventTerm) -> None:
+    """Reads `randomize_field` of mjlab before 1.2, which names the field in its params."""
+    field = str(term.params.get("field"))
+    if OTHER_NAMES.get(field, field) in FIELDS:
+        _read_field(reader, replace(term, func=field, params={"operation": "abs"} | term.params))
+    else:
+        reader.note(term, f"left out: {field} is no parameter here")
+
+
+WRITERS = {
+    (kind, field): _write_centre if kind == "body" else _write_field
+    for kind, fields, _ in FIELDS.values()
+    for field in fields
+    if field
+} | {
     ("joint", "offset"): _write_offset,
     ("actuator", "kp"): _write_gains,
     ("actuator", "kd"): _write_gains,
@@ -253,3 +359,9 @@ WRITERS = {key: _write_centre if key[0] == "body" else _write_field for key in F
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
 FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS)
+READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
+    **dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field),
+    **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),
+    "pseudo_inertia": _read_inertia,
+    "randomize_field": _read_any_field,
+}

@@ -1,19 +1,28 @@
-"""Event terms in files: Python, read from the syntax and never run, or the YAML or JSON that a run wrote."""
+"""Event configurations of Isaac Lab and mjlab, read as training ranges.
+
+Python is read from its syntax and never run; YAML and JSON are those that a run wrote.
+"""
 
 import ast
 import json
 import math
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import mujoco
 import yaml
 
+from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError
-from gapless.randomize.event_files.terms import EventTerm, SceneEntity, SourceCall, SourceText, make_entity, make_term
+from gapless.project.records import Project
+from gapless.randomize.event_terms import isaaclab, mjlab
+from gapless.randomize.event_terms.terms import EventTerm, SceneEntity, SourceText, TermReader, make_entity, make_term
 
 SUFFIXES = (".py", ".yaml", ".yml", ".json")
 TERM_CLASSES = ("EventTerm", "EventTermCfg", "RandTerm", "RandomizationTermCfg")
+STATE_FUNCTIONS = ("reset_", "push_", "apply_")  # how functions begin that set the state
 EVENT_KEYS = (("events",), ("env", "events"), ("task", "env", "events"), ("env_cfg", "events"), ("randomization",))
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -24,26 +33,68 @@ _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
 }
 
 
-def read_terms(text: str, suffix: str) -> tuple[list[EventTerm], list[str]]:
-    """Returns the terms of a file's text, in order, and what was not read; the file's suffix is one of `SUFFIXES`.
+class EventRanges(NamedTuple):
+    """Ranges of an event configuration."""
 
-    Raises:
-        InputError: If the text is not of this kind, or holds no mapping of terms.
+    ranges: tuple[Range, ...]  # one per parameter of the project's model
+    correlations: tuple[Correlation, ...]  # always empty: event terms draw on their own
+    notes: tuple[str, ...]  # what could not be read, or not as it is there: a line each
+
+
+def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel) -> EventRanges:
+    """Returns the ranges that an event configuration states for a project's model.
+
+    Factors and additions become values by the model's own. InputError where the file is missing, is of another kind
+    (`SUFFIXES`), or holds no event terms.
     """
-    kind = {".py": "Python", ".json": "JSON"}.get(suffix, "YAML")
+    place = Path(path)
+    suffix = place.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"event terms are in {', '.join(SUFFIXES)} files: name one: {place}")
+    if not place.is_file():
+        raise InputError(f"no such file: name a file of event terms: {place}")
     try:
-        if suffix == ".py":
-            reader = _PythonReader()
-            reader.visit(ast.parse(text))
-            return list(reader.terms.values()), reader.notes
-        found = json.loads(text) if suffix == ".json" else yaml.load(text, _PlainLoader)
+        terms, notes = _read_terms(place.read_text(encoding="utf-8"), suffix)
+    except UnicodeDecodeError:
+        raise InputError(f"this is no text: name a file of event terms: {place}") from None
     except (SyntaxError, ValueError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(f"this is no {kind} ({reason}): correct it, or save it again") from None
+        kind, reason = {".py": "Python", ".json": "JSON"}.get(suffix, "YAML"), " ".join(str(error).split())[:120]
+        raise InputError(f"this is no {kind} ({reason}): correct it, or save it again: {place}") from None
+    if terms is None:
+        raise InputError(f"this holds no mapping of event terms: name a dump that has `events`: {place}")
+    if not terms:
+        raise InputError(f"no event terms in it; they look like `push = EventTerm(func=..., mode=...)`: {place}")
+    reader, functions = TermReader(project, model, place.name, notes=notes), isaaclab.READERS | mjlab.READERS
+    for term in terms:
+        if term.func in functions:
+            try:
+                functions[term.func](reader, term)
+            except InputError as error:
+                reader.note(term, f"left out: {error}")
+        elif term.func.startswith(STATE_FUNCTIONS):
+            reader.note(term, "left out: it sets the state or pushes; no parameter of the model")
+        else:
+            reader.note(term, "left out: no parameter here is like it")
+    return EventRanges(tuple(reader.ranges.values()), (), tuple(reader.notes))
+
+
+def _read_terms(text: str, suffix: str) -> tuple[list[EventTerm] | None, list[str]]:
+    """Returns the terms of a file's text, in order, None where it holds no mapping; and what was not read."""
+    if suffix == ".py":
+        reader = _PythonReader()
+        reader.visit(ast.parse(text))
+        return list(reader.terms.values()), reader.notes
+    found = json.loads(text) if suffix == ".json" else yaml.load(text, _PlainLoader)
     if not isinstance(found, Mapping):
-        raise InputError("this holds no mapping of event terms: name a dump that has `events`")
-    events = _find_events(found).items()
-    return [_make_dumped_term(str(k), v) for k, v in events if isinstance(v, Mapping) and "func" in v], []
+        return None, []
+    terms: list[EventTerm] = []
+    for name, arguments in _find_events(found).items():
+        if isinstance(arguments, Mapping) and "func" in arguments:
+            terms.append(make_term(str(name), arguments))
+            for key, value in terms[-1].params.items():
+                if isinstance(value, Mapping) and (key == "asset_cfg" or "body_names" in value):
+                    terms[-1].params[key] = make_entity(value)
+    return terms, []
 
 
 class _PlainLoader(yaml.SafeLoader):
@@ -70,14 +121,6 @@ def _find_events(found: Mapping[Any, Any]) -> Mapping[Any, Any]:
         if isinstance(inner, Mapping):
             return inner
     return found
-
-
-def _make_dumped_term(name: str, arguments: Mapping[Any, Any]) -> EventTerm:
-    term = make_term(name, arguments)
-    for key, value in term.params.items():
-        if isinstance(value, Mapping) and (key == "asset_cfg" or "body_names" in value):
-            term.params[key] = make_entity(value)
-    return term
 
 
 class _PythonReader(ast.NodeVisitor):
@@ -235,7 +278,7 @@ class _PythonReader(ast.NodeVisitor):
             return arguments[0]
         if name in ("radians", "deg2rad") and len(arguments) == 1 and isinstance(arguments[0], (int, float)):
             return math.radians(arguments[0])
-        return SourceCall(name, tuple(arguments), ast.unparse(node)) if not words else SourceText(ast.unparse(node))
+        return SourceText(ast.unparse(node)) if words else SourceText(ast.unparse(node), name, tuple(arguments))
 
 
 def _is_term(node: ast.expr) -> bool:

@@ -1,19 +1,37 @@
-"""Ranges as a randomisation function for MuJoCo Playground.
+"""Ranges as code that changes a MuJoCo model: a Gymnasium wrapper, and a randomisation function for Playground.
 
-Checked against Playground 0.2.0 and MuJoCo MJX 3.17: the function gets a model and one key per world, and returns the
-model with worlds as the first axis of the fields that vary, and which fields these are.
+The wrapper is `gymnasium_wrapper.py` with these ranges in it. The function was checked against Playground 0.2.0 and
+MuJoCo MJX 3.17: it gets a model and one key per world, and returns the model with worlds as the first axis of the
+fields that vary, and which fields these are.
 """
 
+import re
 from pathlib import Path
 
+import mujoco
 import numpy as np
 from scipy.stats import norm
 
 from gapless.core.distribution import Range
 from gapless.core.distribution.joint import matrix_of
+from gapless.core.results import plain
 from gapless.randomize.export.job import ExportJob, header_comment, note_changed, note_left_out
-from gapless.randomize.export.model_edits import FieldEdit, Place, find_element, find_model_edits, round_numbers
+from gapless.randomize.export.model_edits import (
+    FieldEdit,
+    ModelEdits,
+    Place,
+    find_element,
+    find_model_edits,
+    round_numbers,
+)
 
+CARRIED_SIGNALS = ("signal.delay_s", "signal.target_offset", "signal.bias", "signal.scale")
+REASONS = {
+    "signal.lag_s": "a lag acts between the physics steps, which a wrapper does not see",
+    "signal.backlash": "play in a joint is not part of the model, and no wrapper of actions has it",
+    "signal.reading_delay_s": "observations are not kept",
+}
+SIMPLE_BODY = 'MuJoCo treats its body as simple, whose centre cannot move: write simple="false" on it in the model'
 SIGNAL_PATH = "delays, play and readings belong to the step of the environment, not to its model"
 FRICTIONLESS = "MJX fixes at its start which joints have friction: give this one a small frictionloss in the model"
 FUNCTIONS = '''
@@ -53,9 +71,79 @@ def draw_together(key, root, mean, std, is_log, low, high):
     inside = ((values >= low) & (values <= high)).all(axis=1)
     return jp.clip(values[jp.argmax(inside)], low, high)
 '''
+HEAD = '''
+
+def domain_randomize(model, rng):
+    """Returns the model with its worlds drawn, and the axes to map over."""'''
+TAIL = """        return fields
+
+    fields = rand_dynamics(rng)
+    in_axes = jax.tree_util.tree_map(lambda x: None, model)
+    in_axes = in_axes.tree_replace({name: 0 for name in fields})
+    return model.tree_replace(fields), in_axes
+"""
 
 
-def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
+def write_gymnasium(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
+    """Returns the source of the wrapper with these ranges in it."""
+    edits = find_model_edits(job)
+    moving = {target for target, fields in edits.touched.items() if fields & {"body_ipos", "body_iquat"}}
+    named = [e for e in job.entries if e.kind == "body" and e.name != "*" and e.target in moving]
+    stuck = [e.target for e in named if job.model_as_filed.body_simple[job.model.body(e.name).id]]
+    if stuck:
+        job = job.without(stuck)
+        edits = find_model_edits(job)
+    notes = [*edits.notes, *(note_left_out(target, SIMPLE_BODY) for target in stuck)]
+    for entry in job.entries:
+        fields = edits.touched.get(entry.target, frozenset())
+        missing = sorted(field for field in fields if not _is_carried(field))
+        note = note_changed if len(missing) < len(fields) else note_left_out  # what is carried in part is not left out
+        notes += [note(entry.target, REASONS.get(f, f"no wrapper of actions has it ({f})")) for f in missing]
+        if entry.kind == "measurement" and fields & set(CARRIED_SIGNALS):
+            how = "acts where you say which element of the observation it is: observation={...}"
+            notes.append(note_changed(entry.target, how))
+    source = Path(__file__).with_name("gymnasium_wrapper.py").read_text(encoding="utf-8")
+    block = re.compile(r"# ranges: begin.*?# ranges: end\n", re.DOTALL)
+    tables = header_comment(job, notes) + _write_tables(job, edits)
+    return block.sub(lambda _: tables, source, count=1), tuple(notes)
+
+
+def _is_carried(field: str) -> bool:
+    return not field.startswith("signal.") or field in CARRIED_SIGNALS
+
+
+def _write_tables(job: ExportJob, edits: ModelEdits) -> str:
+    """Returns the tables that the wrapper reads, as Python."""
+    model, readings = job.model_as_filed, job.blueprint.project.measurement_names
+    lines = ["RANGES = [", *(f"    {plain(entry.range) | {'unit': entry.unit}!r}," for entry in job.entries)]
+    lines += ["]", "CORRELATIONS = ["]
+    lines += [f"    {(pair.first, pair.second, pair.value)!r}," for pair in job.correlations]
+    lines += ["]", "CONSTANTS = [  # field, kind and name of the element, what else indexes it, value"]
+    for field, values in edits.constants.items():
+        if _is_carried(field):
+            lines += [f"    ({field!r}, {_place_text(field, p, model, readings)}, {v!r})," for p, v in values.items()]
+    lines += ["]", "EDITS = [  # parameter, field, where in it as above; values of the one, and of the other"]
+    for edit in edits.edits:
+        if _is_carried(edit.field):
+            for k, place in enumerate(edit.places):
+                where = _place_text(edit.field, place, model, readings)
+                table = f"{round_numbers(edit.knots)}, {round_numbers(edit.values[:, k])}"
+                lines.append(f"    ({edit.target!r}, {edit.field!r}, {where}, {table}),")
+    lines += ["]", f"PRODUCT = {edits.product!r}", f"READINGS = {list(readings)!r}", f"DERIVED = {edits.derived!r}", ""]
+    return "\n".join(lines)
+
+
+def _place_text(field: str, place: Place, model: mujoco.MjModel, readings: tuple[str, ...]) -> str:
+    """Returns kind, name (number where it has none) and the other indices of a place, as Python."""
+    if field in ("signal.bias", "signal.scale"):
+        return f"'reading', {readings[place[0]]!r}, ()"
+    if field.startswith("opt."):
+        return f"'option', {place[0]}, {place[1:]}"
+    kind, number = ("actuator", place[0]) if field.startswith("signal.") else find_element(model, field, place)
+    return f"{kind!r}, {(getattr(model, kind)(number).name or place[0])!r}, {place[1:]}"
+
+
+def write_playground(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     """Returns the source of `domain_randomize`, with indices that were looked up by name."""
     found = find_model_edits(job)
     notes = list(found.notes)
@@ -70,20 +158,16 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
             notes.append((note_changed if len(signals) < len(fields) else note_left_out)(entry.target, SIGNAL_PATH))
     if found.derived:
         notes.append(note_changed("all", "constants that MuJoCo derives from masses and sizes stay nominal"))
-    model, edits = job.model, [edit for edit in found.edits if edit.in_model]
+    model, edits = job.model, [edit for edit in found.edits if not edit.field.startswith("signal.")]
     fields = list(dict.fromkeys(edit.field for edit in edits))
     size = model.nbody, model.ngeom, model.nu
-    lines = ["", "", "def domain_randomize(model, rng):"]
-    lines += ['    """Returns the model with its worlds drawn, and the axes to map over."""']
-    lines += [f"    assert (model.nbody, model.ngeom, model.nu) == {size}, 'these ranges are for another model'"]
+    lines = [HEAD, f"    assert (model.nbody, model.ngeom, model.nu) == {size}, 'these ranges are for another model'"]
     for field, values in found.constants.items():
         if not field.startswith("signal."):
             for place, value in values.items():
-                number = repr(int(value)) if float(value).is_integer() else repr(value)
-                put = f"put(model.{field}, {place}, {number})"
-                lines.append(
-                    f"    model = model.tree_replace({{{field!r}: {put}}})  # {_element_name(field, place, job)}"
-                )
+                put = f"put(model.{field}, {place}, {int(value) if float(value).is_integer() else value!r})"
+                name = _element_name(field, place, job)
+                lines.append(f"    model = model.tree_replace({{{field!r}: {put}}})  # {name}")
     lines += ["    base = {", *(f"        {name!r}: jp.asarray(model.{name})," for name in fields), "    }", ""]
     lines += ["    @jax.vmap", "    def rand_dynamics(rng):"]
     lines += [f"        keys = jax.random.split(rng, {len(job.entries) + 1})", "        drawn = {}"]
@@ -91,10 +175,7 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     lines += [f"        fields = {{name: base[name] for name in {fields!r}}}"]
     for edit in edits:
         lines += _write_edit(edit, found.product[edit.field], job)
-    lines += ["        return fields", "", "    fields = rand_dynamics(rng)"]
-    lines += ["    in_axes = jax.tree_util.tree_map(lambda x: None, model)"]
-    lines += ["    in_axes = in_axes.tree_replace({name: 0 for name in fields})"]
-    lines += ["    return model.tree_replace(fields), in_axes", ""]
+    lines.append(TAIL)
     functions = FUNCTIONS + (DRAW_TOGETHER if job.correlations else "")
     return header_comment(job, notes) + functions + "\n".join(lines), tuple(notes)
 
@@ -109,10 +190,9 @@ def _write_draws(job: ExportJob, used: set[str]) -> list[str]:
             lines.append(f"        drawn[{entry.target!r}] = {draw}  # {entry.unit}, {entry.range.kind}")
     group = [entry.range for entry in job.entries if entry.target in correlated]
     if group:
-        columns = [np.linalg.cholesky(matrix_of(group, job.correlations)).tolist()]
-        columns += [[item.mean for item in group], [item.std for item in group]]
-        columns += [[item.kind == "log-normal" for item in group]]
-        columns += [[item.low for item in group], [item.high for item in group]]
+        root = np.linalg.cholesky(matrix_of(group, job.correlations)).tolist()
+        numbers = [(item.mean, item.std, item.kind == "log-normal", item.low, item.high) for item in group]
+        columns = [root, *map(list, zip(*numbers, strict=True))]
         arguments, names = ", ".join(repr(column) for column in columns), [item.target for item in group]
         lines.append(f"        drawn.update(zip({names!r}, draw_together(keys[-1], {arguments}), strict=True))")
     return lines

@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.parameters import Parameter, ParameterSpace
-from gapless.randomize.bayrn import MAX_SHIFT, RangeShifts, pick_best, suggest_next
+from gapless.loop.search import MAX_SHIFT, RangeShifts, pick_best, suggest_next
 
 SPACE = ParameterSpace(
     (

@@ -1,14 +1,19 @@
-"""What an event term says, whatever file it is in, and the range that its numbers mean."""
+"""What an event term says, whatever file it is in, and the ranges of a model that terms mean."""
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+import mujoco
 
 from gapless.core.distribution import Level, Part, Range
 from gapless.core.errors import InputError
+from gapless.project.records import Project
 from gapless.project.schema import smallest_value
+from gapless.randomize.export.job import list_elements
+from gapless.sim.targets import resolve
 
 ELEMENT_KINDS = ("joint", "body", "geom", "actuator", "site")
 MAX_STDS = 4.0  # at which a normal distribution without ends is cut
@@ -22,15 +27,8 @@ class SourceText:
     """Something in a configuration that is no plain value, as it stands there."""
 
     text: str
-
-
-@dataclass(frozen=True)
-class SourceCall:
-    """A call in a configuration: the last part of its name, its arguments, and as it stands there."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    text: str
+    call: str = ""  # of a call: the last part of the function's name
+    arguments: tuple[Any, ...] = ()  # of a call
 
 
 @dataclass(frozen=True)
@@ -94,11 +92,7 @@ class EventTerm:
 
 
 def read_pair(value: Any, name: str) -> tuple[float, float] | None:
-    """Returns two numbers, or None for None.
-
-    Raises:
-        InputError: If it is something else.
-    """
+    """Returns two numbers, or None for None; InputError for anything else."""
     if value is None:
         return None
     numbers = [x for x in value if isinstance(x, (int, float))] if isinstance(value, (list, tuple)) else []
@@ -109,12 +103,12 @@ def read_pair(value: Any, name: str) -> tuple[float, float] | None:
 
 def source_text(value: Any) -> str:
     """Returns a value for a message: what is no plain value as it stands in the file."""
-    return value.text if isinstance(value, (SourceText, SourceCall)) else str(value)
+    return value.text if isinstance(value, SourceText) else str(value)
 
 
 def short_name(value: Any) -> Any:
     """Returns the last part of a dotted name in the source; other values as they are."""
-    return value.text.split(".")[-1] if isinstance(value, SourceText) else value
+    return value.text.split(".")[-1] if isinstance(value, SourceText) and not value.call else value
 
 
 def make_entity(arguments: Mapping[str, Any]) -> SceneEntity:
@@ -142,20 +136,21 @@ def make_term(name: str, arguments: Mapping[str, Any]) -> EventTerm:
 
 
 def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: str) -> Range:
-    """Returns the range of a parameter that a term draws.
-
-    Raises:
-        InputError: If there is no such range; the message says why.
-    """
+    """Returns the range of a parameter that a term draws; InputError says why there is none."""
     slope = nominal if draw.operation == "scale" else 1.0
     shift = nominal if draw.operation == "add" else 0.0
     if draw.operation == "scale" and nominal == 0:
         raise InputError(f"{path}: scales what the model does not have: give the model a value")
-    call = draw.distribution if isinstance(draw.distribution, SourceCall) else None
-    name, arguments = (call.name, call.arguments) if call else (source_text(draw.distribution), ())
+    given = draw.distribution if isinstance(draw.distribution, SourceText) else SourceText(str(draw.distribution))
+    name, arguments = given.call or given.text, given.arguments
     first, second = draw.ends
-    if name == "gaussian":
-        return _make_uncut_normal(path, slope * first + shift, abs(slope) * second, per, reason)
+    if name == "gaussian":  # is cut far out, and where the parameter has no meaning
+        mean, std = slope * first + shift, abs(slope) * second
+        smallest = MIN_MASS_KG if path.endswith("/mass") else smallest_value(path)
+        low, high = max(mean - MAX_STDS * std, smallest), mean + MAX_STDS * std
+        if not low <= mean <= high:
+            raise InputError(f"{path}: its centre {mean:g} is outside what it can be: correct it")
+        return Range(path, "normal", low, high, mean, std, reason, per)
     if first > second:
         raise InputError(f"{path}: {first:g} .. {second:g} goes backwards: write the smaller number first")
     low, high = sorted((slope * first + shift, slope * second + shift))
@@ -180,10 +175,72 @@ def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: st
     return Range(path, kind, low, high, mean, std, reason, per, parts)
 
 
-def _make_uncut_normal(path: str, mean: float, std: float, per: Level, reason: str) -> Range:
-    """Returns a normal range, cut far out and where the parameter has no meaning."""
-    smallest = MIN_MASS_KG if path.endswith("/mass") else smallest_value(path)
-    low, high = max(mean - MAX_STDS * std, smallest), mean + MAX_STDS * std
-    if not low <= mean <= high:
-        raise InputError(f"{path}: its centre {mean:g} is outside what it can be: correct it")
-    return Range(path, "normal", low, high, mean, std, reason, per)
+@dataclass
+class TermReader:
+    """Ranges that were read so far, and notes on what was not."""
+
+    project: Project  # the project
+    model: mujoco.MjModel  # its compiled model
+    source: str  # name of the file, for the reader
+    ranges: dict[str, Range] = field(default_factory=dict[str, Range])  # target -> its range
+    notes: list[str] = field(default_factory=list[str])  # what could not be read, or not as it is there: a line each
+
+    def note(self, term: EventTerm, text: str) -> None:
+        """Adds a note on a term."""
+        self.notes.append(f"{term.name} ({term.func}): {text}")
+
+    def select(self, term: EventTerm, kind: str) -> tuple[str, ...]:
+        """Returns the names of the elements that a term is about, in the model's order.
+
+        All of the entity where the term names none of this kind. An object with a free joint that nothing drives is an
+        entity of its own, everything else is `robot`. An entity of another name is looked for in the whole model, if
+        the term gives some names and not just all.
+        """
+        entity = term.params.get("asset_cfg", SceneEntity("robot"))
+        if not isinstance(entity, SceneEntity):
+            self.note(term, f"asset_cfg was not read: {source_text(entity)}")
+            return ()
+        patterns = entity.patterns.get(kind)
+        if isinstance(patterns, SourceText):
+            self.note(term, f"left out: its names were not read: {patterns.text}")
+            return ()
+        owners = {element.owner for element in list_elements(self.model, "body") if element.name}
+        elements = [element for element in list_elements(self.model, kind) if element.name]
+        names = [e.name for e in elements if e.owner == entity.name or entity.name not in owners]
+        is_all = patterns is None or any(all(_matches(p, name) for name in names) for p in patterns)
+        if entity.name not in owners and is_all:
+            self.note(term, f"the model has no {entity.name!r}: it has {', '.join(sorted(owners))}")
+            return ()
+        for pattern in patterns or ():
+            if not any(_matches(pattern, name) for name in names):
+                self.note(term, f"no {kind} is called {pattern!r}")
+        return tuple(name for name in names if patterns is None or any(_matches(p, name) for p in patterns))
+
+    def add(self, term: EventTerm, path: str, draw: TermDraw | None, factor: float = 1.0) -> None:
+        """Keeps the range of one parameter; `factor` is the target's unit per unit of the term. None adds nothing."""
+        if draw is None:
+            return
+        per, text = term.read_level(1 / self.project.rate_hz)
+        try:
+            nominal = resolve(path, self.project, self.model).nominal / factor
+            made = make_range(path, nominal, draw, per, f"{term.name} of {self.source}")
+        except InputError as error:
+            self.note(term, f"left out: {error}")
+            return
+        if text:
+            self.note(term, f"{path}: {text}")
+        if path in self.ranges:
+            self.note(term, f"{path} has a range already: this one counts")
+        if factor != 1.0:
+            parts = tuple(replace(part, mean=part.mean * factor, std=part.std * factor) for part in made.parts)
+            std = made.std if made.kind == "log-normal" else made.std * factor
+            low, high, mean = made.low * factor, made.high * factor, made.mean * factor
+            made = replace(made, low=low, high=high, mean=mean, std=std, parts=parts)
+        self.ranges[path] = made
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return any(re.fullmatch(pattern, part) for part in (name, name.split("/")[-1]))
+    except re.error:
+        return pattern == name

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gapless.randomize.export import isaaclab, mjlab
-from unit.randomize.export import schemas
+from gapless.randomize.event_terms import isaaclab, mjlab
+from unit.randomize.event_terms import schemas
 from unit.randomize.export.robots import EVERYTHING, job
 
 STACKS = {

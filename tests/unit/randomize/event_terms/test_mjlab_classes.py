@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from gapless.randomize.export import mjlab as exporter
+from gapless.randomize.event_terms import mjlab as exporter
 from gapless.randomize.export.job import ExportJob
 from unit.randomize.export.robots import MODEL, job
 

@@ -1,0 +1,293 @@
+"""Curricula: ranges that grow from their centre with the policy's ability while it trains.
+
+Ranges that are correlated do not grow: they come from evidence that knows them only together, and a curriculum that
+moved each by itself would go where success is easy and reality cannot be (strong motors on light arms).
+
+`adr`, after ADR (OpenAI: Solving Rubik's Cube with a robot hand, 2019), is a box that begins as a point. In half of the
+runs one parameter, drawn at random, is set to one of its walls; when a wall has seen enough runs, it moves out if the
+policy did well there and in if it did badly. Differences: performance is the share of runs that succeed; walls move by
+a share of the way that is open to them, so that parameters of all sizes grow alike.
+
+`max-entropy`, after DORAEMON (Tiboni and others: Domain randomization via entropy maximization, ICLR 2024), has a beta
+distribution per parameter. After a number of runs they move to those of greatest entropy for which the success rate,
+estimated from these runs by importance weights, stays above a target, at most a given KL divergence away; if there are
+none, they move to those of greatest success instead. Differences: importance weights are divided by their sum (less
+scatter, a small bias); the solver (SLSQP) gets analytic slopes in double precision: in single precision the divergence
+of near distributions comes out below 0 and nothing moves; shapes are stepped in by factors. `shape`, (num, 2), holds a
+and b of each beta distribution; slopes have its form.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import betaln, digamma, polygamma
+
+from gapless.core.distribution import Distribution, Range
+from gapless.core.signal import Array, Flags
+
+Name = Literal["none", "adr", "max-entropy"]
+CURRICULA: tuple[Name, ...] = get_args(Name)
+WALL_SHARE = 0.5  # adr: share of runs with one parameter at a wall
+MIN_RUNS_AT_WALL = 10  # before it moves
+OUT_FROM, IN_FROM = 0.8, 0.5  # success from which a wall moves out, and down to which it moves in
+STEP_SHARE = 0.1  # of the way from the start to the limit
+MIN_SUCCESS = 0.7  # max-entropy: success rate to keep
+MAX_DIVERGENCE = 0.5  # that the distributions move at a time [nat]
+MIN_RUNS = 100  # between moves
+START_SIZE = 60.0  # a + b at the start: a standard deviation of 6 % of the limits in the middle
+MIN_SHAPE, MAX_SHAPE = 0.9, 500.0  # of a and b; 1 and 1 is even
+EDGE = 1e-3  # points this near the limits count as here: densities there may be infinite
+Sloped = Callable[[Array], tuple[float, Array]]  # shape -> value and its slopes
+
+
+def make_curriculum(name: Name, limits: Distribution) -> "Curriculum | None":
+    """Returns a curriculum that begins at the centre of ranges and may grow to their ends; None for `none`.
+
+    A parameter begins at the `mean` of its range; those of `uniform` kinds begin at the model's own value.
+    """
+    if name == "none":
+        return None
+    return Adr(limits) if name == "adr" else MaxEntropy(limits)
+
+
+class Curriculum(ABC):
+    """Draws the rows of runs, learns how they ended, and moves its ranges between rollouts.
+
+    Ranges that may grow are numbers in [0, 1] of what each may span, (num_ranges,).
+    """
+
+    def __init__(self, limits: Distribution) -> None:
+        """Reads ranges; bells begin at their centre, even ranges at the model's own value if it lies inside."""
+        correlated = {target for pair in limits.correlations for target in (pair.first, pair.second)}
+        self._growing = [item for item in limits.ranges if item.high > item.low and item.target not in correlated]
+        self._columns = [limits.space.index(item.target) for item in self._growing]
+        self._low, high, centre = (
+            np.array([getattr(item, name) for item in self._growing]) for name in ("low", "high", "mean")
+        )
+        self._span = high - self._low
+        even = np.array([item.kind in ("uniform", "log-uniform") for item in self._growing], dtype=bool)
+        begin = np.clip(np.where(even, limits.space.nominal[self._columns], centre), self._low, high)
+        self._start: Array = (begin - self._low) / self._span
+        # drawn as they are: single values, and ranges that are correlated
+        self._held = replace(limits, ranges=tuple(item for item in limits.ranges if item not in self._growing))
+
+    @property
+    @abstractmethod
+    def distribution(self) -> Distribution:
+        """What is trained on now."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns rows to train in, (count, num_parameters)."""
+
+    @abstractmethod
+    def record_outcomes(self, rows: Array, success: Flags) -> None:
+        """Takes note of how runs in these rows ended, (num_runs, num_parameters) and (num_runs,)."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Moves the ranges, if enough runs ended since they moved last; called after each rollout."""
+
+    @abstractmethod
+    def restore(self, distribution: Distribution) -> None:
+        """Goes on from ranges that it had before it was interrupted."""
+
+    def _with_ranges(self, ranges: Sequence[Range]) -> Distribution:
+        """Returns what is trained on when the ranges that may grow have become these."""
+        return replace(self._held, ranges=(*self._held.ranges, *ranges))
+
+    def _rows(self, unit: Array, rng: np.random.Generator) -> Array:
+        """Returns whole rows for numbers in [0, 1], (num_rows, num_ranges), with what is held drawn anew."""
+        rows = self._held.sample(rng, len(unit))
+        rows[:, self._columns] = self._low + self._span * unit
+        return rows
+
+    def _unit(self, rows: Array) -> Array:
+        """Returns rows as numbers in [0, 1], (num_rows, num_ranges)."""
+        return np.clip((rows[:, self._columns] - self._low) / self._span, 0.0, 1.0)
+
+    def _find_own(self, distribution: Distribution) -> list[Range]:
+        """Returns the ranges of a distribution that may grow."""
+        by_target = {item.target: item for item in distribution.ranges}
+        return [by_target[item.target] for item in self._growing]
+
+
+class Adr(Curriculum):
+    """A box that grows where the policy succeeds at its walls."""
+
+    def __init__(self, limits: Distribution) -> None:
+        """Begins as a point."""
+        super().__init__(limits)
+        self._walls = np.stack([self._start, self._start])  # (2, num_ranges): lower, upper
+        self._outcomes: list[list[list[bool]]] = [[[] for _ in self._start] for _ in range(2)]
+
+    @property
+    def distribution(self) -> Distribution:
+        """The box as even ranges."""
+        low, high = (self._low + self._span * self._walls).tolist()
+        reason = "grown while the policy did well"
+        ends = zip(self._growing, low, high, strict=True)
+        return self._with_ranges([Range(r.target, "uniform", a, b, (a + b) / 2, reason=reason) for r, a, b in ends])
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns rows inside the box, half of them with one parameter at a wall."""
+        lower, upper = self._walls
+        unit = rng.uniform(lower, upper, (count, len(lower)))
+        at_wall = np.flatnonzero(rng.random(count) < WALL_SHARE)
+        which = rng.integers(0, len(lower), len(at_wall)) if len(lower) else at_wall[:0]
+        side = rng.integers(0, 2, len(at_wall))
+        if len(lower):
+            unit[at_wall, which] = self._walls[side, which]
+        return self._rows(unit, rng)
+
+    def record_outcomes(self, rows: Array, success: Flags) -> None:
+        """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""
+        for row, won in zip(self._unit(rows), success, strict=True):
+            for side in range(2):
+                for k in np.flatnonzero(np.abs(row - self._walls[side]) < 1e-9):
+                    self._outcomes[side][int(k)].append(bool(won))
+
+    def advance(self) -> None:
+        """Moves each wall that has seen enough runs."""
+        for side in range(2):
+            limit = float(side)
+            for k, start in enumerate(self._start):
+                outcomes = self._outcomes[side][k]
+                if len(outcomes) < MIN_RUNS_AT_WALL:
+                    continue
+                success, step = float(np.mean(outcomes)), STEP_SHARE * (limit - start)
+                move = step if success >= OUT_FROM else -step if success <= IN_FROM else 0.0
+                low, high = sorted((float(start), limit))
+                self._walls[side, k] = np.clip(self._walls[side, k] + move, low, high)
+                outcomes.clear()
+
+    def restore(self, distribution: Distribution) -> None:
+        """Goes on from the box of ranges."""
+        own = self._find_own(distribution)
+        ends = np.array([[item.low for item in own], [item.high for item in own]])
+        self._walls = np.clip((ends - self._low) / self._span, 0.0, 1.0)
+
+
+class MaxEntropy(Curriculum):
+    """Beta distributions on each parameter's limits, as wide as the policy's success allows."""
+
+    def __init__(self, limits: Distribution) -> None:
+        """Begins narrow."""
+        super().__init__(limits)
+        mean = np.clip(self._start, 1.2 / START_SIZE, 1 - 1.2 / START_SIZE)
+        self.shape = START_SIZE * np.stack([mean, 1 - mean], axis=1)
+        self._points: list[Array] = []
+        self._success: list[bool] = []
+
+    @property
+    def distribution(self) -> Distribution:
+        """The distributions as ranges of kind `beta`."""
+        size = self.shape.sum(axis=1)
+        mean = self.shape[:, 0] / size
+        std = np.sqrt(mean * (1 - mean) / (size + 1))
+        reason = "grown as far as success allows"
+        ranges = [
+            Range(r.target, "beta", r.low, r.high, float(r.low + w * m), float(w * s), reason)
+            for r, m, s, w in zip(self._growing, mean, std, self._span, strict=True)
+        ]
+        return self._with_ranges(ranges)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns rows of the present distributions."""
+        a, b = self.shape.T
+        return self._rows(rng.beta(a, b, (count, len(self.shape))), rng)
+
+    def record_outcomes(self, rows: Array, success: Flags) -> None:
+        """Takes note of runs."""
+        self._points.extend(np.clip(self._unit(rows), EDGE, 1 - EDGE))
+        self._success.extend(bool(won) for won in success)
+
+    def advance(self) -> None:
+        """Moves the distributions after `MIN_RUNS` runs. Runs that began before the last move count as of now."""
+        if len(self._success) < MIN_RUNS or not len(self.shape):
+            return
+        self.shape = move_shapes(self.shape, np.stack(self._points), np.array(self._success, dtype=np.float64))
+        self._points.clear()
+        self._success.clear()
+
+    def restore(self, distribution: Distribution) -> None:
+        """Goes on from ranges of kind `beta`."""
+        self.shape = np.array([item.shape() for item in self._find_own(distribution)])
+
+
+def log_density(shape: Array, unit: Array) -> tuple[Array, Array]:
+    """Returns the log density of points inside (0, 1), (num_points, num), and its slopes, (num_points, num, 2)."""
+    a, b = shape.T
+    density = np.sum((a - 1) * np.log(unit) + (b - 1) * np.log1p(-unit) - betaln(a, b), axis=1)
+    both = digamma(a + b)
+    return density, np.stack([np.log(unit) - digamma(a) + both, np.log1p(-unit) - digamma(b) + both], axis=-1)
+
+
+def entropy(shape: Array) -> tuple[float, Array]:
+    """Returns the entropy [nat], 0 for even distributions and below for all others, and its slopes."""
+    a, b = shape.T
+    terms = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)
+    both = (a + b - 2) * polygamma(1, a + b)
+    return float(terms.sum()), np.stack([both - (a - 1) * polygamma(1, a), both - (b - 1) * polygamma(1, b)], axis=-1)
+
+
+def divergence(shape: Array, other: Array) -> tuple[float, Array]:
+    """Returns KL(shape || other) [nat], at least 0, and its slopes by its first argument."""
+    (a, b), (c, d) = shape.T, other.T
+    terms = betaln(c, d) - betaln(a, b) + (a - c) * digamma(a) + (b - d) * digamma(b)
+    value = float((terms + (c - a + d - b) * digamma(a + b)).sum())
+    both = (c - a + d - b) * polygamma(1, a + b)
+    return value, np.stack([(a - c) * polygamma(1, a) + both, (b - d) * polygamma(1, b) + both], axis=-1)
+
+
+def success_rate(shape: Array, old: Array, points: Array, won: Array) -> tuple[float, Array]:
+    """Returns the success rate under other distributions, from runs under `old`, and its slopes.
+
+    sum w s / sum w with w = density / old density, self-normalised.
+    """
+    density, slopes = log_density(shape, points)
+    log_weight = density - log_density(old, points)[0]
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    rate = float(weight @ won)
+    return rate, np.einsum("p,pka->ka", weight * (won - rate), slopes)
+
+
+def move_shapes(old: Array, points: Array, won: Array) -> Array:
+    """Returns the shapes, (num, 2), that a step moves to, after runs at (num_runs, num) points, won (1) or lost (0)."""
+
+    def rate(shape: Array) -> tuple[float, Array]:
+        return success_rate(shape, old, points, won)
+
+    near = {"type": "ineq", **_in_logs(lambda shape: divergence(shape, old), -1.0, MAX_DIVERGENCE)}
+    good = {"type": "ineq", **_in_logs(rate, 1.0, -MIN_SUCCESS)}
+    for goal, constraints in ((_in_logs(entropy, -1.0), [near, good]), (_in_logs(rate, -1.0), [near])):
+        found = _minimize(old, goal, constraints)
+        if found is not None:
+            return found
+    return old
+
+
+def _in_logs(function: Sloped, sign: float, offset: float = 0.0) -> dict[str, Callable[[Array], Any]]:
+    """Returns sign * function + offset and its slopes, as functions of the shapes' logarithms, flat."""
+
+    def shape_of(logs: Array) -> Array:
+        return np.exp(logs).reshape(-1, 2)
+
+    return {
+        "fun": lambda logs: offset + sign * function(shape_of(logs))[0],
+        "jac": lambda logs: (sign * function(shape_of(logs))[1] * shape_of(logs)).ravel(),
+    }
+
+
+def _minimize(old: Array, goal: dict[str, Callable[[Array], Any]], constraints: list[dict[str, Any]]) -> Array | None:
+    """Returns the shapes at the least of `goal`; None if the solver finds none that keep the constraints."""
+    logs = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
+    bounds = [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(logs)
+    found = minimize(**goal, x0=logs, bounds=bounds, constraints=constraints, method="SLSQP", options={"maxiter": 50})
+    kept = all(float(item["fun"](found.x)) > -1e-3 for item in constraints)
+    return np.exp(found.x).reshape(-1, 2) if kept and np.isfinite(found.x).all() else None
