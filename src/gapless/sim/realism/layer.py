@@ -10,7 +10,7 @@ training (many rows drawn), a twin (one row) and fitting (rows that an optimiser
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,26 +92,6 @@ def begin_without_state(signal: Array, knobs: Knobs, context: LayerContext) -> S
     return ()
 
 
-def begin_with_signal(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers its last output: the signal."""
-    return (signal,)
-
-
-def begin_with_zeros(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers one number per column: 0."""
-    return (np.zeros_like(signal),)
-
-
-def begin_with_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers one number per world: 0."""
-    return (np.zeros((len(signal), 1)),)
-
-
-def begin_with_signal_and_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers its last output and one number per world: the signal and 0."""
-    return signal, np.zeros((len(signal), 1))
-
-
 @dataclass(frozen=True)
 class Layer:
     """One imperfection.
@@ -184,6 +164,13 @@ class Layer:
         """Returns ordinary knobs, each (num_worlds, 1), with some of them set to other values."""
         values = {knob.name: knob.typical for knob in self.knobs} | others
         return {name: np.full((num_worlds, 1), value) for name, value in values.items()}
+
+
+def make_layer(
+    name: str, dimension: Dimension | Literal["spread"], acts_on: SignalKind, *, knobs: tuple[Knob, ...], **options: Any
+) -> Callable[[ActFunction], Layer]:
+    """Returns a decorator that makes a layer of its `act`; see `Layer` for the arguments."""
+    return lambda act: Layer(name, dimension, acts_on, knobs, act, **options)
 
 
 def replace_worlds(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
