@@ -9,10 +9,16 @@ from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.logged_states import joint_efforts
-from gapless.sim.targets import Target, driven_joint, force_per_command, has_one_axis, is_object, is_position_servo
-from gapless.sim.targets.drive import is_hinge
-from gapless.sim.targets.layers import knob_bounds
-from gapless.sim.targets.path import split_target
+from gapless.sim.realism.layer import Knob
+from gapless.sim.targets.drive import (
+    driven_joint,
+    force_per_command,
+    has_one_axis,
+    is_hinge,
+    is_object,
+    is_position_servo,
+)
+from gapless.sim.targets.target import Target, split_target
 
 MAX_OFFSET = 0.25  # of the largest command in the logs
 MAX_CENTRE_SHIFT_M = 0.05
@@ -64,7 +70,7 @@ def _command_size(column: int, servo: bool, tracks: Sequence[Track]) -> float:
 def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: Scales) -> tuple[float, float]:
     """Returns bounds in the target's unit."""
     if target.knob is not None:
-        return knob_bounds(target.knob.knob)
+        return _knob_bounds(target.knob.knob)
     parts = split_target(target.path)
     kind, name, field, nominal = parts.kind, parts.name, parts.field, target.nominal
     if kind == "world":
@@ -99,6 +105,20 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     low, high = _FACTORS.get(field.partition("/")[0], (0.2, 5.0))
     base = nominal if nominal > 0 else 1.0
     return min(low * base, nominal), high * base
+
+
+def _knob_bounds(knob: Knob) -> tuple[float, float]:
+    """Returns bounds for a knob whose owner stated none: ten times as far from ideal as is typical, within its range.
+
+    Of a knob that is typically ideal, or whose ideal is no limit at all: from a tenth to ten times the typical value.
+    """
+    typical, ideal = knob.typical, knob.ideal
+    if np.isfinite(ideal) and typical != ideal:
+        reach = 10 * abs(typical - ideal)
+        return max(knob.low, ideal - reach), min(knob.high, ideal + reach)
+    if typical > 0:
+        return max(knob.low, typical / 10), min(knob.high, 10 * typical)
+    return knob.low, knob.high
 
 
 def _largest_offset(actuator: int, model: mujoco.MjModel, scales: Scales) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import MeasurementMap, Project
-from gapless.sim.targets.body import free_joint_of
+from gapless.sim.targets.drive import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")

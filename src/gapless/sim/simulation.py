@@ -24,7 +24,7 @@ from gapless.sim.realism.signal_path import (
     settle_lag,
 )
 from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, is_position_servo, resolve, write_order
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.target import Fields
 
 MAX_WORLDS_ON_ONE_THREAD = 64  # with layers on efforts: waking other threads takes longer than a physics step
 

@@ -23,7 +23,7 @@ from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 MAX_SEARCH_WINDOWS = 16
 NUM_STARTS = 3  # from which the first solve begins

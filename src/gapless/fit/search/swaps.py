@@ -26,7 +26,7 @@ from gapless.fit.search.terms import (
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
 from gapless.fit.solve import Schedule, descend
 from gapless.sim.targets import driven_joint, force_per_command
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 LAG_SHARES = (0.5,)  # shares of the delay that are exchanged
 PLAY_SHARES = (0.5, 0.2, 0.08)  # shares of the friction: play of a few mm in stiff friction is a small share of it

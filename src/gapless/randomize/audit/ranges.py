@@ -18,7 +18,7 @@ from gapless.randomize.event_files.read import read_event_ranges
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of, read_ranges
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 NUM_DRAWS = 4000  # that quantiles of normal ranges and shares are read from
 TAIL = 0.005  # share of a normal range or a mixture, on each side, that counts as outside

@@ -18,7 +18,7 @@ from gapless.sim.realism.draws import Bits, Draws
 from gapless.sim.realism.layer import Layer, SignalKind
 from gapless.sim.realism.layers.environment import TEMPERATURE
 from gapless.sim.realism.registry import layers_in_order
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.target import Fields
 
 SEED = 0  # of all draws: worlds differ by their identity, and robot 7 of a fleet is the same in every simulation
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.targets.drive import driven_joint, is_filter
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.target import Fields
 
 
 class DriveForce:

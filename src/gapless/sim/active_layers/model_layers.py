@@ -13,8 +13,8 @@ from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import begin_without_state
 from gapless.sim.realism.registry import layers_in_order
-from gapless.sim.targets.body import free_joint_of
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.drive import free_joint_of
+from gapless.sim.targets.target import Fields
 
 IMPACT_S = 0.05  # an impact is over by then: until then the speed counts that led to it
 

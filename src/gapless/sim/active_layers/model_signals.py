@@ -10,10 +10,9 @@ from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.sim.active_layers.active_layer import Ids
 from gapless.sim.targets.body import inertia_tensor, principal_inertia
-from gapless.sim.targets.contact import damping_ratio, restitution, surface_of
 from gapless.sim.targets.drive import has_one_axis, is_dc_motor
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.geom import decide_alone, springs
+from gapless.sim.targets.geom import damping_ratio, decide_alone, restitution, springs, surface_of
+from gapless.sim.targets.target import Fields
 
 _TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of an inertia tensor in the signal
 

@@ -1,4 +1,4 @@
-"""What kind of joint or drive something is."""
+"""What kind of joint, drive or body something is."""
 
 import mujoco
 import numpy as np
@@ -77,3 +77,16 @@ def engine_lag_remainder(model: mujoco.MjModel, time_constant_s: Array) -> Array
     ratio = model.opt.timestep / np.maximum(time_constant_s, 1e-15)
     exact = model.actuator_dyntype == mujoco.mjtDyn.mjDYN_FILTEREXACT
     return np.where(exact, np.exp(-ratio), 1 - ratio)
+
+
+def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
+    """Returns the free joint that carries a body, or None."""
+    joint = int(model.body_jntadr[body])
+    if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
+        return joint
+    return None
+
+
+def is_object(model: mujoco.MjModel, body: int) -> bool:
+    """Tells whether a body is a thing of its own: carried by a free joint."""
+    return free_joint_of(model, body) is not None
