@@ -1,6 +1,6 @@
 """A layer that is on: for which elements, with which knobs in each world, and its state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Knob, Layer, LayerContext, State, replace_worlds
-from gapless.sim.realism.registry import unnamed_values
+from gapless.sim.realism.layer import Knob, Layer, LayerContext, SignalKind, State, replace_worlds
+from gapless.sim.realism.registry import layers_in_order, unnamed_values
 
 Ids = NDArray[np.intp]
 LayerKey = tuple[str, str, tuple[int, ...]]  # kind, layer, and the elements that are one signal
@@ -163,3 +163,10 @@ def switch_on(targets: Sequence[KnobTarget], num_worlds: int) -> dict[LayerKey, 
     for target in targets:
         groups.setdefault(target.key, []).append(target)
     return {key: ActiveLayer(group, num_worlds) for key, group in groups.items()}
+
+
+def sort_layers(layers: Iterable[ActiveLayer], acts_on: SignalKind) -> list[ActiveLayer]:
+    """Returns the layers on a signal in the order in which it passes them."""
+    names = [layer.name for layer in layers_in_order(acts_on)]
+    found = [one for one in layers if one.layer.acts_on == acts_on]
+    return sorted(found, key=lambda one: names.index(one.layer.name))

@@ -28,8 +28,7 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
         return ()
     if layer.acts_on == "model":
         return KINDS_OF_MODEL_LAYERS[layer.name]
-    on_bodies = layer.acts_on == "effort" and layer.adds and not layer.needs
-    return (*_KINDS[layer.acts_on], *(("body",) if on_bodies else ()))
+    return (*_KINDS[layer.acts_on], *(("body",) if layer.is_weather else ()))
 
 
 def layer_target(named: NamedElements) -> Target:
