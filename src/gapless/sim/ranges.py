@@ -132,7 +132,5 @@ def _space(targets: list[str], low: Array, high: Array, blueprint: CompiledProje
         target = resolve(path, blueprint.project, blueprint.model)
         bottom, top = min(bottom, target.nominal), max(top, target.nominal)
         room = 1e-6 + 1e-6 * abs(top)
-        found.append(
-            Parameter(path, target.dimension, target.unit, target.nominal, float(bottom - room), float(top + room))
-        )
+        found.append(target.make_parameter(float(bottom - room), float(top + room)))
     return ParameterSpace(tuple(found))

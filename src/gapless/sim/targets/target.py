@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter
 from gapless.core.signal import Array
 from gapless.core.target_path import TargetPath, split_path
 from gapless.project.records import Project
@@ -102,6 +103,10 @@ class Target:
     def shared(self) -> bool:
         """Whether it is one value for all elements of its kind: `*` in place of a name."""
         return split_target(self.path).name == "*"
+
+    def make_parameter(self, low: float, high: float) -> Parameter:
+        """Returns the parameter that sets this, between bounds."""
+        return Parameter(self.path, self.dimension, self.unit, self.nominal, low, high)
 
 
 @dataclass(frozen=True)
