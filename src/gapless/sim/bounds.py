@@ -79,7 +79,9 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         joints = [j for j in range(model.njnt) if has_one_axis(model, j)]
         return _joint_bounds(field, nominal, joints[0] if name == "*" else model.joint(name).id, model, scales)
     if kind == "measurement":
-        return _measurement_bounds(field, name, project)
+        unit = next((item.unit for item in project.measurements if item.column == name), "1")
+        size = _MAX_BIAS.get(unit, 1.0)
+        return {"scale": (0.8, 1.25), "delay": (0.0, 0.1)}.get(field, (-size, size))
     if field.startswith("com/"):
         size = MAX_CENTRE_SHIFT_M
         if is_object(model, model.body(name).id):  # no centre is outside of its body
@@ -140,15 +142,6 @@ def _joint_bounds(field: str, nominal: float, joint: int, model: mujoco.MjModel,
     if field == "load":
         return -0.5 * effort, 0.5 * effort
     return 0.0, max(5 * nominal, effort / speed if field in ("damping", "armature") else effort)
-
-
-def _measurement_bounds(field: str, column: str, project: Project) -> tuple[float, float]:
-    if field == "scale":
-        return 0.8, 1.25
-    if field == "delay":
-        return 0.0, 0.1
-    unit = next((item.unit for item in project.measurements if item.column == column), "1")
-    return -_MAX_BIAS.get(unit, 1.0), _MAX_BIAS.get(unit, 1.0)
 
 
 def half_extent(model: mujoco.MjModel, body: int) -> Array:

@@ -83,9 +83,11 @@ class Simulation:
         self._readings_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._has_backlash = False
         self._layers = ActiveLayers(blueprint, self.batch, self.fields, place)
-        self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
-        if self._noise is not None:
-            self._noise[self._layers.noisy_columns()] = 0.0
+        self._noise: Array | None = None
+        if noisy:
+            self._noise = np.array([item.noise or 0.0 for item in project.measurements])
+            for layer in self._layers.on_readings:
+                self._noise[layer.ids if layer.layer.name == "noise" else []] = 0.0  # a layer has it
         self._rng, self._noise_from_layers = np.random.default_rng(0), False
         self._engine_delays = [(a, int(n)) for a, n in enumerate(model.actuator_history[:, 0]) if n]
         self._engine_lags = [a for a in range(model.nu) if is_filter(model, a)]
@@ -160,7 +162,8 @@ class Simulation:
         recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
         self._held.fill(self._everyone, past[:, recent])
         if self._lag_remainder is not None:
-            self._lag_output = self._settle_lag(past, self._lag_remainder, self.fields.delay_s)
+            interval_s, num_substeps = self.blueprint.interval_s, self.blueprint.num_substeps
+            self._lag_output = settle_lag(past, self._lag_remainder, self.fields.delay_s, interval_s, num_substeps)
         self._write_engine_history(self._everyone, past)
         return self._begin_readings(self._everyone, rate)
 
@@ -238,10 +241,6 @@ class Simulation:
             past[:, k] = np.where(width > 0, apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
         return past
 
-    def _settle_lag(self, past: Array, remainder: Array, delay_s: Array) -> Array:
-        blueprint = self.blueprint
-        return settle_lag(past, remainder, delay_s, blueprint.interval_s, blueprint.num_substeps)
-
     def _resting_commands(self) -> Array:
         """Returns the commands that servos hold at the start, (num_worlds, nu): where their joints are."""
         model = self.blueprint.model
@@ -256,9 +255,7 @@ class Simulation:
     def _write_engine_history(self, ids: NDArray[np.intp], past: Array) -> None:
         """Gives actuators whose delay or lag is part of the model the commands that came before.
 
-        Args:
-            ids: The worlds.
-            past: (num_ids, any number, nu) one command per control interval, the newest last.
+        `past` is (num_ids, any number, nu), one command per control interval, the newest last.
         """
         model, num_substeps = self.blueprint.model, self.blueprint.num_substeps
         longest = max((count for _, count in self._engine_delays), default=0)
@@ -271,7 +268,8 @@ class Simulation:
             remainder = np.zeros((len(ids), model.nu))
             lag_s = self.fields.of("actuator_dynprm")[ids, :, 0]
             remainder[:, self._engine_lags] = engine_lag_remainder(model, lag_s)[:, self._engine_lags]
-            state = self._settle_lag(past, remainder, model.actuator_delay + self.fields.delay_s[ids])
+            delay_s = model.actuator_delay + self.fields.delay_s[ids]
+            state = settle_lag(past, remainder, delay_s, self.blueprint.interval_s, num_substeps)
             for actuator in self._engine_lags:
                 self.batch.bind("act")[ids, model.actuator_actadr[actuator]] = state[:, actuator]
 
@@ -291,7 +289,8 @@ class Simulation:
             true = apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
         reading = self.fields.scale * true + self.fields.bias
         if self._noise is not None:
-            of_layers, shape = self._noise_from_layers, reading.shape
-            drawn = self._layers.draw_noise(shape[1]) if of_layers else self._rng.standard_normal(shape)
-            reading += self._noise * drawn
+            if self._noise_from_layers:
+                reading += self._noise * self._layers.draw_noise(reading.shape[1])
+            else:
+                reading += self._noise * self._rng.standard_normal(reading.shape)
         return reading

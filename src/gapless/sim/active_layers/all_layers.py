@@ -64,10 +64,6 @@ class ActiveLayers:
         ]
         return np.array(sorted({int(e) for one in found for e in one.ids}), np.intp)
 
-    def noisy_columns(self) -> list[int]:
-        """Returns the measurements whose noise is a layer's."""
-        return [int(column) for one in self.on_readings if one.layer.name == "noise" for column in one.ids]
-
     def update(self, ids: Ids) -> None:
         """Reads the knobs of some worlds, and writes to the model what follows from them."""
         if self._drive_force is not None:
