@@ -16,16 +16,7 @@ from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.bounds import Scales, default_bounds
-from gapless.sim.targets import (
-    driven_joint,
-    has_one_axis,
-    is_dc_motor,
-    is_filter,
-    is_object,
-    is_position_servo,
-    resolve,
-    takes_force,
-)
+from gapless.sim.targets import drive, resolve
 
 MAX_GEOMS_WITH_OWN_FRICTION = 3  # colliding geoms of an object; more share one factor
 
@@ -79,10 +70,10 @@ def candidate_terms(blueprint: CompiledProject, tracks: Sequence[Track]) -> tupl
 
 def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     driven = [model.actuator(item.actuator) for item in project.commands]
-    servos = [a.name for a in driven if is_position_servo(model, a.id)]
+    servos = [a.name for a in driven if drive.is_position_servo(model, a.id)]
     damped = dict[str, str]()  # joint -> position servo that damps it: only the sum of both dampings shows
     for actuator in driven:
-        joint = driven_joint(model, actuator.id)
+        joint = drive.driven_joint(model, actuator.id)
         if joint is not None and actuator.name in servos and model.actuator_biasprm[actuator.id, 2] < 0:
             damped[model.joint(joint).name] = actuator.name
     paths: list[str] = []
@@ -91,12 +82,12 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
         paths += [f"joint/{joint}/{field}" for field in fields]
     paths += [f"actuator/{name}/kd" for name in damped.values()]
     for actuator in driven:
-        constants = ("motorconst", "resistance") if is_dc_motor(model, actuator.id) else ("gain",)
+        constants = ("motorconst", "resistance") if drive.is_dc_motor(model, actuator.id) else ("gain",)
         paths += [f"actuator/{actuator.name}/{c}" for c in (("kp",) if actuator.name in servos else constants)]
     paths += ["actuator/*/delay"] if driven else []
     paths += ["joint/*/creep"] if servos else []
     for body in range(1, model.nbody):
-        if is_object(model, body) and model.body(body).name:
+        if drive.is_object(model, body) and model.body(body).name:
             paths += _object_paths(project, model, body)
     paths += _bias_paths(project, model, servos)
     paths += ["world/tilt/x", "world/tilt/y"] if np.linalg.norm(model.opt.gravity) > 0 else []
@@ -122,7 +113,7 @@ def _object_paths(project: Project, model: mujoco.MjModel, body: int) -> list[st
 
 def _bias_paths(project: Project, model: mujoco.MjModel, servos: list[str]) -> list[str]:
     """Returns bias targets that can show: where a servo, gravity or a contact refers to the true position."""
-    joints = [driven_joint(model, model.actuator(name).id) for name in servos]
+    joints = [drive.driven_joint(model, model.actuator(name).id) for name in servos]
     held = {model.joint(joint).name for joint in joints if joint is not None}
     paths: list[str] = []
     for item in project.measurements:
@@ -138,16 +129,16 @@ def known_forces(project: Project, model: mujoco.MjModel) -> list[str]:
 
     Then masses show, and gains are more likely right than masses. With one force that is not known only ratios show.
     """
-    known = [item.actuator for item in project.commands if takes_force(model, model.actuator(item.actuator).id)]
+    known = [item.actuator for item in project.commands if drive.takes_force(model, model.actuator(item.actuator).id)]
     return known if len(known) == len(project.commands) and all(c.scale == 1.0 for c in project.commands) else []
 
 
 def moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
     """Returns the names of the hinge and slide joints that are measured or driven."""
     names = [item.name for item in project.measurements if item.element == "joint"]
-    driven = [driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
+    driven = [drive.driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
     names += [model.joint(joint).name for joint in driven if joint is not None]
-    return [name for name in dict.fromkeys(names) if name and has_one_axis(model, model.joint(name).id)]
+    return [name for name in dict.fromkeys(names) if name and drive.has_one_axis(model, model.joint(name).id)]
 
 
 def _gravity_turns(model: mujoco.MjModel, joint: int) -> bool:
@@ -173,9 +164,9 @@ def _drive_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     """
     motors = [model.actuator(item.actuator).id for item in project.commands]
     groups = [[f"actuator/{name}/gain"] for name in known_forces(project, model)]
-    if any(model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE or is_filter(model, a) for a in motors):
+    if any(model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE or drive.is_filter(model, a) for a in motors):
         groups.append(["actuator/*/lag"])
-    driven, names = {driven_joint(model, a) for a in motors}, moving_joints(project, model)
+    driven, names = {drive.driven_joint(model, a) for a in motors}, moving_joints(project, model)
     drives = [name for name in names if model.joint(name).id in driven]
     sprung = [name for name in names if name in drives or model.joint(name).stiffness[0] > 0]
     springs = [[f"joint/{name}/stiffness", f"joint/{name}/load"] for name in sprung]
@@ -187,8 +178,8 @@ def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     groups: list[list[str]] = []
     for item in project.commands:
         actuator = model.actuator(item.actuator)
-        joint = driven_joint(model, actuator.id)
-        if not is_position_servo(model, actuator.id) or joint is None:
+        joint = drive.driven_joint(model, actuator.id)
+        if not drive.is_position_servo(model, actuator.id) or joint is None:
             continue
         if model.actuator_biasprm[actuator.id, 2] == 0:
             groups.append([f"actuator/{actuator.name}/kd"])
@@ -229,7 +220,7 @@ def _object_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     How it tumbles depends on the ratios of its inertias; in contact they show against its mass, too.
     """
     groups: list[list[str]] = []
-    for name in (model.body(k).name for k in range(1, model.nbody) if is_object(model, k)):
+    for name in (model.body(k).name for k in range(1, model.nbody) if drive.is_object(model, k)):
         if _orientation_is_measured(project, name):
             fields = ("com", "spread") if project.commands else ("spread",)
             groups += [[f"body/{name}/{field}/{axis}" for axis in "xyz"] for field in fields]

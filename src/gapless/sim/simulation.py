@@ -11,18 +11,8 @@ from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import switch_on
 from gapless.sim.active_layers.all_layers import ActiveLayers
 from gapless.sim.blueprint import CompiledProject
+from gapless.sim.realism import signal_path
 from gapless.sim.realism.draws import Bits
-from gapless.sim.realism.signal_path import (
-    DelayPlan,
-    History,
-    apply_backlash,
-    apply_delay,
-    apply_lag,
-    history_length,
-    lag_remainder,
-    plan_delay,
-    settle_lag,
-)
 from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, is_position_servo, resolve, write_order
 from gapless.sim.targets.target import Fields
 
@@ -73,11 +63,13 @@ class Simulation:
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))
-        self._length = history_length(sum(delays_s[-2:]), blueprint.interval_s)  # one of its own, one shared
-        self._held = History(num_worlds, self._length, model.nu)
-        self._true_readings = History(num_worlds, self._length, len(self.measurement_names))
-        self._delay_plan: DelayPlan | None = None
-        self._reading_plan: DelayPlan | None = None
+        self._length = signal_path.history_length(
+            sum(delays_s[-2:]), blueprint.interval_s
+        )  # one of its own, one shared
+        self._held = signal_path.History(num_worlds, self._length, model.nu)
+        self._true_readings = signal_path.History(num_worlds, self._length, len(self.measurement_names))
+        self._delay_plan: signal_path.DelayPlan | None = None
+        self._reading_plan: signal_path.DelayPlan | None = None
         self._lag_remainder: Array | None = None
         self._lag_output = np.zeros((num_worlds, model.nu))
         self._readings_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
@@ -111,11 +103,13 @@ class Simulation:
             self.batch.set_const(np.sort(which))
         self._delay_plan = self._reading_plan = self._lag_remainder = None
         if fields.delay_s.any():
-            self._delay_plan = plan_delay(fields.delay_s, blueprint.interval_s, blueprint.num_substeps, self._length)
+            self._delay_plan = signal_path.plan_delay(
+                fields.delay_s, blueprint.interval_s, blueprint.num_substeps, self._length
+            )
         if fields.reading_delay_s.any():
-            self._reading_plan = plan_delay(fields.reading_delay_s, blueprint.interval_s, 1, self._length)
+            self._reading_plan = signal_path.plan_delay(fields.reading_delay_s, blueprint.interval_s, 1, self._length)
         if fields.lag_s.any():
-            self._lag_remainder = lag_remainder(fields.lag_s, blueprint.model.opt.timestep)
+            self._lag_remainder = signal_path.lag_remainder(fields.lag_s, blueprint.model.opt.timestep)
         self._has_backlash = bool(fields.backlash.any())
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
@@ -163,7 +157,9 @@ class Simulation:
         self._held.fill(self._everyone, past[:, recent])
         if self._lag_remainder is not None:
             interval_s, num_substeps = self.blueprint.interval_s, self.blueprint.num_substeps
-            self._lag_output = settle_lag(past, self._lag_remainder, self.fields.delay_s, interval_s, num_substeps)
+            self._lag_output = signal_path.settle_lag(
+                past, self._lag_remainder, self.fields.delay_s, interval_s, num_substeps
+            )
         self._write_engine_history(self._everyone, past)
         return self._begin_readings(self._everyone, rate)
 
@@ -203,7 +199,7 @@ class Simulation:
             sent = self._layers.apply_to_command(sent)
         if self._has_backlash:
             width = self.fields.backlash
-            sent = np.where(width > 0, apply_backlash(before, sent, width), sent)
+            sent = np.where(width > 0, signal_path.apply_backlash(before, sent, width), sent)
         self._held.push(sent)
         return applied
 
@@ -215,9 +211,9 @@ class Simulation:
         if self._delay_plan is None:
             controls = np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
         else:
-            controls = apply_delay(self._held.rows, self._delay_plan)
+            controls = signal_path.apply_delay(self._held.rows, self._delay_plan)
         if self._lag_remainder is not None:
-            controls = apply_lag(controls, self._lag_output, self._lag_remainder)
+            controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
             self._lag_output = controls[:, -1].copy()
         return controls
 
@@ -238,7 +234,7 @@ class Simulation:
             past = self._layers.apply_to_past(past)
         width = self.fields.backlash
         for k in range(1, past.shape[1] if self._has_backlash else 0):
-            past[:, k] = np.where(width > 0, apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
+            past[:, k] = np.where(width > 0, signal_path.apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
         return past
 
     def _resting_commands(self) -> Array:
@@ -269,7 +265,7 @@ class Simulation:
             lag_s = self.fields.of("actuator_dynprm")[ids, :, 0]
             remainder[:, self._engine_lags] = engine_lag_remainder(model, lag_s)[:, self._engine_lags]
             delay_s = model.actuator_delay + self.fields.delay_s[ids]
-            state = settle_lag(past, remainder, delay_s, self.blueprint.interval_s, num_substeps)
+            state = signal_path.settle_lag(past, remainder, delay_s, self.blueprint.interval_s, num_substeps)
             for actuator in self._engine_lags:
                 self.batch.bind("act")[ids, model.actuator_actadr[actuator]] = state[:, actuator]
 
@@ -286,7 +282,7 @@ class Simulation:
     def _distort(self, true: Array) -> Array:
         """Returns what the sensors say: late, scaled, biased and noisy."""
         if self._reading_plan is not None:
-            true = apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
+            true = signal_path.apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
         reading = self.fields.scale * true + self.fields.bias
         if self._noise is not None:
             if self._noise_from_layers:

@@ -232,13 +232,7 @@ class _DriveForce:
         self._has_bias = bool(self._bias.any() or self._spring.any() or self._damper.any())
 
     def compute(self, position: Array, velocity: Array, control: Array) -> Array:
-        """Returns what drives exert, (num_worlds, num_joints) [N·m, N].
-
-        Args:
-            position: (num_worlds, num_joints) [rad, m].
-            velocity: (num_worlds, num_joints) [rad/s, m/s].
-            control: (num_worlds, nu) what reaches the actuators.
-        """
+        """Returns what drives exert, (num_worlds, num_joints) [N·m, N], if `control`, (num_worlds, nu), arrives."""
         sent = np.clip(control[:, self.ids], self._least_command, self._most_command)
         for k, address in self._lagging:
             sent[:, k] = self._batch.bind("act")[:, address]

@@ -119,16 +119,9 @@ def add_point_mass(
 ) -> tuple[Array, Array, Array, Array]:
     """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
 
-    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as
-    possible, physically, as the body was.
-
-    Args:
-        mass: (num_worlds,) [kg].
-        centre: (num_worlds, 3) centre of mass in the body's frame [m].
-        frame: (num_worlds, 4) inertial frame in the body's frame, wxyz.
-        inertia: (num_worlds, 3) principal inertias [kg·m²].
-        extra: (num_worlds,) point masses [kg].
-        spot: (3,) where they are in the body's frame [m].
+    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as possible,
+    physically, as the body was. Shapes are (num_worlds,) [kg] of `mass` and `extra`, (num_worlds, 3) of `centre` [m]
+    and principal `inertia` [kg·m²], (num_worlds, 4) of `frame`, wxyz; `spot` is (3,) [m]; all in the body's frame.
     """
     total = mass + extra
     common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]

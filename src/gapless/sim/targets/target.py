@@ -64,11 +64,9 @@ class Fields:
         return self._per_world[name] if name in self._per_world else self.nominal(name)[None]
 
     def of(self, name: str, *, constants: bool = False) -> Array:
-        """Returns the live (num_worlds, ...) values of a model field.
+        """Returns the live (num_worlds, ...) values of a field of MjModel, or `opt.NAME` of its options.
 
-        Args:
-            name: A field of MjModel, or `opt.NAME` of its options.
-            constants: Whether constants derived from it must be computed anew.
+        `constants` says whether constants derived from it must be computed anew.
         """
         if name not in self._per_world:
             self._per_world[name] = self.batch.expand(name)
@@ -157,17 +155,10 @@ def write_order(targets: Sequence[Target]) -> list[int]:
 
 
 def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Array, write_sizes: WriteSizes) -> Target:
-    """Returns the target of a size of its own for one element, or of one factor on the sizes of all.
+    """Returns the target of a size of its own for one element, or of one factor, without unit, on the sizes of all.
 
-    Args:
-        named: What the path names; `ids` are where the sizes stand in their field.
-        dimension: The target's dimension.
-        unit: Unit of the size; a factor has none.
-        base: (num_elements,) sizes in the model as written.
-        write_sizes: Gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
-
-    Raises:
-        InputError: If a factor is asked for, but there is nothing to multiply.
+    `named.ids` are where the sizes stand in their field, `base` the sizes as written, (num_elements,). `write_sizes`
+    gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
     """
     if named.shared and not base.any():
         raise named.error(f"a factor on {named.field}, but the model has none; name one {named.kind} instead")

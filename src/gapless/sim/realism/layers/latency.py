@@ -95,13 +95,7 @@ def draw_losses(before: Array, share: Array, burst: Array, luck: Array) -> Flags
     """Returns what is lost now: two states, lost and not, that change by chance (Gilbert 1960).
 
     P(stay lost) = 1 - 1 / burst, P(become lost) = share / ((1 - share) burst): `share` of all steps are lost, in
-    runs of `burst` on average.
-
-    Args:
-        before: 1 where lost a step ago, 0 elsewhere.
-        share: Share that is lost [1], up to 0.5.
-        burst: Mean length of a run [steps], at least 1.
-        luck: Uniform draws in [0, 1).
+    runs of `burst` steps on average. `before` is 1 where lost a step ago, `luck` uniform draws, `share` up to 0.5.
     """
     return luck < np.where(before > 0, 1 - 1 / burst, share / ((1 - share) * burst)) * (share > 0)
 

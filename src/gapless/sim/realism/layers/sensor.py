@@ -17,12 +17,7 @@ _IMUDATA = "ADIS16405 gyroscope, measured over 2.8 h (SMAC-Group imudata)"
 def step_gauss_markov(value: Array, size: Array, tau_s: Array, step_s: float, noise: Array) -> Array:
     """Returns a first-order Gauss-Markov process one step later: x' = x e^(-h/tau) + size sqrt(1 - e^(-2h/tau)) n.
 
-    Args:
-        value: x, of standard deviation `size` in the long run.
-        size: That standard deviation.
-        tau_s: Correlation time [s].
-        step_s: Length of the step h [s].
-        noise: n, standard normal.
+    In the long run x, `value`, has the standard deviation `size`; n, `noise`, is standard normal.
     """
     fade = -step_s / tau_s
     return value * np.exp(fade) + size * np.sqrt(-np.expm1(2 * fade)) * noise
