@@ -83,9 +83,13 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
     if field == "creep":
         return 0.001, 1.0
     if field == "offset":
-        commanded = [model.actuator(item.actuator).id for item in project.commands if name in ("*", item.actuator)]
-        size = min(_largest_offset(a, model, scales) for a in commanded)
-        return -size, size
+        sizes: list[float] = []  # of a servo as its joint's zero may be off, of others a share of their commands
+        for a in (model.actuator(item.actuator).id for item in project.commands if name in ("*", item.actuator)):
+            joint = drive.driven_joint(model, a) if drive.is_position_servo(model, a) else None
+            gear = abs(float(model.actuator_gear[a, 0])) or 1.0
+            share = MAX_OFFSET * float(scales.command[a])
+            sizes.append(share if joint is None else gear * _joint_bounds("offset", 0.0, joint, model, scales)[1])
+        return -min(sizes), min(sizes)
     if field in ("delay", "lag"):
         return 0.0, max(0.15 if field == "delay" else 0.2, 5 * nominal)
     if field == "payload":  # at most the mass of everything that moves with its carrier
@@ -114,15 +118,6 @@ def _knob_bounds(knob: Knob) -> tuple[float, float]:
     if typical > 0:
         return max(knob.low, typical / 10), min(knob.high, 10 * typical)
     return knob.low, knob.high
-
-
-def _largest_offset(actuator: int, model: mujoco.MjModel, scales: Scales) -> float:
-    """Returns how far commands may be shifted: a servo as its joint's zero may be, others by a share of their size."""
-    joint = drive.driven_joint(model, actuator)
-    if joint is None or not drive.is_position_servo(model, actuator):
-        return MAX_OFFSET * float(scales.command[actuator])
-    gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
-    return gear * _joint_bounds("offset", 0.0, joint, model, scales)[1]
 
 
 def _joint_bounds(field: str, nominal: float, joint: int, model: mujoco.MjModel, scales: Scales) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.sim.blueprint import CompiledProject, compile_project
+from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -72,12 +72,15 @@ class Twin:
         """Builds the twin of the project in a folder."""
         project = load_project(directory)
         blueprint = compile_project(project, max_timestep_s=imperfections.timestep_s)
-        space, row = _space_of(imperfections.targets(seed), blueprint)
+        row, parameters = imperfections.targets(seed), list[Parameter]()
+        for path, value in row.items():
+            room = 1e-6 if path.endswith("/delay") else 1.0
+            parameters.append(resolve(path, project, blueprint.model).make_parameter(value - 1.0, value + room))
         self.num_worlds, self.rate_hz = num_worlds, project.rate_hz
         self.command_names, self.measurement_names = project.command_names, project.measurement_names
         self.__hidden = imperfections
-        self.__world = Simulation(blueprint, num_worlds, space, place=seed)
-        self.__world.set_parameters(np.tile(row, (num_worlds, 1)))
+        self.__world = Simulation(blueprint, num_worlds, ParameterSpace(tuple(parameters)), place=seed)
+        self.__world.set_parameters(np.tile(list(row.values()), (num_worlds, 1)))
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`; see `World.reset`."""
@@ -86,11 +89,3 @@ class Twin:
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
         return self.__world.step(requested_command)
-
-
-def _space_of(targets: Mapping[str, float], blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
-    found: list[Parameter] = []
-    for path, value in targets.items():
-        room = 1e-6 if path.endswith("/delay") else 1.0
-        found.append(resolve(path, blueprint.project, blueprint.model).make_parameter(value - 1.0, value + room))
-    return ParameterSpace(tuple(found)), np.array(list(targets.values()))

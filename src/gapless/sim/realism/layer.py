@@ -120,8 +120,8 @@ class Layer:
             if getattr(context, name) is NOT_GIVEN:
                 raise InputError(f"the layer {self.name} needs the {name}; give LayerContext({name}=...)")
         if self.columns and num_columns != len(self.columns):
-            wanted = f"the columns {', '.join(self.columns)}: give these, found {num_columns} columns"
-            raise InputError(f"the layer {self.name} acts on {wanted}")
+            text = f"acts on the columns {', '.join(self.columns)}: give these, found {num_columns} columns"
+            raise InputError(f"the layer {self.name} {text}")
         return self.start(signal, knobs, context)
 
     def ideal(self, num_worlds: int) -> dict[str, Array]:
