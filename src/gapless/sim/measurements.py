@@ -67,22 +67,13 @@ def _column_reader(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
         return _read_field("sensordata", int(model.sensor(item.name).adr[0]) + item.axis)
     body, quantity = model.body(item.name).id, item.quantity
     joint = free_joint_of(model, body)
-    if joint is None:
-        return _body_reader(quantity, body, model)
-    position, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-    if quantity == "yaw":
-        return lambda batch: yaw_of(batch.bind("qpos")[:, position + 3 : position + 7])
-    if quantity in _POSE:
-        return _read_field("qpos", position + _POSE.index(quantity))
-    return _read_field("qvel", dof + _TWIST.index(quantity))
-
-
-def _read_field(name: str, *place: int) -> ReadColumn:
-    return lambda batch: batch.bind(name)[(slice(None), *place)]
-
-
-def _body_reader(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
-    """Returns what reads a body that other joints carry."""
+    if joint is not None:
+        position, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        if quantity == "yaw":
+            return lambda batch: yaw_of(batch.bind("qpos")[:, position + 3 : position + 7])
+        if quantity in _POSE:
+            return _read_field("qpos", position + _POSE.index(quantity))
+        return _read_field("qvel", dof + _TWIST.index(quantity))
     if quantity == "yaw":
         return lambda batch: yaw_of(batch.bind("xquat")[:, body])
     if quantity in _POSE:
@@ -100,6 +91,10 @@ def _body_reader(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
         return np.einsum("nji,nj->ni", frame, batch.bind("cvel")[:, body, :3])[:, axis - 3]
 
     return read_linear if axis < 3 else read_angular
+
+
+def _read_field(name: str, *place: int) -> ReadColumn:
+    return lambda batch: batch.bind(name)[(slice(None), *place)]
 
 
 @dataclass(frozen=True)

@@ -59,9 +59,7 @@ class ActiveLayers:
 
     def _elements(self, kind: str) -> Ids:
         """Returns all elements of a kind whose efforts a layer acts on."""
-        found = [
-            one for one in self._fields.active_layers.values() if (one.layer.acts_on, one.kind) == ("effort", kind)
-        ]
+        found = [one for one in sort_layers(self._fields.active_layers.values(), "effort") if one.kind == kind]
         return np.array(sorted({int(e) for one in found for e in one.ids}), np.intp)
 
     def update(self, ids: Ids) -> None:
