@@ -20,7 +20,7 @@ from gapless.project.records import Project
 from gapless.signals.excerpts import spread_indices
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id, episode_content
 from gapless.data import rows
 from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
-from gapless.data.query import Views
 from gapless.data.rows import ArtefactRow, EpisodeRow
-from gapless.data.tables import Table, unknown_id
+from gapless.data.tables import Table, Views
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -53,9 +52,10 @@ class Catalogue:
             for folder in (directory, catalogue._temporary, directory / "tables"):
                 folder.mkdir(exist_ok=True)
         except OSError as error:
-            raise CatalogueError(
+            text = (
                 f"no catalogue can be made here ({error.strerror}): choose a folder that can be written to: {directory}"
-            ) from error
+            )
+            raise CatalogueError(text) from error
         catalogue._episodes.create()
         catalogue._artefacts.create()
         return catalogue
@@ -66,10 +66,8 @@ class Catalogue:
 
     def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
         """Adds episodes in one commit, all or none, and returns their ids in the order given."""
-        added_at = rows.now_text()
-        ids: list[str] = []
-        stored: dict[str, dict[str, Any]] = {}
-        episodes: dict[str, Episode] = {}
+        added_at, ids = rows.now_text(), list[str]()
+        stored, episodes = dict[str, dict[str, Any]](), dict[str, Episode]()
         for episode, provenance in items:
             rows.check_provenance(provenance)
             id = content_id(episode_content(episode), provenance)
@@ -90,11 +88,8 @@ class Catalogue:
         try:
             commands, measurements = read_samples(path)
         except (OSError, pa.ArrowException) as error:
-            reason = " ".join(str(error).split())
-            raise CatalogueError(
-                f"the samples of episode {id} cannot be read ({reason}): delete .gapless and run the "
-                f"verbs again: {path}"
-            ) from error
+            text = f"the samples of episode {id} cannot be read ({' '.join(str(error).split())})"
+            raise CatalogueError(f"{text}: delete .gapless and run the verbs again: {path}") from error
         about = {key: getattr(row, key) for key in ("outcome", "failed_in", "conditions", "recorded_at")}
         return Episode(row.name, row.source, commands, measurements, **about)
 
@@ -112,8 +107,8 @@ class Catalogue:
         rows.check_provenance(provenance)
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
-        row = rows.artefact_to_stored(id, kind, tuple(sorted(content)), provenance, rows.now_text())
-
+        about = {"id": id, "kind": kind, "files": sorted(content), "created_at": rows.now_text()}
+        row = {**about, **rows.provenance_to_stored(provenance)}
         folder = self.artefact_folder(id)
         self._artefacts.add({id: row}, lambda _: write_files(folder, self._temporary, content))
         return id
@@ -150,7 +145,7 @@ class Catalogue:
         views = self._views()
         everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"
         if not views.select(f"SELECT id FROM {everything} WHERE id = $1", (id,)):
-            raise unknown_id("episode or artefact", everything, id, views)
+            raise views.unknown_id("episode or artefact", everything, id)
         found = views.select(
             f"WITH RECURSIVE entries AS {everything}, up(id, depth) AS ("
             "SELECT unnest(parents), 1 FROM entries WHERE id = $1 UNION "
@@ -173,21 +168,19 @@ class Catalogue:
         return self._views().run_query(sql)
 
     def compact(self) -> None:
-        """Joins the tables' small files; adding does so by itself now and then. Loses nothing."""
+        """Joins the tables' small files; adding does so by itself now and then. Loses nothing.
+
+        What killed processes left unfinished a week ago or earlier is removed.
+        """
         self._episodes.compact()
         self._artefacts.compact()
-        _remove_leftovers(self._temporary)
+        for path in self._temporary.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
+                if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _samples_path(self, id: str) -> Path:
         return self._directory / "samples" / id[:2] / f"{id}.parquet"
 
     def _views(self) -> Views:
         return Views(self._directory, self._episodes.files(), self._artefacts.files())
-
-
-def _remove_leftovers(temporary: Path) -> None:
-    """Removes what killed processes left unfinished a week ago or earlier."""
-    for path in temporary.iterdir():
-        with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
-            if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()

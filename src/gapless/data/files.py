@@ -58,10 +58,15 @@ def read_samples(path: Path) -> tuple[TimeSeries, TimeSeries]:
         about = json.loads(file.schema_arrow.metadata[METADATA_KEY])
         table = file.read(columns=["time_s", "value"])
     times_s, values = table.column("time_s").to_numpy(), table.column("value").to_numpy()
-    num_command_rows = about[0]["num_samples"] * max(1, len(about[0]["names"]))
-    parts = slice(0, num_command_rows), slice(num_command_rows, None)
-    commands, measurements = (_as_series(about[k], times_s[part], values[part]) for k, part in enumerate(parts))
-    return commands, measurements
+    series, begin = list[TimeSeries](), 0
+    for item in about:
+        names, num_samples = tuple(item["names"]), item["num_samples"]
+        end = begin + num_samples * max(1, len(names))
+        cells = values[begin:end].reshape(len(names), num_samples).T if names else np.empty((num_samples, 0))
+        moments_s = times_s[begin : begin + num_samples]
+        series.append(TimeSeries(moments_s.copy(), cells.copy(), names, tuple(item["units"])))
+        begin = end
+    return series[0], series[1]
 
 
 def _as_rows(signal: str, series: TimeSeries) -> pa.Table:
@@ -84,12 +89,6 @@ def _repeat_texts(texts: tuple[str | None, ...], count: int) -> pa.DictionaryArr
     codes = pa.array([None if text is None else words.index(text) for text in texts], pa.int32())
     places = pa.array(np.repeat(np.arange(len(texts)), count))
     return pa.DictionaryArray.from_arrays(codes.take(places), pa.array(words, pa.string()))
-
-
-def _as_series(about: dict[str, Any], times_s: np.ndarray, values: np.ndarray) -> TimeSeries:
-    num_samples, names = about["num_samples"], tuple(about["names"])
-    table = values.reshape(len(names), num_samples).T if names else np.empty((num_samples, 0))
-    return TimeSeries(times_s[:num_samples].copy(), table.copy(), names, tuple(about["units"]))
 
 
 def artefact_content(kind: str, content: Mapping[str, bytes]) -> bytes:

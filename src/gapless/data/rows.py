@@ -31,12 +31,7 @@ ARTEFACTS_SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class EpisodeRow:
-    """What the catalogue knows of an episode without opening its samples; for the fields see `Episode`.
-
-    Attributes:
-        duration_s: Time from the first to the last measurement [s].
-        provenance: What it was made from.
-    """
+    """What the catalogue knows of an episode without opening its samples; for the fields see `Episode`."""
 
     id: str
     name: str
@@ -45,28 +40,19 @@ class EpisodeRow:
     failed_in: str | None
     conditions: Mapping[str, str]
     recorded_at: str | None
-    duration_s: float
+    duration_s: float  # from the first to the last measurement [s]
     provenance: Provenance
 
 
 @dataclass(frozen=True)
 class ArtefactRow:
-    """What the catalogue knows of an artefact without opening its files.
-
-    Attributes:
-        id: Its id.
-        kind: Such as `fit`, `policy` or `report`.
-        files: Names of its files, sorted.
-        created_at: ISO 8601 time, UTC, at which it was first stored.
-        stored_at: The time at which it was last stored: making the same again stores it again.
-        provenance: What it was made from.
-    """
+    """What the catalogue knows of an artefact without opening its files."""
 
     id: str
-    kind: str
-    files: tuple[str, ...]
-    created_at: str
-    stored_at: str
+    kind: str  # such as `fit`, `policy` or `report`
+    files: tuple[str, ...]  # names of its files, sorted
+    created_at: str  # ISO 8601 time, UTC, at which it was first stored
+    stored_at: str  # the time at which it was last stored: making the same again stores it again
     provenance: Provenance
 
 
@@ -78,16 +64,13 @@ def now_text() -> str:
 def check_provenance(provenance: Provenance) -> None:
     """Raises CatalogueError for a provenance that the tables could not give back."""
     if not isinstance(provenance, Provenance):  # type: ignore[reportUnnecessaryIsInstance]
-        raise CatalogueError(
-            f"nothing enters the catalogue without where it came from: give a Provenance, got {provenance!r}"
-        )
+        text = "nothing enters the catalogue without where it came from"
+        raise CatalogueError(f"{text}: give a Provenance, got {provenance!r}")
     try:
         provenance.canonical()
     except (TypeError, ValueError) as error:
-        raise CatalogueError(
-            f"the config of what {provenance.made_by} made is not plain JSON ({error}): give numbers, "
-            "text, lists and dicts only"
-        ) from error
+        text = f"the config of what {provenance.made_by} made is not plain JSON ({error})"
+        raise CatalogueError(f"{text}: give numbers, text, lists and dicts only") from error
     if provenance.seed is not None and abs(provenance.seed) > MAX_SEED:
         raise CatalogueError(f"seed {provenance.seed} is too large: use one below 2**63")
 
@@ -95,25 +78,16 @@ def check_provenance(provenance: Provenance) -> None:
 def episode_to_stored(id: str, episode: Episode, provenance: Provenance, added_at: str) -> dict[str, Any]:
     """Returns an episode as stored; raises CatalogueError if its source is none of those that exist."""
     if episode.source not in get_args(Source):
-        raise CatalogueError(
-            f"episode {episode.name} has source {episode.source!r}: use one of {', '.join(get_args(Source))}"
-        )
+        known = ", ".join(get_args(Source))
+        raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
     same = ("name", "source", "outcome", "failed_in", "recorded_at", "duration_s")
     return {
         **{key: getattr(episode, key) for key in same},
-        **_provenance_to_stored(provenance),
+        **provenance_to_stored(provenance),
         "id": id,
         "conditions": json.dumps(dict(episode.conditions), sort_keys=True),
         "added_at": added_at,
     }
-
-
-def artefact_to_stored(
-    id: str, kind: str, files: tuple[str, ...], provenance: Provenance, created_at: str
-) -> dict[str, Any]:
-    """Returns an artefact as stored."""
-    about = {"id": id, "kind": kind, "files": list(files), "created_at": created_at}
-    return {**about, **_provenance_to_stored(provenance)}
 
 
 def episode_from_stored(stored: Mapping[str, Any]) -> EpisodeRow:
@@ -129,7 +103,8 @@ def artefact_from_stored(stored: Mapping[str, Any]) -> ArtefactRow:
     return ArtefactRow(**same, files=tuple(stored["files"]), provenance=_provenance_from_stored(stored))
 
 
-def _provenance_to_stored(provenance: Provenance) -> dict[str, Any]:
+def provenance_to_stored(provenance: Provenance) -> dict[str, Any]:
+    """Returns the columns of a provenance."""
     config = json.dumps(dict(provenance.config), sort_keys=True)
     return {**asdict(provenance), "parents": list(provenance.parents), "config": config}
 

@@ -43,7 +43,7 @@ def store_result(
     data = {key: value for key, value in to_json(result).items() if key != "id"}  # the id follows from the content
     content = {**(files or {}), RESULT: json.dumps(data, indent=1).encode()}
     kind = {SensorResult: SENSOR, AuditResult: AUDIT}.get(type(result), result.verb)
-    return catalogue.add_artefact(kind, content, with_code_version(provenance))
+    return catalogue.add_artefact(kind, content, replace(provenance, code_version=code_version()))
 
 
 def store_result_if_possible(
@@ -64,11 +64,6 @@ def warn_not_kept(what: str, error: CatalogueError) -> None:
     """Warns that something is not in the catalogue."""
     text = f"{what} is not in the catalogue, so later verbs and `report` do not see it: {error}"
     warnings.warn(text, NotKeptWarning, stacklevel=3)
-
-
-def with_code_version(provenance: Provenance) -> Provenance:
-    """Returns a provenance that says which source code was at work, not only which version of gapless."""
-    return replace(provenance, code_version=code_version())
 
 
 def load_stored_result(catalogue: Catalogue, identity: str) -> Result:
@@ -93,23 +88,18 @@ def newest_result(catalogue: Catalogue, verb: str) -> str | None:
 
 def find_same_result(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
     """Returns the id of a result that the same code made from the same inputs, or None."""
-    wanted = with_code_version(provenance).canonical()
-    for row in reversed(catalogue.artefacts(verb)):
-        if row.provenance.canonical() == wanted:
-            return row.id
-    return None
+    wanted = replace(provenance, code_version=code_version()).canonical()
+    rows = reversed(catalogue.artefacts(verb))
+    return next((row.id for row in rows if row.provenance.canonical() == wanted), None)
 
 
 def artefact_ids(*paths: str | Path | None) -> tuple[str, ...]:
     """Returns the ids of the artefacts that files belong to; files from elsewhere have none, unless they say it."""
-    ids = [_artefact_id(Path(path)) for path in paths if path is not None]
-    return tuple(identity for identity in ids if identity is not None)
-
-
-def _artefact_id(path: Path) -> str | None:
-    """Returns the id by which a file's folder is called, or the `id` of a result that --json wrote; None without."""
-    found = path.resolve().parent.name
-    if not re.fullmatch(ID_PATTERN, found) and path.suffix == ".json":
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            found = str(json.loads(path.read_text(encoding="utf-8"))["id"])
-    return found if re.fullmatch(ID_PATTERN, found) else None
+    ids: list[str] = []
+    for path in (Path(path) for path in paths if path is not None):
+        found = path.resolve().parent.name
+        if not re.fullmatch(ID_PATTERN, found) and path.suffix == ".json":
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                found = str(json.loads(path.read_text(encoding="utf-8"))["id"])
+        ids += [found] if re.fullmatch(ID_PATTERN, found) else []
+    return tuple(ids)

@@ -14,7 +14,7 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.fit.start_errors import StartErrors, estimate_start_errors, start_effects, start_errors_from
 from gapless.signals.track import subtract_readings
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 HUBER = 3.0  # weighted residuals beyond this grow linearly instead of quadratically
 PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its whole range: only breaks ties

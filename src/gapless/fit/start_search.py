@@ -9,7 +9,7 @@ import numpy as np
 
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 NUM_BEST = 8  # best draws that the next ones are drawn around
 MIN_DISTANCE = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys

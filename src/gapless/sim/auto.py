@@ -5,6 +5,7 @@ if the logs call for them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -15,16 +16,7 @@ from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.bounds import Scales, default_bounds
-from gapless.sim.targets import (
-    driven_joint,
-    has_one_axis,
-    is_dc_motor,
-    is_filter,
-    is_object,
-    is_position_servo,
-    resolve,
-    takes_force,
-)
+from gapless.sim.targets import drive, resolve
 
 MAX_GEOMS_WITH_OWN_FRICTION = 3  # colliding geoms of an object; more share one factor
 
@@ -32,29 +24,24 @@ MAX_GEOMS_WITH_OWN_FRICTION = 3  # colliding geoms of an object; more share one 
 def parameter_space(blueprint: CompiledProject, tracks: Sequence[Track]) -> ParameterSpace:
     """Returns the parameters of a project: its owner's list, or what `auto` proposes.
 
-    Args:
-        blueprint: The compiled project.
-        tracks: Its episodes; bounds follow from the commands and speeds in them.
-
     Raises:
         InputError: If a listed target names nothing, or bounds are outside of what the knob of a layer can be.
     """
     project, model = blueprint.project, blueprint.model
     if project.parameters == "auto":
         return ParameterSpace(parameters_of(blueprint, tracks, _propose(project, model)))
-    scales = Scales(project, model, tracks)
     found: list[Parameter] = []
-    for entry in project.parameters:
-        target = resolve(entry.target, project, model)
-        low, high = default_bounds(target, project, model, scales)
-        low = entry.low if entry.low is not None else low
-        high = entry.high if entry.high is not None else high
-        knob = target.knob.knob if target.knob else None
-        if knob and not (knob.low <= low and high <= knob.high):
-            text = f"from {low:g} to {high:g} goes beyond what {knob.name} can be"
-            raise InputError(f"parameter {target.path}: {text}: write bounds from {knob.low:g} to {knob.high:g}")
-        dimension = entry.dimension or target.dimension
-        found.append(Parameter(target.path, dimension, target.unit, target.nominal, low, high, entry.per))
+    proposed = parameters_of(blueprint, tracks, [entry.target for entry in project.parameters])
+    for entry, parameter in zip(project.parameters, proposed, strict=True):
+        low = entry.low if entry.low is not None else parameter.low
+        high = entry.high if entry.high is not None else parameter.high
+        on_knob = resolve(entry.target, project, model).knob
+        if on_knob and not (on_knob.knob.low <= low and high <= on_knob.knob.high):
+            text = f"from {low:g} to {high:g} goes beyond what {on_knob.knob.name} can be"
+            can_be = f"write bounds from {on_knob.knob.low:g} to {on_knob.knob.high:g}"
+            raise InputError(f"parameter {entry.target}: {text}: {can_be}")
+        dimension = entry.dimension or parameter.dimension
+        found.append(replace(parameter, dimension=dimension, low=low, high=high, per=entry.per))
     return ParameterSpace(tuple(found))
 
 
@@ -67,46 +54,40 @@ def parameters_of(blueprint: CompiledProject, tracks: Sequence[Track], paths: Se
     project, model = blueprint.project, blueprint.model
     scales = Scales(project, model, tracks)
     targets = [resolve(path, project, model) for path in paths]
-    return tuple(
-        Parameter(
-            target.path, target.dimension, target.unit, target.nominal, *default_bounds(target, project, model, scales)
-        )
-        for target in targets
-    )
+    return tuple(target.make_parameter(*default_bounds(target, project, model, scales)) for target in targets)
 
 
 def candidate_terms(blueprint: CompiledProject, tracks: Sequence[Track]) -> tuple[ParameterSpace, ...]:
-    """Returns terms that could be wrong or lacking, besides what is always fitted; each enters as a whole.
-
-    Args:
-        blueprint: The compiled project.
-        tracks: Its episodes; bounds follow from the commands and speeds in them.
-    """
+    """Returns terms that could be wrong or lacking, besides what is always fitted; each enters as a whole."""
     project, model = blueprint.project, blueprint.model
     if project.parameters != "auto":
         return ()  # its owner has listed what may be wrong
-    groups = [*_drive_terms(project, model), *_joint_terms(project, model), *_servo_terms(project, model)]
-    groups += [*_link_terms(project, model), *_object_terms(project, model)]
+    makers = (_drive_terms, _servo_terms, _link_terms, _object_terms)
+    groups = [group for make_groups in makers for group in make_groups(project, model)]
     every = iter(parameters_of(blueprint, tracks, [path for group in groups for path in group]))
     return tuple(ParameterSpace(tuple(next(every) for _ in group)) for group in groups)
 
 
 def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     driven = [model.actuator(item.actuator) for item in project.commands]
-    servos = [a.name for a in driven if is_position_servo(model, a.id)]
-    damped = damping_servos(project, model)
+    servos = [a.name for a in driven if drive.is_position_servo(model, a.id)]
+    damped = dict[str, str]()  # joint -> position servo that damps it: only the sum of both dampings shows
+    for actuator in driven:
+        joint = drive.driven_joint(model, actuator.id)
+        if joint is not None and actuator.name in servos and model.actuator_biasprm[actuator.id, 2] < 0:
+            damped[model.joint(joint).name] = actuator.name
     paths: list[str] = []
     for joint in moving_joints(project, model):
         fields = ("frictionloss",) if joint in damped else ("damping", "frictionloss")
         paths += [f"joint/{joint}/{field}" for field in fields]
     paths += [f"actuator/{name}/kd" for name in damped.values()]
     for actuator in driven:
-        constants = ("motorconst", "resistance") if is_dc_motor(model, actuator.id) else ("gain",)
+        constants = ("motorconst", "resistance") if drive.is_dc_motor(model, actuator.id) else ("gain",)
         paths += [f"actuator/{actuator.name}/{c}" for c in (("kp",) if actuator.name in servos else constants)]
     paths += ["actuator/*/delay"] if driven else []
     paths += ["joint/*/creep"] if servos else []
     for body in range(1, model.nbody):
-        if is_object(model, body) and model.body(body).name:
+        if drive.is_object(model, body) and model.body(body).name:
             paths += _object_paths(project, model, body)
     paths += _bias_paths(project, model, servos)
     paths += ["world/tilt/x", "world/tilt/y"] if np.linalg.norm(model.opt.gravity) > 0 else []
@@ -132,7 +113,7 @@ def _object_paths(project: Project, model: mujoco.MjModel, body: int) -> list[st
 
 def _bias_paths(project: Project, model: mujoco.MjModel, servos: list[str]) -> list[str]:
     """Returns bias targets that can show: where a servo, gravity or a contact refers to the true position."""
-    joints = [driven_joint(model, model.actuator(name).id) for name in servos]
+    joints = [drive.driven_joint(model, model.actuator(name).id) for name in servos]
     held = {model.joint(joint).name for joint in joints if joint is not None}
     paths: list[str] = []
     for item in project.measurements:
@@ -148,27 +129,16 @@ def known_forces(project: Project, model: mujoco.MjModel) -> list[str]:
 
     Then masses show, and gains are more likely right than masses. With one force that is not known only ratios show.
     """
-    known = [item.actuator for item in project.commands if takes_force(model, model.actuator(item.actuator).id)]
+    known = [item.actuator for item in project.commands if drive.takes_force(model, model.actuator(item.actuator).id)]
     return known if len(known) == len(project.commands) and all(c.scale == 1.0 for c in project.commands) else []
-
-
-def damping_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
-    """Returns joint -> position servo that damps it: only the sum of its damping and the joint's shows."""
-    found: dict[str, str] = {}
-    for item in project.commands:
-        actuator = model.actuator(item.actuator)
-        joint = driven_joint(model, actuator.id)
-        if joint is not None and is_position_servo(model, actuator.id) and model.actuator_biasprm[actuator.id, 2] < 0:
-            found[model.joint(joint).name] = actuator.name
-    return found
 
 
 def moving_joints(project: Project, model: mujoco.MjModel) -> list[str]:
     """Returns the names of the hinge and slide joints that are measured or driven."""
     names = [item.name for item in project.measurements if item.element == "joint"]
-    driven = [driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
+    driven = [drive.driven_joint(model, model.actuator(item.actuator).id) for item in project.commands]
     names += [model.joint(joint).name for joint in driven if joint is not None]
-    return [name for name in dict.fromkeys(names) if name and has_one_axis(model, model.joint(name).id)]
+    return [name for name in dict.fromkeys(names) if name and drive.has_one_axis(model, model.joint(name).id)]
 
 
 def _gravity_turns(model: mujoco.MjModel, joint: int) -> bool:
@@ -188,21 +158,19 @@ def _orientation_is_measured(project: Project, body: str) -> bool:
 
 
 def _drive_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
-    """Returns gains of motors whose forces are said to be known, and the lag that motors share besides their delay."""
-    driven = [model.actuator(item.actuator).id for item in project.commands]
-    gains = [[f"actuator/{name}/gain"] for name in known_forces(project, model)]
-    may_lag = any(model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE or is_filter(model, a) for a in driven)
-    return [*gains, ["actuator/*/lag"]] if may_lag else gains
+    """Returns what drives may have: a wrong gain where forces are said to be known, a lag that all share, inertia.
 
-
-def _joint_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
-    """Returns inertia of the drive, and springs, where there is a drive whose cable may be one, or one in the model."""
-    driven = {driven_joint(model, model.actuator(item.actuator).id) for item in project.commands}
-    names = moving_joints(project, model)
+    And springs, where there is a drive whose cable may be one, or one in the model.
+    """
+    motors = [model.actuator(item.actuator).id for item in project.commands]
+    groups = [[f"actuator/{name}/gain"] for name in known_forces(project, model)]
+    if any(model.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE or drive.is_filter(model, a) for a in motors):
+        groups.append(["actuator/*/lag"])
+    driven, names = {drive.driven_joint(model, a) for a in motors}, moving_joints(project, model)
     drives = [name for name in names if model.joint(name).id in driven]
     sprung = [name for name in names if name in drives or model.joint(name).stiffness[0] > 0]
     springs = [[f"joint/{name}/stiffness", f"joint/{name}/load"] for name in sprung]
-    return [[f"joint/{name}/armature"] for name in drives] + springs
+    return [*groups, *([f"joint/{name}/armature"] for name in drives), *springs]
 
 
 def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
@@ -210,8 +178,8 @@ def _servo_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     groups: list[list[str]] = []
     for item in project.commands:
         actuator = model.actuator(item.actuator)
-        joint = driven_joint(model, actuator.id)
-        if not is_position_servo(model, actuator.id) or joint is None:
+        joint = drive.driven_joint(model, actuator.id)
+        if not drive.is_position_servo(model, actuator.id) or joint is None:
             continue
         if model.actuator_biasprm[actuator.id, 2] == 0:
             groups.append([f"actuator/{actuator.name}/kd"])
@@ -252,7 +220,7 @@ def _object_terms(project: Project, model: mujoco.MjModel) -> list[list[str]]:
     How it tumbles depends on the ratios of its inertias; in contact they show against its mass, too.
     """
     groups: list[list[str]] = []
-    for name in (model.body(k).name for k in range(1, model.nbody) if is_object(model, k)):
+    for name in (model.body(k).name for k in range(1, model.nbody) if drive.is_object(model, k)):
         if _orientation_is_measured(project, name):
             fields = ("com", "spread") if project.commands else ("spread",)
             groups += [[f"body/{name}/{field}/{axis}" for axis in "xyz"] for field in fields]

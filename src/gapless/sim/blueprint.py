@@ -45,28 +45,19 @@ def compile_project(project: Project, *, max_timestep_s: float | None = None) ->
     Raises:
         ProjectError: If the model does not compile.
     """
-    if mujoco.get_mju_user_warning() is None:
-        mujoco.set_mju_user_warning(_leave_to_counters)
+    if mujoco.get_mju_user_warning() is None:  # else it writes to the screen and to a file in the working folder
+        mujoco.set_mju_user_warning(lambda message: None)  # each world counts its own warnings, and verbs tell of them
     spec = editable_spec(project)
     try:
         model = spec.compile()
     except ValueError as error:
-        raise ProjectError(
-            f"the model does not compile: {str(error).splitlines()[0]}; correct the model: {project.model_path}"
-        ) from None
+        text = f"the model does not compile: {str(error).splitlines()[0]}; correct the model: {project.model_path}"
+        raise ProjectError(text) from None
     limit_s = min(model.opt.timestep, max_timestep_s or model.opt.timestep)
     num_substeps = max(1, int(np.ceil(1.0 / (project.rate_hz * limit_s) - 1e-6)))
     model.opt.timestep = 1.0 / (project.rate_hz * num_substeps)
     actuator_ids = tuple(model.actuator(item.actuator).id for item in project.commands)
     return CompiledProject(project, model, num_substeps, MeasurementReader.of(project, model), actuator_ids)
-
-
-def _leave_to_counters(message: str) -> None:
-    """Keeps the engine from writing warnings to the screen and to a file in the working folder.
-
-    Each world counts its own warnings; `Predictor.num_diverged` and `check` tell of them.
-    """
-    del message
 
 
 def editable_spec(project: Project) -> mujoco.MjSpec:

@@ -9,10 +9,9 @@ from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.logged_states import joint_efforts
-from gapless.sim.targets import Target, driven_joint, force_per_command, has_one_axis, is_object, is_position_servo
-from gapless.sim.targets.drive import is_hinge
-from gapless.sim.targets.layers import knob_bounds
-from gapless.sim.targets.path import split_target
+from gapless.sim.realism.layer import Knob
+from gapless.sim.targets import drive
+from gapless.sim.targets.target import Target, split_target
 
 MAX_OFFSET = 0.25  # of the largest command in the logs
 MAX_CENTRE_SHIFT_M = 0.05
@@ -41,13 +40,13 @@ class Scales:
             self.effort[joint], self.speed[joint] = max(effort, 1e-6), max(speed, 1e-3)
         for column, item in enumerate(project.commands):
             actuator = model.actuator(item.actuator).id
-            joint, servo = driven_joint(model, actuator), is_position_servo(model, actuator)
+            joint, servo = drive.driven_joint(model, actuator), drive.is_position_servo(model, actuator)
             self.command[actuator] = max(_command_size(column, False, tracks), 1e-6)
             if joint is None:
                 continue
             gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
             size = max(_command_size(column, servo, tracks), 1e-6)
-            effort = force_per_command(model, actuator) * size * gear
+            effort = drive.force_per_command(model, actuator) * size * gear
             if model.actuator_forcelimited[actuator]:
                 effort = min(effort, float(model.actuator_forcerange[actuator, 1]) * gear)
             self.effort[joint] = max(effort, 1e-6)
@@ -64,27 +63,33 @@ def _command_size(column: int, servo: bool, tracks: Sequence[Track]) -> float:
 def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: Scales) -> tuple[float, float]:
     """Returns bounds in the target's unit."""
     if target.knob is not None:
-        return knob_bounds(target.knob.knob)
+        return _knob_bounds(target.knob.knob)
     parts = split_target(target.path)
     kind, name, field, nominal = parts.kind, parts.name, parts.field, target.nominal
     if kind == "world":
         return (0.9 * nominal, 1.1 * nominal) if field == "gravity" else (-0.1, 0.1)
     if kind == "joint" and field != "creep" and (name != "*" or field in ("offset", "backlash", "load")):
-        joints = [j for j in range(model.njnt) if has_one_axis(model, j)]
+        joints = [j for j in range(model.njnt) if drive.has_one_axis(model, j)]
         return _joint_bounds(field, nominal, joints[0] if name == "*" else model.joint(name).id, model, scales)
     if kind == "measurement":
-        return _measurement_bounds(field, name, project)
+        unit = next((item.unit for item in project.measurements if item.column == name), "1")
+        size = _MAX_BIAS.get(unit, 1.0)
+        return {"scale": (0.8, 1.25), "delay": (0.0, 0.1)}.get(field, (-size, size))
     if field.startswith("com/"):
         size = MAX_CENTRE_SHIFT_M
-        if is_object(model, model.body(name).id):  # no centre is outside of its body
+        if drive.is_object(model, model.body(name).id):  # no centre is outside of its body
             size = min(size, float(half_extent(model, model.body(name).id)["xyz".index(field[-1])]) or size)
         return nominal - size, nominal + size
     if field == "creep":
         return 0.001, 1.0
     if field == "offset":
-        commanded = [model.actuator(item.actuator).id for item in project.commands if name in ("*", item.actuator)]
-        size = min(_largest_offset(a, model, scales) for a in commanded)
-        return -size, size
+        sizes: list[float] = []  # of a servo as its joint's zero may be off, of others a share of their commands
+        for a in (model.actuator(item.actuator).id for item in project.commands if name in ("*", item.actuator)):
+            joint = drive.driven_joint(model, a) if drive.is_position_servo(model, a) else None
+            gear = abs(float(model.actuator_gear[a, 0])) or 1.0
+            share = MAX_OFFSET * float(scales.command[a])
+            sizes.append(share if joint is None else gear * _joint_bounds("offset", 0.0, joint, model, scales)[1])
+        return -min(sizes), min(sizes)
     if field in ("delay", "lag"):
         return 0.0, max(0.15 if field == "delay" else 0.2, 5 * nominal)
     if field == "payload":  # at most the mass of everything that moves with its carrier
@@ -94,24 +99,29 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         return min(0.01, nominal), 0.99
     if field == "speed":  # from half the typical speed in the logs of its joint; the lowest of all for `*`
         actuators = range(model.nu) if name == "*" else [model.actuator(name).id]
-        joints = [driven_joint(model, a) for a in actuators]
+        joints = [drive.driven_joint(model, a) for a in actuators]
         return 0.5 * min((float(scales.speed[j]) for j in joints if j is not None), default=1.0), nominal
     low, high = _FACTORS.get(field.partition("/")[0], (0.2, 5.0))
     base = nominal if nominal > 0 else 1.0
     return min(low * base, nominal), high * base
 
 
-def _largest_offset(actuator: int, model: mujoco.MjModel, scales: Scales) -> float:
-    """Returns how far commands may be shifted: a servo as its joint's zero may be, others by a share of their size."""
-    joint = driven_joint(model, actuator)
-    if joint is None or not is_position_servo(model, actuator):
-        return MAX_OFFSET * float(scales.command[actuator])
-    gear = abs(float(model.actuator_gear[actuator, 0])) or 1.0
-    return gear * _joint_bounds("offset", 0.0, joint, model, scales)[1]
+def _knob_bounds(knob: Knob) -> tuple[float, float]:
+    """Returns bounds for a knob whose owner stated none: ten times as far from ideal as is typical, within its range.
+
+    Of a knob that is typically ideal, or whose ideal is no limit at all: from a tenth to ten times the typical value.
+    """
+    typical, ideal = knob.typical, knob.ideal
+    if np.isfinite(ideal) and typical != ideal:
+        reach = 10 * abs(typical - ideal)
+        return max(knob.low, ideal - reach), min(knob.high, ideal + reach)
+    if typical > 0:
+        return max(knob.low, typical / 10), min(knob.high, 10 * typical)
+    return knob.low, knob.high
 
 
 def _joint_bounds(field: str, nominal: float, joint: int, model: mujoco.MjModel, scales: Scales) -> tuple[float, float]:
-    hinge = is_hinge(model, joint)
+    hinge = drive.is_hinge(model, joint)
     effort, speed = float(scales.effort[joint]), float(scales.speed[joint])
     if field == "offset":
         return (-0.3, 0.3) if hinge else (-0.05, 0.05)
@@ -120,15 +130,6 @@ def _joint_bounds(field: str, nominal: float, joint: int, model: mujoco.MjModel,
     if field == "load":
         return -0.5 * effort, 0.5 * effort
     return 0.0, max(5 * nominal, effort / speed if field in ("damping", "armature") else effort)
-
-
-def _measurement_bounds(field: str, column: str, project: Project) -> tuple[float, float]:
-    if field == "scale":
-        return 0.8, 1.25
-    if field == "delay":
-        return 0.0, 0.1
-    unit = next((item.unit for item in project.measurements if item.column == column), "1")
-    return -_MAX_BIAS.get(unit, 1.0), _MAX_BIAS.get(unit, 1.0)
 
 
 def half_extent(model: mujoco.MjModel, body: int) -> Array:

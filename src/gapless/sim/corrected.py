@@ -18,13 +18,8 @@ def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array,
 
     Biases, scales and delays of measurements, zero offsets of encoders and backlash are not part of a model: they stay
     in the JSON of the fit; what servos do because of shifted zeros, and offsets of commands, are. A servo with a speed
-    limit is a DC motor, which has no room for either, nor for a lag: that becomes a delay of the same length.
-
-    Args:
-        blueprint: The compiled project.
-        space: The parameters.
-        row: (num_parameters,) their values.
-        folder: Where the file will be, so that its meshes are found from there.
+    limit is a DC motor, which has no room for either, nor for a lag: that becomes a delay of the same length. Meshes
+    are found from `folder`, where the file will be.
     """
     world = Simulation(blueprint, 1, space)
     world.set_parameters(row[None])
@@ -35,35 +30,25 @@ def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array,
     model.opt.timestep = original.opt.timestep
     spec.copy_back(model)
     _copy_flags(spec, model, original)
-    for actuator, offset in zip(spec.actuators, world.fields.target_offset[0], strict=True):
-        _write_offset(actuator, float(offset))
-    for actuator, delay_s, lag_s in zip(spec.actuators, world.fields.delay_s[0], world.fields.lag_s[0], strict=True):
+    fields = world.fields
+    paths = zip(spec.actuators, fields.target_offset[0], fields.delay_s[0], fields.lag_s[0], strict=True)
+    for actuator, offset, delay_s, lag_s in paths:
+        if offset and actuator.gaintype != mujoco.mjtGain.mjGAIN_DCMOTOR:  # that has no place for it
+            if actuator.biastype == mujoco.mjtBias.mjBIAS_NONE:
+                actuator.biastype, actuator.biasprm = mujoco.mjtBias.mjBIAS_AFFINE, np.zeros(len(actuator.biasprm))
+            actuator.biasprm[0] += actuator.gainprm[0] * float(offset)  # what a shifted command would exert
         if lag_s > 0 and actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
             delay_s += lag_s
         elif lag_s > 0:
-            _write_lag(actuator, engine_time_constant(lag_s, blueprint.model.opt.timestep))
+            time_constant_s = engine_time_constant(lag_s, blueprint.model.opt.timestep)
+            actuator.dyntype, actuator.actearly = mujoco.mjtDyn.mjDYN_FILTEREXACT, True  # the end of a step counts
+            actuator.dynprm = [time_constant_s] + [0.0] * (len(actuator.dynprm) - 1)
         if delay_s >= 0.5 * original.opt.timestep:
             actuator.delay = float(delay_s)
             shortest_s = min(original.opt.timestep, blueprint.model.opt.timestep) / 2  # room for finer steps
             actuator.nsample = int(np.ceil(delay_s / shortest_s)) + 1
             actuator.interp = 1  # linear: continuous in the delay, as in the fit
     return relocate_files(spec.to_xml(), source.parent, folder.resolve())
-
-
-def _write_offset(actuator: mujoco.MjsActuator, offset: float) -> None:
-    """Adds to the force what a shifted command would: gain * offset. A DC motor has no place for it."""
-    if not offset or actuator.gaintype == mujoco.mjtGain.mjGAIN_DCMOTOR:
-        return
-    if actuator.biastype == mujoco.mjtBias.mjBIAS_NONE:
-        actuator.biastype, actuator.biasprm = mujoco.mjtBias.mjBIAS_AFFINE, np.zeros(len(actuator.biasprm))
-    actuator.biasprm[0] += actuator.gainprm[0] * offset
-
-
-def _write_lag(actuator: mujoco.MjsActuator, time_constant_s: float) -> None:
-    """Gives an actuator without dynamics a lag whose end of step counts, as in the fit."""
-    actuator.dyntype = mujoco.mjtDyn.mjDYN_FILTEREXACT
-    actuator.dynprm = [time_constant_s] + [0.0] * (len(actuator.dynprm) - 1)
-    actuator.actearly = True
 
 
 def _copy_flags(spec: mujoco.MjSpec, model: mujoco.MjModel, original: mujoco.MjModel) -> None:

@@ -69,9 +69,14 @@ def joint_efforts(project: Project, model: mujoco.MjModel, tracks: Sequence[Trac
     if not tracks or not measured:
         return {}
     every = max(1, sum(len(track.smooth) for track in tracks) // MAX_ROWS_OF_EFFORT)
-    parts = [_sample_slopes(track, every, project.rate_hz) for track in long_tracks]
-    if not parts:
+    if not long_tracks:
         return dict.fromkeys(measured, (0.0, 0.0))
+    parts: list[tuple[Array, Array, Array]] = []  # smoothed readings, their slopes, and the slopes' slopes
+    for track in long_tracks:
+        rows = np.arange(0, len(track.slope), every)
+        after, before = np.minimum(rows + 1, len(track.slope) - 1), np.maximum(rows - 1, 0)
+        change = (track.slope[after] - track.slope[before]) / (after - before)[:, None] * project.rate_hz
+        parts.append((track.smooth[rows], track.slope[rows], change))
     value, rate, change = (np.concatenate(part) for part in zip(*parts, strict=True))
     inertia, holding = _joint_forces(model, *reader.state(value, rate))
     efforts: dict[int, tuple[float, float]] = {}
@@ -80,14 +85,6 @@ def joint_efforts(project: Project, model: mujoco.MjModel, tracks: Sequence[Trac
         moving = _rms(inertia[:, dof] * acceleration[:, column])
         efforts[joint] = (max(moving, _rms(holding[:, dof])), _rms(speed[:, column]))
     return efforts
-
-
-def _sample_slopes(track: Track, every: int, rate_hz: float) -> tuple[Array, Array, Array]:
-    """Returns smoothed readings, their slopes, and the slopes' slopes, at some rows."""
-    rows = np.arange(0, len(track.slope), every)
-    after, before = np.minimum(rows + 1, len(track.slope) - 1), np.maximum(rows - 1, 0)
-    change = (track.slope[after] - track.slope[before]) / (after - before)[:, None] * rate_hz
-    return track.smooth[rows], track.slope[rows], change
 
 
 def _joint_forces(model: mujoco.MjModel, qpos: Array, qvel: Array) -> tuple[Array, Array]:

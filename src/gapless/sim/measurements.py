@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.project.records import MeasurementMap, Project
-from gapless.sim.targets.body import free_joint_of
+from gapless.sim.targets.drive import free_joint_of
 
 _POSE = ("x", "y", "z", "qw", "qx", "qy", "qz")
 _TWIST = ("vx", "vy", "vz", "wx", "wy", "wz")
@@ -29,17 +29,18 @@ class MeasurementReader:
     def of(cls, project: Project, model: mujoco.MjModel) -> "MeasurementReader":
         """Returns the reader of a project's measurements."""
         columns = tuple(_column_reader(item, model) for item in project.measurements)
-        stages = [_needed_stage(item, model).value for item in project.measurements]
-        return cls(columns, mujoco.mjtStage(max(stages, default=mujoco.mjtStage.mjSTAGE_NONE.value)))
+        stage = mujoco.mjtStage.mjSTAGE_NONE
+        for item in project.measurements:
+            if item.element in ("sensor", "actuator") or item.quantity == "effort":
+                return cls(columns, mujoco.mjtStage.mjSTAGE_ACC)
+            if item.element == "body" and free_joint_of(model, model.body(item.name).id) is None:
+                stage = mujoco.mjtStage.mjSTAGE_VEL
+        return cls(columns, stage)
 
     def read(self, batch: Batch, ids: NDArray[np.intp] | None = None) -> Array:
-        """Returns the true values, (num_worlds, num_measurements), in model units.
+        """Returns the true values, (num_worlds, num_measurements), in model units, `ids` having moved (None: all).
 
-        All columns show one instant: the current state, with the last commands still in force.
-
-        Args:
-            batch: The worlds.
-            ids: Worlds that moved since the last reading, sorted; None for all.
+        All columns show one instant: the current state, with the last commands still in force. `ids` are sorted.
         """
         if self.stage != mujoco.mjtStage.mjSTAGE_NONE:
             batch.forward(ids, stage=self.stage.value)
@@ -62,14 +63,6 @@ def yaw_of(quaternion: Array) -> Array:
     return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
-def _needed_stage(item: MeasurementMap, model: mujoco.MjModel) -> mujoco.mjtStage:
-    if item.element in ("sensor", "actuator") or item.quantity == "effort":
-        return mujoco.mjtStage.mjSTAGE_ACC
-    if item.element == "body" and free_joint_of(model, model.body(item.name).id) is None:
-        return mujoco.mjtStage.mjSTAGE_VEL
-    return mujoco.mjtStage.mjSTAGE_NONE
-
-
 def _column_reader(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
     if item.element == "joint":
         joint = model.joint(item.name)
@@ -82,22 +75,13 @@ def _column_reader(item: MeasurementMap, model: mujoco.MjModel) -> ReadColumn:
         return _read_field("sensordata", int(model.sensor(item.name).adr[0]) + item.axis)
     body, quantity = model.body(item.name).id, item.quantity
     joint = free_joint_of(model, body)
-    if joint is None:
-        return _body_reader(quantity, body, model)
-    position, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
-    if quantity == "yaw":
-        return lambda field: yaw_of(field("qpos")[..., position + 3 : position + 7])
-    if quantity in _POSE:
-        return _read_field("qpos", position + _POSE.index(quantity))
-    return _read_field("qvel", dof + _TWIST.index(quantity))
-
-
-def _read_field(name: str, *place: int) -> ReadColumn:
-    return lambda field: field(name)[(..., *place)]
-
-
-def _body_reader(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
-    """Returns what reads a body that other joints carry."""
+    if joint is not None:
+        position, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+        if quantity == "yaw":
+            return lambda field: yaw_of(field("qpos")[..., position + 3 : position + 7])
+        if quantity in _POSE:
+            return _read_field("qpos", position + _POSE.index(quantity))
+        return _read_field("qvel", dof + _TWIST.index(quantity))
     if quantity == "yaw":
         return lambda field: yaw_of(field("xquat")[:, body])
     if quantity in _POSE:
@@ -115,6 +99,10 @@ def _body_reader(quantity: str, body: int, model: mujoco.MjModel) -> ReadColumn:
         return np.einsum("nji,nj->ni", frame, field("cvel")[:, body, :3])[:, axis - 3]
 
     return read_linear if axis < 3 else read_angular
+
+
+def _read_field(name: str, *place: int) -> ReadColumn:
+    return lambda field: field(name)[(..., *place)]
 
 
 @dataclass(frozen=True)
@@ -148,11 +136,9 @@ class StateReader:
         return cls(model, tuple(joints), addressed)
 
     def state(self, value: Array, rate: Array) -> tuple[Array, Array]:
-        """Returns positions (num_worlds, nq) and velocities (num_worlds, nv).
+        """Returns positions (num_worlds, nq) and velocities (num_worlds, nv) for true values and their rates [unit/s].
 
-        Args:
-            value: (num_worlds, num_measurements) true values of the measured quantities.
-            rate: (num_worlds, num_measurements) their time derivatives [unit/s].
+        Both are (num_worlds, num_measurements).
         """
         qpos = np.tile(self.model.qpos0, (len(value), 1))
         qvel = np.zeros((len(value), self.model.nv))
@@ -180,20 +166,16 @@ def _fill_free_state(pose: Array, twist: Array, columns: dict[str, int], value: 
         pose[:, 3:] = quaternion / np.maximum(length, 1e-9)
         twist[:, 3:] = body_rate(pose[:, 3:], slope)
     elif "yaw" in columns:
-        pose[:, 3:] = _turn_to_yaw(pose[:, 3:], value[:, columns["yaw"]])
+        # Turned about the vertical until it has the yaw: it leans as before.
+        half = (value[:, columns["yaw"]] - yaw_of(pose[:, 3:])) / 2
+        (w, x, y, z), c, s = pose[:, 3:].T, np.cos(half), np.sin(half)
+        pose[:, 3:] = np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)
         w, x, y, z = pose[:, 3:].T
         vertical = 2 * np.stack([x * z - w * y, y * z + w * x, 0.5 - x * x - y * y], axis=1)  # in the body's frame
         twist[:, 3:] = rate[:, columns["yaw"], None] * vertical
     for k, quantity in enumerate(_TWIST):
         if quantity in columns:
             twist[:, k] = value[:, columns[quantity]]
-
-
-def _turn_to_yaw(quaternion: Array, yaw_rad: Array) -> Array:
-    """Returns quaternions (num_worlds, 4) turned about the vertical until they have a yaw: they lean as before."""
-    half = (yaw_rad - yaw_of(quaternion)) / 2
-    (w, x, y, z), c, s = quaternion.T, np.cos(half), np.sin(half)
-    return np.stack([c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w], axis=1)
 
 
 def body_rate(quaternion: Array, slope: Array) -> Array:

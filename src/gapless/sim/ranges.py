@@ -24,13 +24,7 @@ def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
         InputError: If the file is missing, is no JSON, comes from another verb, or lacks a part.
     """
     place, verb = Path(path), record.verb
-    data = _read_json(place, verb)
-    try:
-        result = from_json(data)
-    except InputError as error:
-        raise InputError(f"{error}: {place}") from None
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"a part of it has another type ({error}): run {verb} again: {place}") from None
+    result = _parse_result(_read_json(place, verb), place, "a part of it has another type", f"run {verb} again")
     if not isinstance(result, record):
         given = "the noise of sensors" if isinstance(result, SensorResult) else f"a result of {result.verb}"
         wanted = "a fit of the model" if record is IdentifyResult else f"a result of {verb}"
@@ -65,8 +59,20 @@ def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
     Raises:
         InputError: If the file cannot be read as what its name says.
     """
-    ranges, correlations = _text_ranges(Path(path)) if Path(path).suffix == ".txt" else _json_ranges(path)
-    return distribution_of(ranges, correlations, blueprint, path)
+    place, verb = Path(path), RandomizeResult.verb
+    if place.suffix == ".txt":
+        text = _read_text(place, verb)
+        try:
+            ranges, correlations = ranges_from_text(text)
+        except InputError as error:
+            raise InputError(f"{error}: {place}") from None
+        return distribution_of(ranges, correlations, blueprint, path)
+    found = {"format": 1, "inputs": (), "path": "", "seed": 0} | _read_json(place, verb)  # ranges by hand need no more
+    if not isinstance(found.get("ranges"), list):
+        raise InputError(f"there are no ranges in it; make some with `gapless randomize DIR --json FILE`: {path}")
+    result = _parse_result(found, place, "a range lacks a field or holds no number", "correct it")
+    assert isinstance(result, RandomizeResult)
+    return distribution_of(result.ranges, result.correlations, blueprint, path)
 
 
 def distribution_of(
@@ -84,45 +90,34 @@ def distribution_of(
     return Distribution(_space([r.target for r in ranges], low, high, blueprint), ranges, correlations)
 
 
-def _text_ranges(path: Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
-    if not path.is_file():
-        raise InputError(f"no such file; make one with `gapless randomize DIR --json FILE`: {path}")
-    try:
-        return ranges_from_text(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise InputError(f"this is no text: name a file of ranges: {path}") from None
-    except InputError as error:
-        raise InputError(f"{error}: {path}") from None
-
-
-def _read_json(place: Path, verb: str) -> dict[str, Any]:
+def _read_text(place: Path, verb: str) -> str:
     if not place.is_file():
         raise InputError(f"no such file; make one with `gapless {verb} DIR --json FILE`: {place}")
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
+        return place.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"this is no text: name a file that `gapless {verb}` wrote: {place}") from None
+
+
+def _read_json(place: Path, verb: str) -> dict[str, Any]:
+    hint = f"make one with `gapless {verb} DIR --json FILE`"
+    try:
+        found = json.loads(_read_text(place, verb))
     except (ValueError, OSError) as error:
-        raise InputError(f"this is no JSON ({error}): make it with `gapless {verb} DIR --json FILE`: {place}") from None
+        raise InputError(f"this is no JSON ({error}): {hint}: {place}") from None
     if not isinstance(found, dict) or found.get("verb") != verb:
         said = found.get("verb") if isinstance(found, dict) else type(found).__name__
-        raise InputError(
-            f"this is no result of `gapless {verb}` (it says {said!r}): make one with `gapless {verb} "
-            f"DIR --json FILE`: {place}"
-        )
+        raise InputError(f"this is no result of `gapless {verb}` (it says {said!r}): {hint}: {place}")
     return found
 
 
-def _json_ranges(path: str | Path) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
-    found = _read_json(Path(path), "randomize")
-    if not isinstance(found.get("ranges"), list):
-        raise InputError(f"there are no ranges in it; make some with `gapless randomize DIR --json FILE`: {path}")
+def _parse_result(found: dict[str, Any], place: Path, fault: str, remedy: str) -> Result:
     try:
-        result = from_json({"format": 1, "inputs": (), "path": "", "seed": 0} | found)  # ranges by hand need no more
-    except (TypeError, ValueError, KeyError, AttributeError) as error:
-        raise InputError(f"a range lacks a field or holds no number ({error}): correct it: {path}") from None
+        return from_json(found)
     except InputError as error:
-        raise InputError(f"{error}: {path}") from None
-    assert isinstance(result, RandomizeResult)
-    return result.ranges, result.correlations
+        raise InputError(f"{error}: {place}") from None
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
+        raise InputError(f"{fault} ({error}): {remedy}: {place}") from None
 
 
 def _space(targets: list[str], low: Array, high: Array, blueprint: CompiledProject) -> ParameterSpace:
@@ -132,7 +127,5 @@ def _space(targets: list[str], low: Array, high: Array, blueprint: CompiledProje
         target = resolve(path, blueprint.project, blueprint.model)
         bottom, top = min(bottom, target.nominal), max(top, target.nominal)
         room = 1e-6 + 1e-6 * abs(top)
-        found.append(
-            Parameter(path, target.dimension, target.unit, target.nominal, float(bottom - room), float(top + room))
-        )
+        found.append(target.make_parameter(float(bottom - room), float(top + room)))
     return ParameterSpace(tuple(found))

@@ -12,21 +12,10 @@ from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import switch_on
 from gapless.sim.active_layers.all_layers import ActiveLayers
 from gapless.sim.blueprint import CompiledProject
+from gapless.sim.realism import signal_path
 from gapless.sim.realism.draws import Bits
-from gapless.sim.realism.signal_path import (
-    DelayPlan,
-    History,
-    apply_backlash,
-    apply_delay,
-    apply_delay_ahead,
-    apply_lag,
-    history_length,
-    lag_remainder,
-    plan_delay,
-    settle_lag,
-)
 from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, is_position_servo, resolve, write_order
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.target import Fields
 
 MAX_WORLDS_ON_ONE_THREAD = 64  # with layers on efforts: waking other threads takes longer than a physics step
 
@@ -77,19 +66,23 @@ class Simulation:
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))
-        self._length = history_length(sum(delays_s[-2:]), blueprint.interval_s)  # one of its own, one shared
-        self._held = History(num_worlds, self._length, model.nu)
-        self._true_readings = History(num_worlds, self._length, len(self.measurement_names))
-        self._delay_plan: DelayPlan | None = None
-        self._reading_plan: DelayPlan | None = None
+        self._length = signal_path.history_length(
+            sum(delays_s[-2:]), blueprint.interval_s
+        )  # one of its own, one shared
+        self._held = signal_path.History(num_worlds, self._length, model.nu)
+        self._true_readings = signal_path.History(num_worlds, self._length, len(self.measurement_names))
+        self._delay_plan: signal_path.DelayPlan | None = None
+        self._reading_plan: signal_path.DelayPlan | None = None
         self._lag_remainder: Array | None = None
         self._lag_output = np.zeros((num_worlds, model.nu))
         self._readings_late = any(t.startswith("measurement/") and t.endswith("/delay") for t in space.targets)
         self._has_backlash = False
         self._layers = ActiveLayers(blueprint, self.batch, self.fields, place)
-        self._noise = np.array([item.noise or 0.0 for item in project.measurements]) if noisy else None
-        if self._noise is not None:
-            self._noise[self._layers.noisy_columns()] = 0.0
+        self._noise: Array | None = None
+        if noisy:
+            self._noise = np.array([item.noise or 0.0 for item in project.measurements])
+            for layer in self._layers.on_readings:
+                self._noise[layer.ids if layer.layer.name == "noise" else []] = 0.0  # a layer has it
         self._rng, self._noise_from_layers = np.random.default_rng(0), False
         self._engine_delays = [(a, int(n)) for a, n in enumerate(model.actuator_history[:, 0]) if n]
         self._engine_lags = [a for a in range(model.nu) if is_filter(model, a)]
@@ -113,11 +106,13 @@ class Simulation:
             self.batch.set_const(np.sort(which))
         self._delay_plan = self._reading_plan = self._lag_remainder = None
         if fields.delay_s.any():
-            self._delay_plan = plan_delay(fields.delay_s, blueprint.interval_s, blueprint.num_substeps, self._length)
+            self._delay_plan = signal_path.plan_delay(
+                fields.delay_s, blueprint.interval_s, blueprint.num_substeps, self._length
+            )
         if fields.reading_delay_s.any():
-            self._reading_plan = plan_delay(fields.reading_delay_s, blueprint.interval_s, 1, self._length)
+            self._reading_plan = signal_path.plan_delay(fields.reading_delay_s, blueprint.interval_s, 1, self._length)
         if fields.lag_s.any():
-            self._lag_remainder = lag_remainder(fields.lag_s, blueprint.model.opt.timestep)
+            self._lag_remainder = signal_path.lag_remainder(fields.lag_s, blueprint.model.opt.timestep)
         self._has_backlash = bool(fields.backlash.any())
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
@@ -164,7 +159,10 @@ class Simulation:
         recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
         self._held.fill(self._everyone, past[:, recent])
         if self._lag_remainder is not None:
-            self._lag_output = self._settle_lag(past, self._lag_remainder, self.fields.delay_s)
+            interval_s, num_substeps = self.blueprint.interval_s, self.blueprint.num_substeps
+            self._lag_output = signal_path.settle_lag(
+                past, self._lag_remainder, self.fields.delay_s, interval_s, num_substeps
+            )
         self._write_engine_history(self._everyone, past)
         return self._begin_readings(self._everyone, rate)
 
@@ -218,16 +216,16 @@ class Simulation:
         sent[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
         for k in range(num_intervals if self._has_backlash else 0):
             width = self.fields.backlash
-            sent[:, k] = np.where(width > 0, apply_backlash(before, sent[:, k], width), sent[:, k])
+            sent[:, k] = np.where(width > 0, signal_path.apply_backlash(before, sent[:, k], width), sent[:, k])
             before = sent[:, k]
         held = np.concatenate([self._held.rows, sent], axis=1)
         if self._delay_plan is None:
             controls = np.repeat(sent, num_substeps, axis=1)
         else:
-            controls = apply_delay_ahead(held, self._delay_plan, num_intervals)
+            controls = signal_path.apply_delay_ahead(held, self._delay_plan, num_intervals)
             controls = controls.reshape(self.num_worlds, num_intervals * num_substeps, -1)
         if self._lag_remainder is not None:
-            controls = apply_lag(controls, self._lag_output, self._lag_remainder)
+            controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
             self._lag_output = controls[:, -1].copy()
         self._held.fill(self._everyone, held[:, -self._length :])
         records = self.batch.rollout(num_intervals * num_substeps, controls, record=("qpos", "qvel"))
@@ -237,7 +235,7 @@ class Simulation:
             shown = np.concatenate([self._true_readings.rows, true], axis=1)
             self._true_readings.fill(self._everyone, shown[:, -self._length :])
             if self._reading_plan is not None:
-                true = apply_delay_ahead(shown, self._reading_plan, num_intervals)[:, :, 0]
+                true = signal_path.apply_delay_ahead(shown, self._reading_plan, num_intervals)[:, :, 0]
         return self.fields.scale[:, None] * true + self.fields.bias[:, None]
 
     def _hold_command(self, requested_command: Array) -> Array:
@@ -250,7 +248,7 @@ class Simulation:
             sent = self._layers.apply_to_command(sent)
         if self._has_backlash:
             width = self.fields.backlash
-            sent = np.where(width > 0, apply_backlash(before, sent, width), sent)
+            sent = np.where(width > 0, signal_path.apply_backlash(before, sent, width), sent)
         self._held.push(sent)
         return applied
 
@@ -262,9 +260,9 @@ class Simulation:
         if self._delay_plan is None:
             controls = np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
         else:
-            controls = apply_delay(self._held.rows, self._delay_plan)
+            controls = signal_path.apply_delay(self._held.rows, self._delay_plan)
         if self._lag_remainder is not None:
-            controls = apply_lag(controls, self._lag_output, self._lag_remainder)
+            controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
             self._lag_output = controls[:, -1].copy()
         return controls
 
@@ -285,12 +283,8 @@ class Simulation:
             past = self._layers.apply_to_past(past)
         width = self.fields.backlash
         for k in range(1, past.shape[1] if self._has_backlash else 0):
-            past[:, k] = np.where(width > 0, apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
+            past[:, k] = np.where(width > 0, signal_path.apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
         return past
-
-    def _settle_lag(self, past: Array, remainder: Array, delay_s: Array) -> Array:
-        blueprint = self.blueprint
-        return settle_lag(past, remainder, delay_s, blueprint.interval_s, blueprint.num_substeps)
 
     def _resting_commands(self) -> Array:
         """Returns the commands that servos hold at the start, (num_worlds, nu): where their joints are."""
@@ -306,9 +300,7 @@ class Simulation:
     def _write_engine_history(self, ids: NDArray[np.intp], past: Array) -> None:
         """Gives actuators whose delay or lag is part of the model the commands that came before.
 
-        Args:
-            ids: The worlds.
-            past: (num_ids, any number, nu) one command per control interval, the newest last.
+        `past` is (num_ids, any number, nu), one command per control interval, the newest last.
         """
         model, num_substeps = self.blueprint.model, self.blueprint.num_substeps
         longest = max((count for _, count in self._engine_delays), default=0)
@@ -321,7 +313,8 @@ class Simulation:
             remainder = np.zeros((len(ids), model.nu))
             lag_s = self.fields.of("actuator_dynprm")[ids, :, 0]
             remainder[:, self._engine_lags] = engine_lag_remainder(model, lag_s)[:, self._engine_lags]
-            state = self._settle_lag(past, remainder, model.actuator_delay + self.fields.delay_s[ids])
+            delay_s = model.actuator_delay + self.fields.delay_s[ids]
+            state = signal_path.settle_lag(past, remainder, delay_s, self.blueprint.interval_s, num_substeps)
             for actuator in self._engine_lags:
                 self.batch.bind("act")[ids, model.actuator_actadr[actuator]] = state[:, actuator]
 
@@ -338,10 +331,11 @@ class Simulation:
     def _distort(self, true: Array) -> Array:
         """Returns what the sensors say: late, scaled, biased and noisy."""
         if self._reading_plan is not None:
-            true = apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
+            true = signal_path.apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
         reading = self.fields.scale * true + self.fields.bias
         if self._noise is not None:
-            of_layers, shape = self._noise_from_layers, reading.shape
-            drawn = self._layers.draw_noise(shape[1]) if of_layers else self._rng.standard_normal(shape)
-            reading += self._noise * drawn
+            if self._noise_from_layers:
+                reading += self._noise * self._layers.draw_noise(reading.shape[1])
+            else:
+                reading += self._noise * self._rng.standard_normal(reading.shape)
         return reading

@@ -16,7 +16,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.core.signal import Array
 from gapless.project.load import load_project
-from gapless.sim.blueprint import CompiledProject, compile_project
+from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -26,30 +26,23 @@ _MEAN, _DEVIATION = np.sqrt(2 / np.pi), np.sqrt(1 - 2 / np.pi)
 
 @dataclass(frozen=True)
 class Imperfections:
-    """What sets a twin apart from the model.
+    """What sets a twin apart from the model."""
 
-    Attributes:
-        parameters: Target -> true value, for what the model has but has wrong, and for knobs of layers that it lacks,
-            such as `joint/elbow/cogging/amplitude`. The robot number of layer `spread` is the twin's seed.
-        stribeck: Joint -> (height [N·m, N], speed [rad/s, m/s]) of extra friction near standstill: layer `friction`.
-        jitter_s: Standard deviation of the delay from one control interval to the next [s], the mean delay being that
-            of `parameters`: layer `jitter`.
-        uneven_friction: Geom -> (relative amplitude [1], wavelength [m]) of friction over the floor, the same in all
-            trials: layer `uneven friction`.
-        noise: Column -> standard deviation of its readings: layer `noise`.
-        drift: Column -> standard deviation of its bias after one second [unit/sqrt(s)]: layer `scale and bias`.
-        quantum: Column -> step of its readings: layer `quantisation`.
-        timestep_s: The twin's physics step [s].
-    """
-
+    # Target -> true value, for what the model has but has wrong, and for knobs of layers that it lacks, such as
+    # `joint/elbow/cogging/amplitude`. The robot number of layer `spread` is the twin's seed.
     parameters: Mapping[str, float]
+    # Joint -> (height [N·m, N], speed [rad/s, m/s]) of extra friction near standstill: layer `friction`.
     stribeck: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    # Standard deviation of the delay from one control interval to the next [s], the mean delay being that of
+    # `parameters`: layer `jitter`.
     jitter_s: float = 0.0
+    # Geom -> (relative amplitude [1], wavelength [m]) of friction over the floor, the same in all trials: layer
+    # `uneven friction`.
     uneven_friction: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
-    noise: Mapping[str, float] = field(default_factory=dict[str, float])
-    drift: Mapping[str, float] = field(default_factory=dict[str, float])
-    quantum: Mapping[str, float] = field(default_factory=dict[str, float])
-    timestep_s: float = 0.001
+    noise: Mapping[str, float] = field(default_factory=dict[str, float])  # column -> deviation of readings
+    drift: Mapping[str, float] = field(default_factory=dict[str, float])  # column -> that of its bias [unit/sqrt(s)]
+    quantum: Mapping[str, float] = field(default_factory=dict[str, float])  # column -> step of its readings
+    timestep_s: float = 0.001  # the twin's physics step [s]
 
     def targets(self, seed: int) -> dict[str, float]:
         """Returns everything as targets with their values; `seed` says which robot of its fleet the twin is."""
@@ -63,9 +56,9 @@ class Imperfections:
         for geom, (amplitude, wavelength_m) in self.uneven_friction.items():
             path = f"geom/{geom}/uneven-friction"
             found |= {f"{path}/amplitude": amplitude, f"{path}/wavelength_m": wavelength_m}
-        for knob, columns in (("scale-and-bias/drift", self.drift), ("noise/noise", self.noise)):
+        readings = {"scale-and-bias/drift": self.drift, "noise/noise": self.noise, "quantisation/step": self.quantum}
+        for knob, columns in readings.items():
             found |= {f"measurement/{column}/{knob}": value for column, value in columns.items()}
-        found |= {f"measurement/{column}/quantisation/step": value for column, value in self.quantum.items()}
         spreads = {path.rpartition("/")[0] for path in found if "/spread/fleet" in path}
         return found | {f"{path}/robot": float(seed) for path in spreads if f"{path}/robot" not in found}
 
@@ -79,14 +72,15 @@ class Twin:
         """Builds the twin of the project in a folder."""
         project = load_project(directory)
         blueprint = compile_project(project, max_timestep_s=imperfections.timestep_s)
-        space, row = _space_of(imperfections.targets(seed), blueprint)
-        self.num_worlds = num_worlds
-        self.rate_hz = project.rate_hz
-        self.command_names = project.command_names
-        self.measurement_names = project.measurement_names
+        row, parameters = imperfections.targets(seed), list[Parameter]()
+        for path, value in row.items():
+            room = 1e-6 if path.endswith("/delay") else 1.0
+            parameters.append(resolve(path, project, blueprint.model).make_parameter(value - 1.0, value + room))
+        self.num_worlds, self.rate_hz = num_worlds, project.rate_hz
+        self.command_names, self.measurement_names = project.command_names, project.measurement_names
         self.__hidden = imperfections
-        self.__world = Simulation(blueprint, num_worlds, space, place=seed)
-        self.__world.set_parameters(np.tile(row, (num_worlds, 1)))
+        self.__world = Simulation(blueprint, num_worlds, ParameterSpace(tuple(parameters)), place=seed)
+        self.__world.set_parameters(np.tile(list(row.values()), (num_worlds, 1)))
 
     def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
         """Begins anew from `start`; see `World.reset`."""
@@ -95,12 +89,3 @@ class Twin:
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
         return self.__world.step(requested_command)
-
-
-def _space_of(targets: Mapping[str, float], blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
-    found: list[Parameter] = []
-    for path, value in targets.items():
-        target = resolve(path, blueprint.project, blueprint.model)
-        room = 1e-6 if path.endswith("/delay") else 1.0
-        found.append(Parameter(path, target.dimension, target.unit, target.nominal, value - 1.0, value + room))
-    return ParameterSpace(tuple(found)), np.array(list(targets.values()))

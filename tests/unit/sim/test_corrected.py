@@ -10,7 +10,7 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.corrected import corrected_xml
 from gapless.sim.simulation import Simulation
-from gapless.sim.targets.contact import restitution
+from gapless.sim.targets.geom import restitution
 from unit.sim.scenes import (
     ARM_COMMANDS,
     ARM_MEASUREMENTS,

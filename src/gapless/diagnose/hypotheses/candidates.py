@@ -18,7 +18,7 @@ from gapless.fit.data import ProjectData
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.logged_states import find_near_pairs, peak_efforts
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
 REDUNDANT_FIELDS = ("/creep", "/lag", "/length")  # each acts like one that is in the list already

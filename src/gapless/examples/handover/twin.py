@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gapless.core.parameters import Parameter, ParameterSpace
+from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
@@ -33,14 +33,12 @@ class Room:
         """Builds the arm, and the place that people come to."""
         project = load_project(directory)
         blueprint = compile_project(project)
-        self.num_worlds = num_worlds
-        self.rate_hz = project.rate_hz
-        self.command_names = project.command_names
-        self.measurement_names = project.measurement_names
+        self.num_worlds, self.rate_hz = num_worlds, project.rate_hz
+        self.command_names, self.measurement_names = project.command_names, project.measurement_names
         self.__seed, self.__turn = seed, 0
         self.__people = partners(ADULTS, seed, np.arange(num_worlds), np.arange(num_worlds))
         lag = resolve("actuator/partner/lag", project, blueprint.model)
-        space = ParameterSpace((Parameter(lag.path, lag.dimension, lag.unit, lag.nominal, 0.0, lag.nominal),))
+        space = ParameterSpace((lag.make_parameter(0.0, lag.nominal),))
         self.__world = Simulation(blueprint, num_worlds, space, noisy=True)
         self.__world.set_parameters(np.full((num_worlds, 1), 0.02))  # hands follow `__reach`, hardly later
         self.__limits = blueprint.command_limits()

@@ -33,13 +33,7 @@ class Push:
     def observe(self, moment: Moment) -> np.ndarray:
         """Returns where tip, puck, goal and targets are, in units of about their spread."""
         tip, puck = _points(moment)
-        parts = [
-            tip / 0.15,
-            puck / 0.15,
-            (moment.goal - puck) / 0.1,
-            (puck - tip) / 0.1,
-            (moment.command - tip) / 0.05,
-        ]
+        parts = [tip / 0.15, puck / 0.15, (moment.goal - puck) / 0.1, (puck - tip) / 0.1, (moment.command - tip) / 0.05]
         return np.concatenate(parts, axis=1)
 
     def command(self, action: np.ndarray, moment: Moment) -> np.ndarray:

@@ -23,7 +23,7 @@ from gapless.fit.solve import Progress, descend, partial_progress
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 # What every model has a value of.
 MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")

@@ -24,7 +24,7 @@ from gapless.fit.search.terms import (
 )
 from gapless.fit.solve import Schedule, descend
 from gapless.sim.targets import driven_joint, force_per_command
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 Swap = Callable[[FitProblem, Array, Sequence[Columns], float], Structure]
 

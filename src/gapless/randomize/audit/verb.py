@@ -26,7 +26,7 @@ from gapless.randomize.event_terms.files import SUFFIXES, read_event_ranges
 from gapless.sim.auto import parameters_of
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of, read_ranges
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 NUM_DRAWN = 64  # rows that the band of predictions is made of
 

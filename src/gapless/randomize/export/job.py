@@ -19,7 +19,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.model import load_model
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets import driven_joint, is_object, resolve
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 ROBOT = "robot"
 LEFT_OUT = ": left out: "

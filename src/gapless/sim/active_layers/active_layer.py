@@ -1,6 +1,6 @@
 """A layer that is on: for which elements, with which knobs in each world, and its state."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Knob, Layer, LayerContext, State, replace_worlds
-from gapless.sim.realism.registry import unnamed_values
+from gapless.sim.realism.layer import Knob, Layer, LayerContext, SignalKind, State, replace_worlds
+from gapless.sim.realism.registry import layers_in_order, unnamed_values
 
 Ids = NDArray[np.intp]
 LayerKey = tuple[str, str, tuple[int, ...]]  # kind, layer, and the elements that are one signal
@@ -55,13 +55,15 @@ class ActiveLayer:
         self._columns: Ids | None = None  # of the whole signal; None for all of them
         self._num_columns = len(self.ids) * self.width
         self._first_column = {int(element): k * self.width for k, element in enumerate(self.ids)}
-        _refuse_shared_twice(targets)
+        first_path: dict[str, str] = {}
+        for target in (target for target in targets if not target.knob.per_column):
+            name = target.knob.name
+            if name in first_path:
+                text = f"one {name} for all that share it; {first_path[name]} sets it already: keep one"
+                raise InputError(f"parameter {target.path}: {text}")
+            first_path[name] = target.path
         self._unnamed = self._find_unnamed(targets)
-        for name in {knob.name for knob in self.layer.knobs if knob.per_column} - self._uneven_knobs(targets):
-            self._unnamed[name] = self._unnamed[name][:1]  # one column: it is alike for all
-        self.values: dict[str, Array] = {
-            name: np.repeat(values[None], num_worlds, axis=0) for name, values in self._unnamed.items()
-        }
+        self.values = {name: np.repeat(values[None], num_worlds, axis=0) for name, values in self._unnamed.items()}
 
     def attach(self, elements: Ids) -> "ActiveLayer":
         """Says which element each column of the whole signal belongs to, (num_columns,); returns the layer."""
@@ -126,35 +128,23 @@ class ActiveLayer:
         axes = range(self.width) if target.axis is None else (target.axis,)
         return np.array([self._first_column[element] + axis for element in target.elements for axis in axes], np.intp)
 
-    def _uneven_knobs(self, targets: Sequence[KnobTarget]) -> set[str]:
-        """Returns the knobs that differ by column: some target sets them for some columns only."""
-        partly = {t.knob.name for t in targets if t.knob.per_column and len(self._columns_of(t)) < self._num_columns}
-        return partly | {name for name, values in self._unnamed.items() if np.any(values != values[0])}
-
     def _find_unnamed(self, targets: Sequence[KnobTarget]) -> dict[str, Array]:
-        """Returns the values of all knobs where they are not named, (num_columns,), or (1,) if all columns share it."""
+        """Returns the values of all knobs where they are not named, (num_columns,), or (1,) if alike for all."""
         named: list[set[str]] = [set() for _ in range(self._num_columns)]
+        uneven: set[str] = set()  # set for some columns only
         for target in targets:
-            for column in self._columns_of(target) if target.knob.per_column else range(self._num_columns):
+            columns = self._columns_of(target) if target.knob.per_column else range(self._num_columns)
+            uneven |= {target.knob.name} if len(columns) < self._num_columns else set()
+            for column in columns:
                 named[column].add(target.knob.name)
         everywhere = frozenset(target.knob.name for target in targets)
         found: dict[str, Array] = {}
         for knob in self.layer.knobs:
             sets = [frozenset(one) for one in named] if knob.per_column else [everywhere]
-            found[knob.name] = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
+            values = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
+            is_alike = knob.name not in uneven and not np.any(values != values[0])
+            found[knob.name] = values[:1] if is_alike else values
         return found
-
-
-def _refuse_shared_twice(targets: Sequence[KnobTarget]) -> None:
-    first: dict[str, str] = {}
-    for target in targets:
-        name = target.knob.name
-        if target.knob.per_column:
-            continue
-        if name in first:
-            text = f"one {name} for all that share it; {first[name]} sets it already: keep one"
-            raise InputError(f"parameter {target.path}: {text}")
-        first[name] = target.path
 
 
 def switch_on(targets: Sequence[KnobTarget], num_worlds: int) -> dict[LayerKey, ActiveLayer]:
@@ -163,3 +153,10 @@ def switch_on(targets: Sequence[KnobTarget], num_worlds: int) -> dict[LayerKey, 
     for target in targets:
         groups.setdefault(target.key, []).append(target)
     return {key: ActiveLayer(group, num_worlds) for key, group in groups.items()}
+
+
+def sort_layers(layers: Iterable[ActiveLayer], acts_on: SignalKind) -> list[ActiveLayer]:
+    """Returns the layers on a signal in the order in which it passes them."""
+    names = [layer.name for layer in layers_in_order(acts_on)]
+    found = [one for one in layers if one.layer.acts_on == acts_on]
+    return sorted(found, key=lambda one: names.index(one.layer.name))

@@ -6,19 +6,20 @@ and pushes, readings, and fields of the model that depend on place or time once 
 
 from collections.abc import Mapping
 
+import mujoco
 import numpy as np
 from mujoco.batch import Batch
 
+from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
-from gapless.sim.active_layers.drive_force import DriveForce
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, sort_layers
 from gapless.sim.active_layers.model_layers import ModelLayers
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Bits, Draws
-from gapless.sim.realism.layer import Layer, SignalKind
+from gapless.sim.realism.layer import SignalKind
 from gapless.sim.realism.layers.environment import TEMPERATURE
-from gapless.sim.realism.registry import layers_in_order
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.drive import driven_joint, is_filter
+from gapless.sim.targets.target import Fields
 
 SEED = 0  # of all draws: worlds differ by their identity, and robot 7 of a fleet is the same in every simulation
 
@@ -38,11 +39,11 @@ class ActiveLayers:
         self.on_readings = self._attach("reading", "measurement", np.arange(len(blueprint.project.measurements)))
         joints, self._bodies = self._elements("joint"), self._elements("body")
         on_joints = self._attach("effort", "joint", joints)
-        self.on_efforts = [one for one in on_joints if not _is_weather(one.layer)]
-        self._weather = [one for one in on_joints if _is_weather(one.layer)]
+        self.on_efforts = [one for one in on_joints if not one.layer.is_weather]
+        self._weather = [one for one in on_joints if one.layer.is_weather]
         self._forces = self._attach("effort", "body", np.repeat(self._bodies, 3))
         of_drive = [one.layer for one in self.on_efforts if not one.layer.adds or "load" in one.layer.needs]
-        self._drive_force = DriveForce(fields, batch, joints, of_drive[0].name) if of_drive else None
+        self._drive_force = _DriveForce(fields, batch, joints, of_drive[0].name) if of_drive else None
         self._address, self._dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
         self._control, self._qpos, self._qvel = (batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
         self._joint_force = batch.bind("qfrc_applied") if on_joints else None
@@ -51,21 +52,15 @@ class ActiveLayers:
         self._on_model = ModelLayers(blueprint, batch, fields, place)
         self._last_reading: Array | None = None
 
-    def _select(self, acts_on: SignalKind, kind: str) -> list[ActiveLayer]:
-        names = [layer.name for layer in layers_in_order(acts_on)]
-        found = [one for one in self._fields.active_layers.values() if one.layer.acts_on == acts_on]
-        return sorted((one for one in found if one.kind == kind), key=lambda one: names.index(one.layer.name))
-
     def _attach(self, acts_on: SignalKind, kind: str, elements: Ids) -> list[ActiveLayer]:
-        return [one.attach(elements) for one in self._select(acts_on, kind)]
+        """Returns the layers on a signal, in order, each told which element each column of it belongs to."""
+        found = self._fields.active_layers.values()
+        return [one.attach(elements) for one in sort_layers(found, acts_on) if one.kind == kind]
 
     def _elements(self, kind: str) -> Ids:
         """Returns all elements of a kind whose efforts a layer acts on."""
-        return np.array(sorted({int(e) for one in self._select("effort", kind) for e in one.ids}), np.intp)
-
-    def noisy_columns(self) -> list[int]:
-        """Returns the measurements whose noise is a layer's."""
-        return [int(column) for one in self.on_readings if one.layer.name == "noise" for column in one.ids]
+        found = [one for one in sort_layers(self._fields.active_layers.values(), "effort") if one.kind == kind]
+        return np.array(sorted({int(e) for one in found for e in one.ids}), np.intp)
 
     def update(self, ids: Ids) -> None:
         """Reads the knobs of some worlds, and writes to the model what follows from them."""
@@ -81,12 +76,7 @@ class ActiveLayers:
         self._on_model.begin(ids, self._draws)
 
     def begin_prediction(self, identity: Bits | None) -> None:
-        """Begins predictions of all worlds.
-
-        Args:
-            identity: (num_worlds,) whose random numbers each world has; None makes them all their medians: predictions
-                are then of what is to be expected.
-        """
+        """Begins predictions of all worlds with draws of these identities, (num_worlds,); with medians for None."""
         worlds = self._draws.worlds if identity is None else identity
         self._draws, self._count = Draws(SEED, worlds, median=identity is None), 0
         self._on_model.begin(None, self._draws)
@@ -96,17 +86,12 @@ class ActiveLayers:
         return self._draws.at(self._count).normal("stated noise", num_columns)
 
     def begin(self, resting: Array, ids: Ids | None) -> None:
-        """Begins layers on commands and efforts in some worlds.
-
-        Args:
-            resting: (num_worlds, nu) the commands that were in force.
-            ids: The worlds; None for all.
-        """
+        """Begins layers on commands and efforts in some worlds, or all; `resting`, (num_worlds, nu), was in force."""
         for layer in self.on_commands:
             layer.begin(resting, self._interval_s, self._draws, {}, ids)
         if self.on_efforts:
-            position, velocity, effort = self._joint_state(resting)
-            given = {"position": position, "velocity": velocity, "load": effort}
+            given, effort = self._joint_state(resting)
+            given["load"] = effort
             for layer in self.on_efforts:
                 layer.begin(effort, self._step_s, self._draws, given, ids)
         for layer in self._weather:
@@ -151,9 +136,8 @@ class ActiveLayers:
         """Adds to the efforts of joints what layers make of them; before each physics step, controls being set."""
         assert self._joint_force is not None
         draws = self._draws.at(self._count * self._num_substeps + substep)
-        position, velocity, before = self._joint_state(self._control)
+        given, before = self._joint_state(self._control)
         effort = before
-        given = {"position": position, "velocity": velocity}
         for layer in self.on_efforts:
             given["load"] = effort
             effort = layer.act(effort, self._step_s, draws, given)
@@ -179,23 +163,79 @@ class ActiveLayers:
         self._last_reading = reading
         return reading.copy()
 
-    def _joint_state(self, control: Array) -> tuple[Array, Array, Array]:
-        """Returns positions, velocities and what drives exert, (num_worlds, num_joints) each."""
-        position, velocity = self._qpos[:, self._address], self._qvel[:, self._dofs]
-        if self._drive_force is None:
-            return position, velocity, np.zeros_like(position)
-        return position, velocity, self._drive_force.compute(position, velocity, control)
+    def _joint_state(self, control: Array) -> tuple[dict[str, Array], Array]:
+        """Returns `position` and `velocity`, and what drives exert, (num_worlds, num_joints) each."""
+        given = {"position": self._qpos[:, self._address], "velocity": self._qvel[:, self._dofs]}
+        force = self._drive_force
+        return given, force.compute(**given, control=control) if force else np.zeros_like(given["position"])
 
     def _warmth(self) -> Mapping[str, Array]:
         """Returns how warm it is: as `temperature` says, or its typical value."""
         if not any("warmth_k" in one.layer.needs for one in self.on_readings):
             return {}
-        for one in self._fields.active_layers.values():
-            if one.layer is TEMPERATURE:
-                return {"warmth_k": one.values["warmth_k"]}
-        return {"warmth_k": TEMPERATURE.typical(self._fields.num_worlds)["warmth_k"]}
+        said = [one.values for one in self._fields.active_layers.values() if one.layer is TEMPERATURE]
+        return {"warmth_k": (said or [TEMPERATURE.typical(self._fields.num_worlds)])[0]["warmth_k"]}
 
 
-def _is_weather(layer: Layer) -> bool:
-    """Tells whether a layer adds forces that depend on nothing that moves: wind and pushes, once per interval."""
-    return layer.adds and not layer.needs
+class _DriveForce:
+    """What drives exert at some joints, as the engine will compute it: layers on efforts act on it.
+
+    force = gain u + bias0 + bias1 length + bias2 speed, within the limits.
+    """
+
+    def __init__(self, fields: Fields, batch: Batch, joints: Ids, wanted_by: str) -> None:
+        """Finds the actuators of joints.
+
+        Raises:
+            InputError: If a joint has a drive of another kind; a DC motor has torque curves of its own.
+        """
+        model = fields.model
+        self._fields, self._batch = fields, batch
+        found = [(a, list(joints).index(j)) for a in range(model.nu) if (j := driven_joint(model, a)) in joints]
+        biases = (mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE)
+        for actuator, _ in found:
+            known = model.actuator_gaintype[actuator] == mujoco.mjtGain.mjGAIN_FIXED
+            known &= mujoco.mjtBias(int(model.actuator_biastype[actuator])) in biases
+            known &= model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_NONE or is_filter(model, actuator)
+            if not known:
+                name = model.actuator(actuator).name
+                text = f"the layer {wanted_by} needs a motor or servo whose force is known; {name} is of another kind"
+                hint = f"use what the engine has for it, such as actuator/{name}/motorconst of a dcmotor"
+                raise InputError(f"{text}: {hint}")
+        self.ids = np.array([a for a, _ in found], np.intp)
+        self._joint = np.array([k for _, k in found], np.intp)
+        self._gear = model.actuator_gear[self.ids, 0]
+        self._to_joints = np.zeros((len(found), len(joints)))
+        self._to_joints[np.arange(len(found)), self._joint] = self._gear
+        self._lagging = [(k, int(model.actuator_actadr[a])) for k, (a, _) in enumerate(found) if is_filter(model, a)]
+        limited = model.actuator_ctrllimited[self.ids].astype(bool)
+        self._least_command = np.where(limited, model.actuator_ctrlrange[self.ids, 0], -np.inf)
+        self._most_command = np.where(limited, model.actuator_ctrlrange[self.ids, 1], np.inf)
+        self.update()
+
+    def update(self) -> None:
+        """Reads the gains and limits in force."""
+        fields, ids, gear = self._fields, self.ids, self._gear
+        if "actuator_gaintype" in fields.expanded and np.any(
+            fields.of("actuator_gaintype")[:, ids] != mujoco.mjtGain.mjGAIN_FIXED.value
+        ):
+            raise InputError("a servo with a speed limit (actuator/NAME/speed) has a torque curve: drop the layer's")
+        self._gain = fields.current("actuator_gainprm")[:, ids, 0].copy()
+        bias = fields.current("actuator_biasprm")[:, ids]
+        self._bias, self._spring, self._damper = bias[:, :, 0].copy(), bias[:, :, 1] * gear, bias[:, :, 2] * gear
+        limited = fields.current("actuator_forcelimited")[:, ids].astype(bool)
+        force = fields.current("actuator_forcerange")[:, ids]
+        self._least_force = np.where(limited, force[:, :, 0], -np.inf)
+        self._most_force = np.where(limited, force[:, :, 1], np.inf)
+        self._has_bias = bool(self._bias.any() or self._spring.any() or self._damper.any())
+
+    def compute(self, position: Array, velocity: Array, control: Array) -> Array:
+        """Returns what drives exert, (num_worlds, num_joints) [N·m, N], if `control`, (num_worlds, nu), arrives."""
+        sent = np.clip(control[:, self.ids], self._least_command, self._most_command)
+        for k, address in self._lagging:
+            sent[:, k] = self._batch.bind("act")[:, address]
+        force = self._gain * sent
+        if self._has_bias:
+            force += self._bias + self._spring * position[:, self._joint] + self._damper * velocity[:, self._joint]
+        np.clip(force, self._least_force, self._most_force, out=force)
+        return force @ self._to_joints

@@ -7,14 +7,13 @@ import numpy as np
 from mujoco.batch import Batch
 
 from gapless.core.signal import Array
-from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, sort_layers
 from gapless.sim.active_layers.model_signals import ModelSignal, signal_of
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import begin_without_state
-from gapless.sim.realism.registry import layers_in_order
-from gapless.sim.targets.body import free_joint_of
-from gapless.sim.targets.fields import Fields
+from gapless.sim.targets.drive import free_joint_of
+from gapless.sim.targets.target import Fields
 
 IMPACT_S = 0.05  # an impact is over by then: until then the speed counts that led to it
 
@@ -24,9 +23,7 @@ class ModelLayers:
 
     def __init__(self, blueprint: CompiledProject, batch: Batch, fields: Fields, place: int | None) -> None:
         """Finds the layers and what they act on; see `Simulation` for `place`."""
-        names = [layer.name for layer in layers_in_order("model")]
-        found = [one for one in fields.active_layers.values() if one.layer.acts_on == "model"]
-        found.sort(key=lambda one: names.index(one.layer.name))
+        found = sort_layers(fields.active_layers.values(), "model")
         self._fields, self._batch, self._interval_s = fields, batch, blueprint.interval_s
         self._everyone = np.arange(fields.num_worlds)
         self._all = [(one, signal_of(one.layer.name, one.kind, blueprint.project)) for one in found]
@@ -62,11 +59,11 @@ class ModelLayers:
             return
         which = self._everyone if ids is None else ids
         for motion in self._motions.values():
-            motion.forget(which)
+            motion.speed[which] = motion.age_s[which] = 0.0
         self._restore(which)
         for layer, signal in self._varying if self._written else ():
             whole = signal.read(self._fields, self._everyone, layer.ids)
-            layer.begin(whole, self._interval_s, self._draws_of(layer, draws), self._context_of(layer), which)
+            layer.begin(whole, self._interval_s, *self._inputs(layer, draws), which)
             begun = layer.state
             self._apply(layer, signal, which, draws)
             layer.state = begun
@@ -90,22 +87,19 @@ class ModelLayers:
     def _apply(self, layer: ActiveLayer, signal: ModelSignal, ids: Ids, draws: Draws) -> None:
         """Writes what a layer makes of its fields in some worlds."""
         whole = signal.read(self._fields, self._everyone, layer.ids)
-        out = layer.act(whole, self._interval_s, self._draws_of(layer, draws), self._context_of(layer))
+        out = layer.act(whole, self._interval_s, *self._inputs(layer, draws))
         signal.write(self._fields, ids, layer.ids, out[ids])
 
-    def _draws_of(self, layer: ActiveLayer, draws: Draws) -> Draws:
-        """Returns the draws of a layer: those of the place for a pattern on its floor."""
-        on_floor = self._place is not None and "place" in layer.layer.needs
-        return replace(draws, worlds=self._place) if on_floor else draws
-
-    def _context_of(self, layer: ActiveLayer) -> dict[str, Array]:
+    def _inputs(self, layer: ActiveLayer, draws: Draws) -> tuple[Draws, dict[str, Array]]:
+        """Returns the draws of a layer, those of the place for a pattern on its floor, and fields of its context."""
         motions = [self._motions[int(g)] for g in layer.ids if int(g) in self._motions]
         given: dict[str, Array] = {}
-        if "place" in layer.layer.needs:
-            given["place"] = np.stack([motion.place for motion in motions], axis=1)
         if "velocity" in layer.layer.needs:
             given["velocity"] = np.stack([motion.speed for motion in motions], axis=1)
-        return given
+        if "place" in layer.layer.needs:
+            given["place"] = np.stack([motion.place for motion in motions], axis=1)
+            draws = draws if self._place is None else replace(draws, worlds=self._place)
+        return draws, given
 
 
 class _GeomMotion:
@@ -114,26 +108,18 @@ class _GeomMotion:
     def __init__(self, model: mujoco.MjModel, batch: Batch, geom: int) -> None:
         body = int(model.geom_bodyid[geom])
         joint = free_joint_of(model, body)
-        self._velocity: Array | None = None
-        if joint is None:
-            self.place = batch.bind("xpos")[:, body, :2]  # (num_worlds, 2) [m], live
-        else:
+        self.place = batch.bind("xpos")[:, body, :2]  # (num_worlds, 2) [m], live
+        self._velocity = np.zeros((batch.nsim, 3))
+        if joint is not None:
             address, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
             self.place = batch.bind("qpos")[:, address : address + 2]
             self._velocity = batch.bind("qvel")[:, dof : dof + 3]
         self.speed = np.zeros(batch.nsim)  # (num_worlds,) the largest in the last `IMPACT_S` [m/s]
-        self._age_s = np.zeros(batch.nsim)
-
-    def forget(self, ids: Ids) -> None:
-        """Begins anew in some worlds."""
-        self.speed[ids] = 0.0
-        self._age_s[ids] = 0.0
+        self.age_s = np.zeros(batch.nsim)  # of that speed
 
     def update(self, interval_s: float) -> None:
         """Compares the speed now with the largest so far."""
-        if self._velocity is None:
-            return
         now = np.linalg.norm(self._velocity, axis=1)
-        newer = (now >= self.speed) | (self._age_s > IMPACT_S)
+        newer = (now >= self.speed) | (self.age_s > IMPACT_S)
         self.speed = np.where(newer, now, self.speed)
-        self._age_s = np.where(newer, 0.0, self._age_s + interval_s)
+        self.age_s = np.where(newer, 0.0, self.age_s + interval_s)

@@ -4,18 +4,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.sim.active_layers.active_layer import Ids
 from gapless.sim.targets.body import inertia_tensor, principal_inertia
-from gapless.sim.targets.contact import damping_ratio, restitution, surface_of
 from gapless.sim.targets.drive import has_one_axis, is_dc_motor
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.geom import decide_alone, springs
+from gapless.sim.targets.geom import damping_ratio, decide_alone, restitution, springs, surface_of
+from gapless.sim.targets.target import Fields
 
 _TENSOR = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # entries of an inertia tensor in the signal
+_INERTIAL = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
+_DRAG, _FORCE = ("dof_damping", "dof_frictionloss"), ("actuator_gainprm", "actuator_biasprm")
 
 
 @dataclass(frozen=True)
@@ -53,52 +55,50 @@ def _column_signal(name: str, columns: slice, **options: Any) -> ModelSignal:
     return ModelSignal((name,), read, write, **options)
 
 
-def _read_springs(fields: Fields, worlds: Ids, geoms: Ids) -> tuple[Array, Array]:
-    return springs(fields.model, fields.of("geom_solref")[worlds[:, None], geoms])
+def _factor_signal(
+    *names: str, constants: bool = False, index: Callable[[mujoco.MjModel, Ids], Ids] = lambda model, ids: ids
+) -> ModelSignal:
+    """Returns a factor on fields as the signal, 1 as written; `index` says where the elements stand in the fields."""
+
+    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
+        return np.ones((len(worlds), len(index(fields.model, elements))))
+
+    def write(fields: Fields, worlds: Ids, elements: Ids, signal: Array) -> None:
+        fields.multiply(worlds, index(fields.model, elements), signal, *names, constants=constants)
+
+    return ModelSignal(names, read, write, constants=constants)
 
 
-def _write_springs(fields: Fields, worlds: Ids, geoms: Ids, stiffness: Array, ratio: Array) -> None:
-    reference = np.stack([-stiffness, -2 * ratio * np.sqrt(stiffness)], axis=-1)
-    fields.of("geom_solref")[worlds[:, None], geoms] = reference
+def _spring_signal(
+    get: Callable[[Array, Array, Array], Array], put: Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+) -> ModelSignal:
+    """Returns a property of contacts as the signal.
 
+    `get` makes it of stiffness [1/s²], damping ratio [1] and what moves against the contact [kg], at least a gram: the
+    stiffness of the engine is per mass. `put` makes another stiffness and ratio of these and the signal.
+    """
 
-def _read_restitution(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    return restitution(_read_springs(fields, worlds, geoms)[1])
+    def read_springs(fields: Fields, worlds: Ids, geoms: Ids) -> tuple[Array, Array, Array]:
+        bodies = fields.model.body_weldid[fields.model.geom_bodyid[geoms]]
+        mass = np.broadcast_to(fields.current("body_mass"), (fields.num_worlds, fields.model.nbody))
+        stiffness, ratio = springs(fields.model, fields.of("geom_solref")[worlds[:, None], geoms])
+        return stiffness, ratio, np.maximum(mass[worlds[:, None], bodies], 1e-3)
 
+    def write(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
+        stiffness, ratio = put(*read_springs(fields, worlds, geoms), signal)
+        reference = np.stack([-stiffness, -2 * ratio * np.sqrt(stiffness)], axis=-1)
+        fields.of("geom_solref")[worlds[:, None], geoms] = reference
 
-def _write_restitution(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    _write_springs(fields, worlds, geoms, _read_springs(fields, worlds, geoms)[0], damping_ratio(signal))
-
-
-def _masses(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    """Returns what moves against the contact [kg], at least a gram; the stiffness of the engine is per mass."""
-    bodies = fields.model.body_weldid[fields.model.geom_bodyid[geoms]]
-    mass = np.broadcast_to(fields.current("body_mass"), (fields.num_worlds, fields.model.nbody))
-    return np.maximum(mass[worlds[:, None], bodies], 1e-3)
-
-
-def _read_stiffness(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    return _read_springs(fields, worlds, geoms)[0] * _masses(fields, worlds, geoms)
-
-
-def _write_stiffness(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    ratio = _read_springs(fields, worlds, geoms)[1]
-    _write_springs(fields, worlds, geoms, signal / _masses(fields, worlds, geoms), ratio)
-
-
-def _read_size(fields: Fields, worlds: Ids, geoms: Ids) -> Array:
-    return fields.of("geom_size", constants=True)[worlds[:, None], geoms].reshape(len(worlds), -1)
+    return ModelSignal(("geom_solref",), lambda *where: get(*read_springs(*where)), write, _decide_contacts)
 
 
 def _write_size(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    size = fields.of("geom_size", constants=True)
-    here = (worlds[:, None], geoms)
+    size, here = fields.of("geom_size", constants=True), (worlds[:, None], geoms)
     size[here] = np.where(size[here] > 0, np.maximum(signal.reshape(len(worlds), -1, 3), 1e-6), size[here])
 
 
 def _read_inertial(fields: Fields, worlds: Ids, bodies: Ids) -> Array:
-    names = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
-    mass, centre, frame, inertia = (fields.of(name, constants=True)[worlds, bodies[0]] for name in names)
+    mass, centre, frame, inertia = (fields.of(name, constants=True)[worlds, bodies[0]] for name in _INERTIAL)
     tensor = inertia_tensor(frame, inertia)
     return np.concatenate([mass[:, None], centre, np.stack([tensor[:, i, j] for i, j in _TENSOR], axis=1)], axis=1)
 
@@ -114,77 +114,44 @@ def _write_inertial(fields: Fields, worlds: Ids, bodies: Ids, signal: Array) -> 
     fields.of("body_inertia")[worlds[changed], bodies[0]] = inertia[changed]
 
 
-def _ones(fields: Fields, worlds: Ids, elements: Ids) -> Array:
-    return np.ones((len(worlds), len(elements)))
-
-
-def _multiply(fields: Fields, worlds: Ids, elements: Ids, factor: Array, *names: str, constants: bool = False) -> None:
-    """Multiplies fields of elements by (num_worlds, num_elements or 1) factors."""
-    for name in names:
-        field = fields.of(name, constants=constants)
-        field[worlds[:, None], elements] *= factor.reshape(*factor.shape, *[1] * (field.ndim - 2))
-
-
-def _multiply_force(fields: Fields, worlds: Ids, actuators: Ids, factor: Array) -> None:
-    _multiply(fields, worlds, actuators, factor, "actuator_gainprm", "actuator_biasprm")
-
-
-def _multiply_drag(fields: Fields, worlds: Ids, joints: Ids, factor: Array) -> None:
-    _multiply(fields, worlds, fields.model.jnt_dofadr[joints], factor, "dof_damping", "dof_frictionloss")
-
-
-def _multiply_mass(fields: Fields, worlds: Ids, bodies: Ids, factor: Array) -> None:
-    _multiply(fields, worlds, bodies, factor, "body_mass", "body_inertia", constants=True)
-
-
-def _multiply_friction(fields: Fields, worlds: Ids, geoms: Ids, factor: Array) -> None:
-    _FRICTION.write(fields, worlds, geoms, _FRICTION.read(fields, worlds, geoms) * factor)
-
-
-def _read_lights(fields: Fields, worlds: Ids, elements: Ids) -> Array:
-    return np.ones((len(worlds), fields.model.nlight))
-
-
-def _multiply_light(fields: Fields, worlds: Ids, elements: Ids, factor: Array) -> None:
-    _multiply(fields, worlds, np.arange(fields.model.nlight), factor, "light_diffuse")
-
-
 def _temperature_signal(project: Project) -> ModelSignal:
     """Returns what warms together: friction of joints, offsets of their encoders, force of drives."""
     measured = [(item.element, item.quantity) for item in project.measurements]
     encoders = np.flatnonzero([one == ("joint", "position") for one in measured])
 
-    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
-        return np.tile([1.0, 0.0, 1.0], (len(worlds), 1))
-
     def write(fields: Fields, worlds: Ids, elements: Ids, signal: Array) -> None:
         model = fields.model
         joints = np.array([j for j in range(model.njnt) if has_one_axis(model, j)], np.intp)
         drives = np.array([a for a in range(model.nu) if not is_dc_motor(model, a)], np.intp)
-        _multiply_drag(fields, worlds, joints, signal[:, :1])
-        _multiply_force(fields, worlds, drives, signal[:, 2:])
+        fields.multiply(worlds, model.jnt_dofadr[joints], signal[:, :1], *_DRAG)
+        fields.multiply(worlds, drives, signal[:, 2:], *_FORCE)
         fields.bias[np.ix_(worlds, encoders)] += signal[:, 1:2]
 
-    return ModelSignal(("dof_damping", "dof_frictionloss", "actuator_gainprm", "actuator_biasprm"), read, write)
+    return ModelSignal((*_DRAG, *_FORCE), lambda _, worlds, __: np.tile([1.0, 0.0, 1.0], (len(worlds), 1)), write)
 
 
 _FRICTION = _column_signal("geom_friction", slice(0, 1), prepare=_decide_contacts)
-_INERTIAL = ("body_mass", "body_ipos", "body_iquat", "body_inertia")
 _SIGNALS = {
     "uneven friction": _FRICTION,
     "floor patches": _FRICTION,
-    "restitution": ModelSignal(("geom_solref",), _read_restitution, _write_restitution, _decide_contacts),
-    "softness": ModelSignal(("geom_solref",), _read_stiffness, _write_stiffness, _decide_contacts),
-    "size": ModelSignal(("geom_size",), _read_size, _write_size, constants=True),
+    "restitution": _spring_signal(
+        lambda stiffness, ratio, mass: restitution(ratio),
+        lambda stiffness, ratio, mass, signal: (stiffness, damping_ratio(signal)),
+    ),
+    "softness": _spring_signal(
+        lambda stiffness, ratio, mass: stiffness * mass,
+        lambda stiffness, ratio, mass, signal: (signal / mass, ratio),
+    ),
+    "size": ModelSignal(("geom_size",), _column_signal("geom_size", slice(0, 3)).read, _write_size, constants=True),
     "uneven mass": ModelSignal(_INERTIAL, _read_inertial, _write_inertial, constants=True),
     "clutter": _column_signal("geom_pos", slice(0, 2), constants=True),
-    "light of day": ModelSignal(("light_diffuse",), _read_lights, _multiply_light),
+    "light of day": _factor_signal("light_diffuse", index=lambda model, _: np.arange(model.nlight)),
 }
 _SPREAD = {
-    "actuator": ModelSignal(("actuator_gainprm", "actuator_biasprm"), _ones, _multiply_force),
-    "joint": ModelSignal(("dof_damping", "dof_frictionloss"), _ones, _multiply_drag),
-    "body": ModelSignal(("body_mass", "body_inertia"), _ones, _multiply_mass, constants=True),
-    "geom": ModelSignal(("geom_friction",), _ones, _multiply_friction, _decide_contacts),
+    "actuator": _factor_signal(*_FORCE),
+    "joint": _factor_signal(*_DRAG, index=lambda model, joints: model.jnt_dofadr[joints]),
+    "body": _factor_signal("body_mass", "body_inertia", constants=True),
+    "geom": _FRICTION,
 }
 # Layer -> kinds of elements that it can be switched on for.
 KINDS_OF_MODEL_LAYERS: dict[str, tuple[str, ...]] = {

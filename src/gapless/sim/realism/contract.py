@@ -8,6 +8,7 @@ It runs the layer with many knobs over its stated ranges, on small and large sig
 """
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from gapless.core.dimensions import DIMENSIONS
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Bits, Draws
-from gapless.sim.realism.layer import NEEDS, SIGNAL_KINDS, Knob, Layer, LayerContext, State, replace_worlds
+from gapless.sim.realism.layer import NEEDS, SIGNAL_KINDS, Layer, LayerContext, State, replace_worlds
 
 NUM_STEPS = 30
 REPEATED_STEPS = (0, 1, NUM_STEPS - 1)  # taken twice from the same state
@@ -24,6 +25,73 @@ NUM_RANDOM_ROWS = 48  # worlds with knobs drawn at random, besides those at the 
 STEPS_S = (0.001, 0.02)
 SIGNAL_SIZES = (0.0, 1e-3, 1.0, 1e3)
 WIDTHS = (1, 4)  # of layers that take any number of columns
+
+
+def check_layer(layer: Layer, seed: int = 0) -> None:
+    """Checks that a layer keeps the contract; returns nothing if it does.
+
+    Checked are its description; that with all knobs at ideal its signal comes out bit for bit as it went in; that what
+    comes out is finite, of the same shape and float64 over the whole stated range of its knobs, their ends and their
+    ideal values in any combination; that it writes to none of its arguments; that the same state and seed give the
+    same; that a batch of one gives what its row gives in a batch, up to 1e-12; and that single worlds can begin anew.
+
+    Args:
+        layer: The layer.
+        seed: Of the signals, the knobs and the layer's own draws.
+
+    Raises:
+        InputError: At the first breach, with its likely cause.
+    """
+    _check_description(layer)
+    widths = (len(layer.columns),) if layer.columns else WIDTHS
+    for width, step_s, size in product(widths, STEPS_S, SIGNAL_SIZES):
+        rng = np.random.default_rng(seed)
+        ideal = _make_case(layer, layer.ideal(3), width, step_s, size, rng, seed)
+        worst = float(np.max(np.abs(ideal.run()[1] - ideal.signals)))
+        cause = "rounding such as y + (u - y), or a knob whose ideal does something"
+        ideal.require(worst == 0.0, f"at ideal its signal changes, by up to {worst:.3g}", cause)
+        own = width if step_s == STEPS_S[-1] else 1  # knobs that differ by column, and knobs that do not
+        _check_range(_make_case(layer, _draw_knobs(layer, rng, own), width, step_s, size, rng, seed))
+
+
+def _require(kept: bool, layer: Layer, found: str, cause: str) -> None:
+    """Refuses a layer that breaks the contract."""
+    if not kept:
+        raise InputError(f"the layer {layer.name!r} breaks the contract: {found}; correct the likely cause: {cause}")
+
+
+def _check_description(layer: Layer) -> None:
+    known = (*DIMENSIONS, "spread")
+    _require(bool(layer.name), layer, "it has no name", "write what it is called")
+    _require(layer.dimension in known, layer, f"its dimension is {layer.dimension!r}", f"one of {', '.join(known)}")
+    _require(layer.acts_on in SIGNAL_KINDS, layer, f"it acts on {layer.acts_on!r}", f"one of {', '.join(SIGNAL_KINDS)}")
+    unknown = [name for name in layer.needs if name not in NEEDS]
+    _require(not unknown, layer, f"it needs {unknown}", f"a LayerContext has {', '.join(NEEDS)}")
+    names = [knob.name for knob in layer.knobs]
+    _require(len({*names}) == len(names), layer, f"a knob's name stands twice: {names}", "name each after what it does")
+    _require(len(names) > 0, layer, "it has no knobs", "what cannot be set can be neither ideal nor fitted")
+    for knob in layer.knobs:
+        what, low, high = f"its knob {knob.name!r}", knob.low, knob.high
+        _require(bool(knob.unit and knob.source), layer, f"{what} has no unit or no source", "unit 1; rule of thumb")
+        bounded = bool(np.isfinite(low) and np.isfinite(high) and low < high)
+        _require(bounded, layer, f"{what} has the range [{low}, {high}]", "state a finite range")
+        inside = low <= knob.typical <= high
+        _require(inside, layer, f"{what} is typically {knob.typical:g}, outside its range", "widen the range")
+        inside = bool(low <= knob.ideal <= high or np.isinf(knob.ideal))
+        cause = "widen it, or infinite for none"
+        _require(inside, layer, f"{what} is {knob.ideal:g} at ideal, outside its range", cause)
+
+
+def _draw_knobs(layer: Layer, rng: np.random.Generator, width: int) -> dict[str, Array]:
+    """Returns rows of knobs: all at one end, each alone off ideal, and random mixtures of ends, ideal and inside."""
+    low, high, ideal = (np.array([getattr(k, side) for k in layer.knobs]) for side in ("low", "high", "ideal"))
+    alone = np.where(np.eye(len(low), dtype=bool), high, ideal)
+    ends = np.repeat(np.stack([low, high, *alone])[:, None], width, axis=1)
+    inside = rng.uniform(low, high, (NUM_RANDOM_ROWS, width, len(low)))
+    kind = rng.integers(0, 4, inside.shape)
+    sides = [np.broadcast_to(side, inside.shape) for side in (low, high, ideal)]
+    rows = np.concatenate([ends, np.choose(kind, [*sides, inside])])
+    return {knob.name: rows[:, : width if knob.per_column else 1, k].copy() for k, knob in enumerate(layer.knobs)}
 
 
 @dataclass(frozen=True)
@@ -58,71 +126,28 @@ class _Case:
         """Refuses a layer that breaks the contract."""
         _require(kept, self.layer, found, cause)
 
-
-def check_layer(layer: Layer, seed: int = 0) -> None:
-    """Checks that a layer keeps the contract; returns nothing if it does.
-
-    Checked are its description; that with all knobs at ideal its signal comes out bit for bit as it went in; that what
-    comes out is finite, of the same shape and float64 over the whole stated range of its knobs, their ends and their
-    ideal values in any combination; that it writes to none of its arguments; that the same state and seed give the
-    same; that a batch of one gives what its row gives in a batch, up to 1e-12; and that single worlds can begin anew.
-
-    Args:
-        layer: The layer.
-        seed: Of the signals, the knobs and the layer's own draws.
-
-    Raises:
-        InputError: At the first breach, with its likely cause.
-    """
-    _check_description(layer)
-    for width in (len(layer.columns),) if layer.columns else WIDTHS:
-        for step_s in STEPS_S:
-            for size in SIGNAL_SIZES:
-                rng = np.random.default_rng(seed)
-                _check_identity(_make_case(layer, layer.ideal(3), width, step_s, size, rng, seed))
-                own = width if step_s == STEPS_S[-1] else 1  # knobs that differ by column, and knobs that do not
-                _check_range(_make_case(layer, _draw_knobs(layer, rng, own), width, step_s, size, rng, seed))
-
-
-def _require(kept: bool, layer: Layer, found: str, cause: str) -> None:
-    if not kept:
-        raise InputError(f"the layer {layer.name!r} breaks the contract: {found}; correct the likely cause: {cause}")
-
-
-def _check_description(layer: Layer) -> None:
-    known = (*DIMENSIONS, "spread")
-    _require(bool(layer.name), layer, "it has no name", "write what it is called")
-    _require(layer.dimension in known, layer, f"its dimension is {layer.dimension!r}", f"one of {', '.join(known)}")
-    _require(layer.acts_on in SIGNAL_KINDS, layer, f"it acts on {layer.acts_on!r}", f"one of {', '.join(SIGNAL_KINDS)}")
-    unknown = [name for name in layer.needs if name not in NEEDS]
-    _require(not unknown, layer, f"it needs {unknown}", f"a LayerContext has {', '.join(NEEDS)}")
-    names = [knob.name for knob in layer.knobs]
-    _require(len({*names}) == len(names), layer, f"a knob's name stands twice: {names}", "name each after what it does")
-    _require(len(names) > 0, layer, "it has no knobs", "what cannot be set can be neither ideal nor fitted")
-    for knob in layer.knobs:
-        _check_knob(layer, knob)
-
-
-def _check_knob(layer: Layer, knob: Knob) -> None:
-    what, inside = f"its knob {knob.name!r}", knob.low <= knob.typical <= knob.high
-    _require(bool(knob.unit and knob.source), layer, f"{what} has no unit or no source", "unit 1; rule of thumb")
-    bounded = np.isfinite(knob.low) and np.isfinite(knob.high) and knob.low < knob.high
-    _require(bool(bounded), layer, f"{what} has the range [{knob.low}, {knob.high}]", "state a finite range")
-    _require(inside, layer, f"{what} is typically {knob.typical:g}, outside its range", "widen the range")
-    ideal = bool(knob.low <= knob.ideal <= knob.high or np.isinf(knob.ideal))
-    _require(ideal, layer, f"{what} is {knob.ideal:g} at ideal, outside its range", "widen it, or infinite for none")
-
-
-def _draw_knobs(layer: Layer, rng: np.random.Generator, width: int) -> dict[str, Array]:
-    """Returns rows of knobs: all at one end, each alone off ideal, and random mixtures of ends, ideal and inside."""
-    low, high, ideal = (np.array([getattr(k, side) for k in layer.knobs]) for side in ("low", "high", "ideal"))
-    alone = np.where(np.eye(len(low), dtype=bool), high, ideal)
-    ends = np.repeat(np.stack([low, high, *alone])[:, None], width, axis=1)
-    inside = rng.uniform(low, high, (NUM_RANDOM_ROWS, width, len(low)))
-    kind = rng.integers(0, 4, inside.shape)
-    sides = [np.broadcast_to(side, inside.shape) for side in (low, high, ideal)]
-    rows = np.concatenate([ends, np.choose(kind, [*sides, inside])])
-    return {knob.name: rows[:, : width if knob.per_column else 1, k].copy() for k, knob in enumerate(layer.knobs)}
+    def run(self, steps: range = range(NUM_STEPS), state: State | None = None) -> tuple[State, Array]:
+        """Returns the state after some steps and what comes out in them, each step checked; begins without a state."""
+        layer, out = self.layer, np.empty_like(self.signals[steps.start : steps.stop])
+        state = self.begin(steps.start) if state is None else state
+        for row, k in enumerate(steps):
+            signal, context = self.signals[k].copy(), self.context(k)
+            arguments = (*state, *self.knobs.values())
+            before = tuple(part.copy() for part in arguments)
+            after, out_signal = layer.act(state, signal, self.knobs, context)
+            kept = np.array_equal(signal, self.signals[k]) and _are_equal(before, arguments)
+            self.require(kept, "it writes to its arguments", "an operation in place; make a new array")
+            right = isinstance(out_signal, np.ndarray) and out_signal.shape == signal.shape
+            self.require(right, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting")
+            self.require(out_signal.dtype == np.float64, f"its signal comes out as {out_signal.dtype}", "a cast")
+            lone = [part.shape for part in after if part.shape[:1] != signal.shape[:1]]
+            self.require(not lone, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
+            if k in REPEATED_STEPS:
+                again, again_signal = layer.act(state, signal, self.knobs, context)
+                same = _are_equal((*after, out_signal), (*again, again_signal))
+                self.require(same, "the same state gives another result", "draws not from context.draws, hidden state")
+            state, out[row] = after, out_signal
+        return state, out
 
 
 def _make_case(
@@ -151,66 +176,26 @@ def _are_close(one: Array, other: Array) -> bool:
     return np.allclose(one, other, rtol=0.0, atol=MAX_ROUNDING * float(np.abs(one).max()))
 
 
-def _run(case: _Case, steps: range = range(NUM_STEPS), state: State | None = None) -> tuple[State, Array]:
-    """Returns the state after some steps and what comes out in them, each step checked; begins anew without a state."""
-    layer, out = case.layer, np.empty_like(case.signals[steps.start : steps.stop])
-    state = case.begin(steps.start) if state is None else state
-    for row, k in enumerate(steps):
-        signal, context = case.signals[k].copy(), case.context(k)
-        arguments = (*state, *case.knobs.values())
-        before = tuple(part.copy() for part in arguments)
-        after, out_signal = layer.act(state, signal, case.knobs, context)
-        kept = np.array_equal(signal, case.signals[k]) and _are_equal(before, arguments)
-        case.require(kept, "it writes to its arguments", "an operation in place; make a new array")
-        right = isinstance(out_signal, np.ndarray) and out_signal.shape == signal.shape
-        case.require(right, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting")
-        case.require(out_signal.dtype == np.float64, f"its signal comes out as {out_signal.dtype}", "a cast")
-        lone = [part.shape for part in after if part.shape[:1] != signal.shape[:1]]
-        case.require(not lone, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
-        if k in REPEATED_STEPS:
-            again, again_signal = layer.act(state, signal, case.knobs, context)
-            repeated = _are_equal((*after, out_signal), (*again, again_signal))
-            case.require(repeated, "the same state gives another result", "draws not from context.draws, hidden state")
-        state, out[row] = after, out_signal
-    return state, out
-
-
-def _check_identity(case: _Case) -> None:
-    out = _run(case)[1]
-    worst = float(np.max(np.abs(out - case.signals)))
-    cause = "rounding such as y + (u - y), or a knob whose ideal does something"
-    case.require(np.array_equal(out, case.signals), f"at ideal its signal changes, by up to {worst:.3g}", cause)
-
-
 def _check_range(case: _Case) -> None:
-    out = _run(case)[1]
+    out = case.run()[1]
     bad = np.argwhere(~np.isfinite(out))
     if len(bad):
-        row = int(bad[0, 1])
-        knobs = ", ".join(f"{name} = {values[row, 0]:g}" for name, values in case.knobs.items())
+        knobs = ", ".join(f"{name} = {values[bad[0, 1], 0]:g}" for name, values in case.knobs.items())
         case.require(False, f"its signal is not finite with {knobs}", "a division by 0, an unstable step")
-    case.require(np.array_equal(out, _run(case)[1]), "the same seed gives another run", "draw from context.draws")
+    case.require(np.array_equal(out, case.run()[1]), "the same seed gives another run", "draw from context.draws")
     last = out.shape[1] - 1
     cause = "a mean or a draw over worlds; draws depend on the place in the batch, not on context.draws.worlds"
     for row in sorted({1, (last + 1) // 2, last}):
-        alone = _run(case.pick(row))[1]
-        case.require(
-            _are_close(alone, out[:, row : row + 1]), f"a batch of one differs from row {row} of a batch", cause
-        )
-    _check_restart(case, last)
+        close = _are_close(case.pick(row).run()[1], out[:, row : row + 1])
+        case.require(close, f"a batch of one differs from row {row} of a batch", cause)
+    first, second, one = range(NUM_STEPS // 2), range(NUM_STEPS // 2, NUM_STEPS), case.pick(last)
+    mixed = replace_worlds(case.run(first)[0], one.begin(second.start), np.array([last]))
+    close = _are_close(one.run(second)[1], case.run(second, mixed)[1][:, last : last + 1])
+    found = "a world that begins anew in a batch differs from one that begins alone"
+    case.require(close, found, "a part of the state counts for all worlds, such as time since the start")
     if case.layer.adds:
         shift = 1.0 + float(np.abs(case.signals).max())
-        other = _run(replace(case, signals=case.signals + shift))[1]
+        other = replace(case, signals=case.signals + shift).run()[1]
         same = np.allclose(other - shift, out, rtol=0.0, atol=1e-9 * (shift + float(np.abs(out).max())))
         cause = "adds=True belongs to layers whose y - u is the same whatever u is"
         case.require(same, "what it adds depends on its signal", cause)
-
-
-def _check_restart(case: _Case, row: int) -> None:
-    """Checks that a world that begins anew within a batch does what it does when it begins alone."""
-    first, second, one = range(NUM_STEPS // 2), range(NUM_STEPS // 2, NUM_STEPS), case.pick(row)
-    mixed = replace_worlds(_run(case, first)[0], one.begin(second.start), np.array([row]))
-    in_batch, alone = _run(case, second, mixed)[1], _run(one, second)[1]
-    cause = "a part of the state counts for all worlds, such as time since the start"
-    found = "a world that begins anew in a batch differs from one that begins alone"
-    case.require(_are_close(alone, in_batch[:, row : row + 1]), found, cause)

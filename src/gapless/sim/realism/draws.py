@@ -26,25 +26,17 @@ Bits = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Draws:
-    """Where the random numbers of a batch come from; immutable: the same call gives the same numbers.
+    """Where the random numbers of a batch come from; immutable: the same call gives the same numbers."""
 
-    Attributes:
-        seed: Another seed, other numbers.
-        worlds: (num_worlds,) the identity of each row, uint64; not its place in the batch.
-        step: How many steps were taken; whoever steps the worlds counts.
-        median: Whether every number is the median of what it could be, 0.5 or 0: what predictions are made with.
-    """
-
-    seed: int
-    worlds: Bits
-    step: int = 0
-    median: bool = False
+    seed: int  # another seed, other numbers
+    worlds: Bits  # (num_worlds,) the identity of each row, uint64; not its place in the batch
+    step: int = 0  # how many steps were taken; whoever steps the worlds counts
+    median: bool = False  # whether every number is the median of what it could be, 0.5 or 0: for predictions
 
     def __post_init__(self) -> None:
         """Refuses worlds that numpy would turn into floating-point numbers."""
         if self.worlds.dtype != np.uint64 or self.worlds.ndim != 1:
-            found = f"{self.worlds.dtype} of shape {self.worlds.shape}"
-            raise InputError(f"give worlds as one row of uint64, found {found}")
+            raise InputError(f"give one row of uint64 as worlds, found {self.worlds.dtype} of {self.worlds.shape}")
 
     def at(self, step: int) -> "Draws":
         """Returns the draws of another step."""
@@ -59,12 +51,9 @@ class Draws:
         return replace(self, worlds=self.worlds[ids])
 
     def uniform(self, stream: str, columns: int | NDArray[np.int64]) -> Array:
-        """Returns numbers in [0, 1), (num_worlds, columns) or in the shape of `columns`.
+        """Returns numbers in [0, 1) for a purpose, `stream`: (num_worlds, columns) or in the shape of `columns`.
 
-        Args:
-            stream: What the numbers are for; two purposes need two names.
-            columns: How many per world, or a counter for each number, (num_worlds or 1, ...): equal counters, equal
-                numbers.
+        `columns` is how many per world, or a counter for each, (num_worlds or 1, ...): equal counters, equal numbers.
         """
         if self.median:
             return np.full(self._shape(columns), 0.5)

@@ -18,44 +18,28 @@ from gapless.sim.realism.draws import Draws
 class Trait:
     """How one quantity varies: x = median exp(person n_p + trial n_t), or median + person n_p + trial n_t.
 
-    Attributes:
-        median: Of all people and trials, in the quantity's unit.
-        person: Standard deviation between people: of the logarithm [1], or in the unit where `signed`.
-        trial: Standard deviation between the trials of one person, likewise.
-        signed: Whether it is a sum that may be negative; otherwise a product that stays positive.
+    `person` and `trial` are standard deviations: of the logarithm [1], or in the quantity's unit where `signed`.
     """
 
-    median: float
-    person: float
-    trial: float
-    signed: bool = False
+    median: float  # of all people and trials, in the quantity's unit
+    person: float  # between people
+    trial: float  # between the trials of one person
+    signed: bool = False  # whether it is a sum that may be negative; otherwise a product that stays positive
 
 
 @dataclass(frozen=True)
 class Population:
-    """Who the robot will meet.
+    """Who the robot will meet."""
 
-    Attributes:
-        reach_m: How far from the shoulder the hand is offered [m].
-        reaction_s: From the robot's cue to the start of the reach [s].
-        reach_time_s: From the start of the reach to the hand at rest [s].
-        hesitation_share: Chance that a trial has a pause in it [1]; between people it varies on the logit scale.
-        hesitation_s: Length of a pause [s].
-        grip_n: Force with which the object is held [N].
-        grip_change: Factor on the grip once the robot pulls [1].
-        hand_m: Error of the hand about the meeting place, per axis [m].
-        hand_rad: Error of the hand's orientation, rotation vector, per axis [rad].
-    """
-
-    reach_m: Trait
-    reaction_s: Trait
-    reach_time_s: Trait
-    hesitation_share: Trait
-    hesitation_s: Trait
-    grip_n: Trait
-    grip_change: Trait
-    hand_m: Trait
-    hand_rad: Trait
+    reach_m: Trait  # how far from the shoulder the hand is offered [m]
+    reaction_s: Trait  # from the robot's cue to the start of the reach [s]
+    reach_time_s: Trait  # from the start of the reach to the hand at rest [s]
+    hesitation_share: Trait  # chance that a trial has a pause in it [1]; between people it varies on the logit scale
+    hesitation_s: Trait  # length of a pause [s]
+    grip_n: Trait  # force with which the object is held [N]
+    grip_change: Trait  # factor on the grip once the robot pulls [1]
+    hand_m: Trait  # error of the hand about the meeting place, per axis [m]
+    hand_rad: Trait  # error of the hand's orientation, rotation vector, per axis [rad]
 
 
 ADULTS = Population(
@@ -94,16 +78,9 @@ def steady(population: Population) -> Population:
 
 
 def partners(population: Population, seed: int, person: NDArray[np.int64], trial: NDArray[np.int64]) -> Partners:
-    """Returns what people do in their trials.
+    """Returns what people of a population do: in each world one person, by number, in one of their trials.
 
-    Args:
-        population: Who they are drawn from.
-        seed: Another seed, other people.
-        person: (num_worlds,) number of the person in each world.
-        trial: (num_worlds,) number of that person's trial.
-
-    Raises:
-        InputError: The two are not of one length.
+    `person` and `trial` are (num_worlds,); another seed, other people.
     """
     if person.shape != trial.shape or person.ndim != 1:
         raise InputError(f"give a person and a trial for each world, found shapes {person.shape} and {trial.shape}")

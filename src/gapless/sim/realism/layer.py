@@ -10,7 +10,7 @@ training (many rows drawn), a twin (one row) and fitting (rows that an optimiser
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,53 +32,32 @@ NOT_GIVEN.flags.writeable = False
 
 @dataclass(frozen=True)
 class Knob:
-    """A parameter of a layer.
+    """A parameter of a layer."""
 
-    Attributes:
-        name: Its name, with the unit where the unit is the same for all columns (`delay_s`).
-        unit: SI unit; `signal` stands for the unit of the signal, `1` for none.
-        ideal: With all knobs at ideal the layer returns its signal unchanged; may be infinite: a limit that is none.
-        low: Least value for which the layer promises finite output.
-        high: Greatest such value.
-        typical: An ordinary value, to begin with.
-        source: Where the typical value is from; `rule of thumb` where it is judgement.
-        per_column: Whether each column may have a value of its own.
-        same_as: Parameter target that does the same without a layer, such as `actuator/NAME/gain`; in a project that
-            target is written instead, so that one effect has one path. Empty: the knob has a path of its own.
-    """
-
-    name: str
-    unit: str
-    ideal: float
-    low: float
-    high: float
-    typical: float
-    source: str
-    per_column: bool = True
+    name: str  # with the unit where the unit is the same for all columns (`delay_s`)
+    unit: str  # SI unit; `signal` stands for the unit of the signal, `1` for none
+    ideal: float  # with all knobs at ideal a layer returns its signal unchanged; may be infinite: a limit that is none
+    low: float  # least value for which the layer promises finite output
+    high: float  # greatest such value
+    typical: float  # an ordinary value, to begin with
+    source: str  # where the typical value is from; `rule of thumb` where it is judgement
+    per_column: bool = True  # whether each column may have a value of its own
+    # Target that does the same without a layer, such as `actuator/NAME/gain`; in a project that target is written
+    # instead, so that one effect has one path. Empty: the knob has a path of its own.
     same_as: str = ""
 
 
 @dataclass(frozen=True)
 class LayerContext:
-    """What a layer may know besides its signal. Give what the layer's `needs` name; the rest may be left out.
+    """What a layer may know besides its signal. Give what the layer's `needs` name; the rest may be left out."""
 
-    Attributes:
-        step_s: Time since the layer acted last, and until it acts again [s].
-        draws: Random numbers of this step.
-        position: (num_worlds, num_columns) of each column's joint [rad, m].
-        velocity: (num_worlds, num_columns) of each column's joint, or approach speed of a contact [rad/s, m/s].
-        load: (num_worlds, num_columns) force across each joint [N·m, N].
-        place: (num_worlds, num_columns, 2) where each column's contact is on its surface [m].
-        warmth_k: (num_worlds, 1) temperature above that of calibration [K].
-    """
-
-    step_s: float
-    draws: Draws
-    position: Array = field(default_factory=lambda: NOT_GIVEN)
-    velocity: Array = field(default_factory=lambda: NOT_GIVEN)
-    load: Array = field(default_factory=lambda: NOT_GIVEN)
-    place: Array = field(default_factory=lambda: NOT_GIVEN)
-    warmth_k: Array = field(default_factory=lambda: NOT_GIVEN)
+    step_s: float  # time since the layer acted last, and until it acts again [s]
+    draws: Draws  # random numbers of this step
+    position: Array = field(default_factory=lambda: NOT_GIVEN)  # (num_worlds, num_columns) of the joints [rad, m]
+    velocity: Array = field(default_factory=lambda: NOT_GIVEN)  # likewise, or approach speed of a contact [rad/s, m/s]
+    load: Array = field(default_factory=lambda: NOT_GIVEN)  # (num_worlds, num_columns) force across joints [N·m, N]
+    place: Array = field(default_factory=lambda: NOT_GIVEN)  # (num_worlds, num_columns, 2) of contacts on a surface [m]
+    warmth_k: Array = field(default_factory=lambda: NOT_GIVEN)  # (num_worlds, 1) above that of calibration [K]
 
 
 NEEDS = ("position", "velocity", "load", "place", "warmth_k")
@@ -92,65 +71,37 @@ def begin_without_state(signal: Array, knobs: Knobs, context: LayerContext) -> S
     return ()
 
 
-def begin_with_signal(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers its last output: the signal."""
-    return (signal,)
-
-
-def begin_with_zeros(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers one number per column: 0."""
-    return (np.zeros_like(signal),)
-
-
-def begin_with_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers one number per world: 0."""
-    return (np.zeros((len(signal), 1)),)
-
-
-def begin_with_signal_and_zero(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    """Returns the state of a layer that remembers its last output and one number per world: the signal and 0."""
-    return signal, np.zeros((len(signal), 1))
-
-
 @dataclass(frozen=True)
 class Layer:
-    """One imperfection.
+    """One imperfection."""
 
-    Attributes:
-        name: Its name, unique among `LAYERS`.
-        dimension: The dimension of the gap it belongs to; `spread` differs between robots and trials in any of them.
-        acts_on: `command` on its way to the robot, `effort` on a joint or body [N·m, N], `reading` on its way back,
-            or field of the `model`, such as friction coefficients.
-        knobs: Its parameters.
-        act: (state, signal, knobs, context) -> (state, signal) of one step; writes to none of its arguments.
-        start: (signal, knobs, context) -> state, as if the signal had always been what it is now.
-        columns: What the columns of its signal must be; empty: any number of like ones.
-        needs: Fields of `LayerContext` that it reads, besides `step_s` and `draws`.
-        adds: Whether it adds to its signal whatever that is: y - u does not depend on u.
-    """
-
-    name: str
-    dimension: Dimension | Literal["spread"]
+    name: str  # unique among `LAYERS`
+    dimension: Dimension | Literal["spread"]  # of the gap; `spread` differs between robots and trials in any of them
+    # `command` on its way to the robot, `effort` on a joint or body [N·m, N], `reading` on its way back, or field of
+    # the `model`, such as friction coefficients
     acts_on: SignalKind
     knobs: tuple[Knob, ...]
-    act: ActFunction
+    act: ActFunction  # (state, signal, knobs, context) -> (state, signal) of one step; writes to none of its arguments
+    # (signal, knobs, context) -> state, as if the signal had always been what it is now
     start: BeginFunction = begin_without_state
-    columns: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    adds: bool = False
+    columns: tuple[str, ...] = ()  # what the columns of its signal must be; empty: any number of like ones
+    needs: tuple[str, ...] = ()  # fields of `LayerContext` that it reads, besides `step_s` and `draws`
+    adds: bool = False  # whether it adds to its signal whatever that is: y - u does not depend on u
 
     @property
     def python_only(self) -> bool:
         """Whether no path switches it on: other targets do all that it does; the layer itself is called from Python."""
         return all(knob.same_as for knob in self.knobs)
 
-    def begin(self, signal: Array, knobs: Knobs, context: LayerContext) -> State:
-        """Returns the state to act from; refuses what the layer cannot work with.
+    @property
+    def is_weather(self) -> bool:
+        """Whether it adds forces that depend on nothing that moves: wind and pushes, once per control interval."""
+        return self.acts_on == "effort" and self.adds and not self.needs
 
-        Args:
-            signal: (num_worlds, num_columns) the first signal; it is taken to have been there forever.
-            knobs: Every knob of the layer, (num_worlds, 1), or (num_worlds, num_columns) where it may differ by column.
-            context: That of the first step.
+    def begin(self, signal: Array, knobs: Knobs, context: LayerContext) -> State:
+        """Returns the state to act from, as if the first signal, (num_worlds, num_columns), had been there forever.
+
+        Each knob is (num_worlds, 1), or (num_worlds, num_columns) where it may differ by column.
 
         Raises:
             InputError: A knob or a field of the context is missing, or of another shape, or the columns are others.
@@ -163,17 +114,14 @@ class Layer:
         for knob in self.knobs:
             allowed = {(num_worlds, 1), (num_worlds, num_columns if knob.per_column else 1)}
             if knobs[knob.name].shape not in allowed:
-                wanted = " or ".join(map(str, sorted(allowed)))
-                found = knobs[knob.name].shape
+                found, wanted = knobs[knob.name].shape, " or ".join(map(str, sorted(allowed)))
                 raise InputError(f"the knob {knob.name} of the layer {self.name} has shape {found}; give {wanted}")
         for name in self.needs:
             if getattr(context, name) is NOT_GIVEN:
                 raise InputError(f"the layer {self.name} needs the {name}; give LayerContext({name}=...)")
         if self.columns and num_columns != len(self.columns):
-            wanted = ", ".join(self.columns)
-            raise InputError(
-                f"the layer {self.name} acts on the columns {wanted}: give these, found {num_columns} columns"
-            )
+            text = f"acts on the columns {', '.join(self.columns)}: give these, found {num_columns} columns"
+            raise InputError(f"the layer {self.name} {text}")
         return self.start(signal, knobs, context)
 
     def ideal(self, num_worlds: int) -> dict[str, Array]:
@@ -184,6 +132,13 @@ class Layer:
         """Returns ordinary knobs, each (num_worlds, 1), with some of them set to other values."""
         values = {knob.name: knob.typical for knob in self.knobs} | others
         return {name: np.full((num_worlds, 1), value) for name, value in values.items()}
+
+
+def make_layer(
+    name: str, dimension: Dimension | Literal["spread"], acts_on: SignalKind, *, knobs: tuple[Knob, ...], **options: Any
+) -> Callable[[ActFunction], Layer]:
+    """Returns a decorator that makes a layer of its `act`; see `Layer` for the arguments."""
+    return lambda act: Layer(name, dimension, acts_on, knobs, act, **options)
 
 
 def replace_worlds(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
@@ -198,14 +153,9 @@ def replace_worlds(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
 
 
 def run_layer(layer: Layer, signals: Array, knobs: Knobs, context: LayerContext, **varying: Array) -> Array:
-    """Returns the output of a layer over time, (num_steps, num_worlds, num_columns).
+    """Returns the output of a layer over time for signals, (num_steps, num_worlds, num_columns) each.
 
-    Args:
-        layer: The layer.
-        signals: (num_steps, num_worlds, num_columns).
-        knobs: Its knobs, the same over time.
-        context: That of the first step; the step of its draws counts on.
-        varying: Fields of the context that change over time, each with num_steps in front.
+    `context` is that of the first step; `varying` are fields of it that change, each with num_steps in front.
     """
     out = np.empty_like(signals)
     state: State = ()

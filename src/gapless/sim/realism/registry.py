@@ -7,6 +7,7 @@ model as it was written, and what only shapes an effect (a Stribeck speed, a wav
 
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,10 +36,10 @@ SIGNAL_SIZES = (1e-3, 1.0, 1e3)  # a limit of 5 is none to a signal of 1
 
 def layer_named(name: str) -> Layer:
     """Returns a layer by its name."""
-    for layer in LAYERS:
-        if layer.name == name:
-            return layer
-    raise InputError(f"there is no layer {name!r}; choose from: {nearest(name, [layer.name for layer in LAYERS])}")
+    by_name = {layer.name: layer for layer in LAYERS}
+    if name not in by_name:
+        raise InputError(f"there is no layer {name!r}; choose from: {nearest(name, list(by_name))}")
+    return by_name[name]
 
 
 def path_of(layer: Layer) -> str:
@@ -82,10 +83,13 @@ def is_random_knob(layer: Layer, name: str) -> bool:
     knob = next(knob for knob in layer.knobs if knob.name == name)
     typical = {knob.name: knob.typical for knob in layer.knobs}
     other = typical | {name: knob.low if knob.typical != knob.low else knob.high}
-    median = (Draws(0, _ONE_WORLD, median=True),)
-    if all(map(np.array_equal, _outputs(layer, typical, median), _outputs(layer, other, median))):
-        drawn = [_outputs(layer, values, _ANY_DRAWS, NUM_STEPS_OF_CHANCE) for values in (typical, other)]
-        return not all(map(np.array_equal, *drawn))
+
+    def are_equal(any_draws: tuple[Draws, ...], num_steps: int) -> bool:
+        runs = [_run(layer, values, any_draws, num_steps) for values in (typical, other)]
+        return all(np.array_equal(first, second) for (first, _), (second, _) in zip(*runs, strict=True))
+
+    if are_equal((Draws(0, _ONE_WORLD, median=True),), NUM_STEPS):
+        return not are_equal(_ANY_DRAWS, NUM_STEPS_OF_CHANCE)
     return "place" in layer.needs  # a pattern on the floor, drawn once per run
 
 
@@ -107,25 +111,19 @@ _ANY_DRAWS = (_EverythingHappens(0, _ONE_WORLD), Draws(0, _ONE_WORLD))
 
 def _changes_nothing(layer: Layer, values: Mapping[str, float]) -> bool:
     """Tells whether small and large signals come out as they went in."""
-    return all(map(np.array_equal, _outputs(layer, values, _ANY_DRAWS), _signals(layer, len(_ANY_DRAWS))))
+    return all(np.array_equal(out, signals) for out, signals in _run(layer, values, _ANY_DRAWS))
 
 
-def _signals(layer: Layer, times: int, num_steps: int = NUM_STEPS) -> list[Array]:
-    """Returns small and large signals, (num_steps, 1, num_columns) each, each so many times."""
-    shape = (num_steps, 1, len(layer.columns) or 2)
-    return [size * np.random.default_rng(0).normal(size=shape) for size in SIGNAL_SIZES for _ in range(times)]
-
-
-def _outputs(
+def _run(
     layer: Layer, values: Mapping[str, float], any_draws: tuple[Draws, ...], num_steps: int = NUM_STEPS
-) -> list[Array]:
-    """Returns what a layer makes of small and large signals."""
+) -> list[tuple[Array, Array]]:
+    """Returns what a layer makes of small and large signals, and these, (num_steps, 1, num_columns) each."""
     width = len(layer.columns) or 2
     knobs = {name: np.full((1, 1), value) for name, value in values.items()}
     shapes = {"place": (width, 2), "warmth_k": (1,)}
-    out: list[Array] = []
-    for k, signals in enumerate(_signals(layer, len(any_draws), num_steps)):
-        size, draws, rng = SIGNAL_SIZES[k // len(any_draws)], any_draws[k % len(any_draws)], np.random.default_rng(1)
+    out: list[tuple[Array, Array]] = []
+    for size, draws in product(SIGNAL_SIZES, any_draws):
+        signals, rng = size * np.random.default_rng(0).normal(size=(num_steps, 1, width)), np.random.default_rng(1)
         varying = {name: size * rng.normal(size=(num_steps, 1, *shapes.get(name, (width,)))) for name in layer.needs}
-        out.append(run_layer(layer, signals, knobs, LayerContext(STEP_S, draws), **varying))
+        out.append((run_layer(layer, signals, knobs, LayerContext(STEP_S, draws), **varying), signals))
     return out

@@ -61,11 +61,7 @@ def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int
     [s h - d, (s + 1) h - d], h = interval / num_substeps: exact for any delay d, and continuous in d,
     so that a delay can be fitted like any other number. A late interval overlaps just two held commands.
 
-    Args:
-        delay_s: (num_worlds, num_commands) delays [s], at least 0.
-        interval_s: Length of a control interval [s].
-        num_substeps: Physics steps in a control interval.
-        length: Number of held commands in the history, the current one last.
+    `delay_s` are (num_worlds, num_commands), at least 0; `length` is the number of held commands, the current one last.
     """
     begin = -delay_s / interval_s
     older = np.floor(begin + 1e-9)
@@ -121,10 +117,8 @@ def engine_time_constant(lag_s: float, step_s: float) -> float:
 def apply_lag(command: Array, before: Array, remainder: Array) -> Array:
     """Returns commands after a first-order lag: y' = u + remainder (y - u), one physics step after another.
 
-    Args:
-        command: (num_worlds, num_substeps, num_commands) what is sent.
-        before: (num_worlds, num_commands) output of the lag before; the last row returned is its output now.
-        remainder: (num_worlds, num_commands) from `lag_remainder`; 0 is ideal: the output is the input.
+    `command` is (num_worlds, num_substeps, num_commands); `before`, the last output, and `remainder`, of
+    `lag_remainder`, are (num_worlds, num_commands). The last row returned is the output now; remainder 0 is ideal.
     """
     out = np.empty_like(command)
     for k in range(command.shape[1]):
@@ -140,12 +134,8 @@ def settle_lag(past: Array, remainder: Array, delay_s: Array, interval_s: float,
     past by whole intervals, y' = u + remainder^num_substeps (y - u), and is then read as long ago as the delay says,
     between substeps along a line, as `plan_delay` mixes commands.
 
-    Args:
-        past: (num_worlds, num_past, num_commands) held commands, the newest last.
-        remainder: (num_worlds, num_commands) share that a lag leaves after a physics step.
-        delay_s: (num_worlds, num_commands) delays [s].
-        interval_s: Length of a control interval [s].
-        num_substeps: Physics steps in a control interval.
+    `past` is (num_worlds, num_past, num_commands), the newest last; `remainder`, the share that a lag leaves after a
+    physics step, and `delay_s` are (num_worlds, num_commands).
     """
     after = past.copy()
     whole = remainder**num_substeps
@@ -168,13 +158,8 @@ def settle_lag(past: Array, remainder: Array, delay_s: Array, interval_s: float,
 
 
 def apply_backlash(position: Array, command: Array, width: Array) -> Array:
-    """Returns the position behind a gear with play after the gear moves to `command`.
+    """Returns the position behind a gear with play after the gear moves to `command`, (num_worlds, num_commands).
 
-    Play operator: the output stays unless the input pushes it, y' = clip(y, u - w/2, u + w/2).
-
-    Args:
-        position: (num_worlds, num_commands) output before [rad, m].
-        command: (num_worlds, num_commands) input [rad, m].
-        width: (num_worlds, num_commands) play [rad, m]; 0 is ideal: the output is the input.
+    Play operator: the output stays unless the input pushes it, y' = clip(y, u - w/2, u + w/2); width 0 is ideal.
     """
     return np.clip(position, command - width / 2, command + width / 2)

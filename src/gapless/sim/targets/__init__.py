@@ -1,6 +1,5 @@
 """Parameter targets: what each path of the design sets, its unit, and its value in the model as written."""
 
-from gapless.sim.targets.body import is_object
 from gapless.sim.targets.drive import (
     driven_joint,
     engine_lag_remainder,
@@ -8,23 +7,9 @@ from gapless.sim.targets.drive import (
     has_one_axis,
     is_dc_motor,
     is_filter,
+    is_object,
     is_position_servo,
     takes_force,
 )
 from gapless.sim.targets.resolve import resolve
-from gapless.sim.targets.target import Target, write_order
-
-__all__ = [
-    "Target",
-    "driven_joint",
-    "engine_lag_remainder",
-    "force_per_command",
-    "has_one_axis",
-    "is_dc_motor",
-    "is_filter",
-    "is_object",
-    "is_position_servo",
-    "resolve",
-    "takes_force",
-    "write_order",
-]
+from gapless.sim.targets.target import Fields, Target, split_target, write_order

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.core.target_path import MOTOR_FIELDS
+from gapless.sim.active_layers.active_layer import Ids
 from gapless.sim.targets.drive import driven_joint, is_dc_motor, is_filter, is_hinge, is_position_servo
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Index, NamedElements, Target, add_to, set_field, size_target
+from gapless.sim.targets.target import Fields, Index, NamedElements, Target, add_to, field_target, size_target
 
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
 NO_SPEED = 1000.0  # stands for the no-load speed of a servo that has none [rad/s or m/s]
@@ -34,20 +33,19 @@ _MOTOR_COLUMNS = {  # field -> model field, column in it, unit of a hinge, unit 
 
 def actuator_target(named: NamedElements) -> Target:
     """Returns a target of actuators."""
-    named.require_field()
     if named.field in MOTOR_FIELDS:
         return _motor_target(named)
     if named.field in ("kp", "kd"):
         return _servo_gain_target(named)
     if named.field == "delay":
         return Target(named.path, "latency", "s", 0.0, add_to("delay_s", named.ids))
-    makers = {"gain": _gain_target, "lag": _lag_target, "speed": _speed_target}
-    return (makers | {"limit": _limit_target, "offset": _offset_target})[named.field](named)
+    makers = {"gain": _gain_target, "lag": _lag_target, "limit": _limit_target, "offset": _offset_target}
+    return makers.get(named.field, _speed_target)(named)
 
 
-def _drives_hinge(named: NamedElements) -> bool:
-    """Tells whether the first actuator drives a hinge."""
-    return is_hinge(named.model, driven_joint(named.model, int(named.ids[0])))
+def _choose_unit(named: NamedElements, turning: str, sliding: str) -> str:
+    """Returns the first unit if the first actuator drives a hinge, else the second."""
+    return turning if is_hinge(named.model, driven_joint(named.model, int(named.ids[0]))) else sliding
 
 
 def _gain_target(named: NamedElements) -> Target:
@@ -57,9 +55,7 @@ def _gain_target(named: NamedElements) -> Target:
         raise named.error("a DC motor has no gain; write motorconst or resistance")
 
     def write(fields: Fields, values: Array) -> None:
-        here = np.ix_(fields.ids, ids)
-        for name in ("actuator_gainprm", "actuator_biasprm"):
-            fields.of(name)[here] *= values[:, None, None]
+        fields.multiply(fields.ids, ids, values[:, None], "actuator_gainprm", "actuator_biasprm")
 
     return Target(named.path, "actuator", "1", 1.0, write, turn=1)
 
@@ -88,7 +84,7 @@ def _limit_target(named: NamedElements) -> Target:
         fields.of("actuator_forcelimited")[here] = 1
         fields.of("actuator_forcerange")[here] = force * (sizes / base)[:, :, None]
 
-    return size_target(named, "actuator", "N·m" if _drives_hinge(named) else "N", base, write_sizes)
+    return size_target(named, "actuator", _choose_unit(named, "N·m", "N"), base, write_sizes)
 
 
 def _servo_gain_target(named: NamedElements) -> Target:
@@ -107,10 +103,9 @@ def _servo_gain_target(named: NamedElements) -> Target:
         if column == 1:
             fields.of("actuator_gainprm")[(*here, 0)] = sizes
 
-    _, _, turning, sliding, _ = _MOTOR_COLUMNS[named.field]
-    unit = turning if _drives_hinge(named) else sliding
-    named = replace(named, ids=servos)
-    return size_target(named, "actuator", unit, -model.actuator_biasprm[servos, column], write_sizes)
+    unit = _choose_unit(named, *_MOTOR_COLUMNS[named.field][2:4])
+    base = -model.actuator_biasprm[servos, column]
+    return size_target(replace(named, ids=servos), "actuator", unit, base, write_sizes)
 
 
 def _lag_target(named: NamedElements) -> Target:
@@ -146,8 +141,7 @@ def _motor_target(named: NamedElements) -> Target:
     given = motors[getattr(model, array)[motors, column] > 0]
     if not len(given):
         raise named.error(f"{name} has none in the model; write its `{attribute}`")
-    unit, base = turning if _drives_hinge(named) else sliding, getattr(model, array)[given, column].copy()
-    return size_target(replace(named, ids=given), "actuator", unit, base, set_field(array, column))
+    return field_target(replace(named, ids=given), _choose_unit(named, turning, sliding), array, column)
 
 
 def _speed_target(named: NamedElements) -> Target:
@@ -156,7 +150,13 @@ def _speed_target(named: NamedElements) -> Target:
     Braking, it still has all its force. In the engine such a servo is a DC motor with a controller: with the voltage
     limit 1, K = 1 / speed and R = K / limit give just this line.
     """
-    servos = named.select(_may_become_motor)
+    servos = named.select(
+        lambda m, a: bool(
+            m.actuator_dyntype[a] == mujoco.mjtDyn.mjDYN_NONE  # a DC motor has a type of its own
+            and is_position_servo(m, a)
+            and m.actuator_forcelimited[a]
+        )
+    )
     if not len(servos):
         raise named.error("only a position actuator with a forcerange has one; for a motor, use the joint's damping")
 
@@ -165,15 +165,10 @@ def _speed_target(named: NamedElements) -> Target:
         worlds, actuators = (grid.ravel() for grid in np.meshgrid(limited, servos, indexing="ij"))
         _make_motors(fields, worlds, actuators, np.repeat(values[values < NO_SPEED], len(servos)))
 
-    return Target(named.path, "actuator", "rad/s" if _drives_hinge(named) else "m/s", NO_SPEED, write, turn=2)
+    return Target(named.path, "actuator", _choose_unit(named, "rad/s", "m/s"), NO_SPEED, write, turn=2)
 
 
-def _may_become_motor(model: mujoco.MjModel, actuator: int) -> bool:
-    stateless = model.actuator_dyntype[actuator] == mujoco.mjtDyn.mjDYN_NONE  # a DC motor has a type of its own
-    return bool(stateless and is_position_servo(model, actuator) and model.actuator_forcelimited[actuator])
-
-
-def _make_motors(fields: Fields, worlds: NDArray[np.intp], servos: NDArray[np.intp], speed: Array) -> None:
+def _make_motors(fields: Fields, worlds: Ids, servos: Ids, speed: Array) -> None:
     """Turns some servos of some worlds, (num_pairs,) each, into DC motors with a no-load speed."""
     if not len(worlds):
         return

@@ -1,53 +1,38 @@
-"""What can be wrong in a body."""
+"""What can be wrong in a body, and what hangs on it."""
 
-import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from gapless.core.signal import Array
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Index, NamedElements, Target, size_target
-
-
-def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
-    """Returns the free joint that carries a body, or None."""
-    joint = int(model.body_jntadr[body])
-    if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE:
-        return joint
-    return None
-
-
-def is_object(model: mujoco.MjModel, body: int) -> bool:
-    """Tells whether a body is a thing of its own: carried by a free joint."""
-    return free_joint_of(model, body) is not None
+from gapless.sim.targets.target import Fields, Index, NamedElements, Target, size_target
 
 
 def body_target(named: NamedElements) -> Target:
-    """Returns a target of bodies."""
-    named.require_field()
-    body, field = int(named.ids[0]), named.field
+    """Returns a target of bodies, or of sites: what hangs there."""
+    model, first, field = named.model, int(named.ids[0]), named.field
+    if named.kind == "site":
+        return _payload_target(named, int(model.site_bodyid[first]), model.site_pos[first].copy())
+    if field == "payload":
+        return _payload_target(named, first, model.body_ipos[first].copy())
     if field == "mass":
         return _mass_target(named)
-    if field == "payload":
-        return _payload_target(named, body, named.model.body_ipos[body].copy())
     if field == "length":
         return _length_target(named)
-    if field == "inertia":
-
-        def write_inertia(fields: Fields, values: Array) -> None:
-            here = np.ix_(fields.ids, named.ids)
-            fields.of("body_inertia", constants=True)[here] *= values[:, None, None]
-
-        return Target(named.path, "object", "1", 1.0, write_inertia)
-    axis = "xyz".index(field[-1])
     if field.startswith("spread/"):
-        return _spread_target(named, body, axis)
+        return _spread_target(named, first, "xyz".index(field[-1]))
+
+    def write_inertia(fields: Fields, values: Array) -> None:
+        fields.multiply(fields.ids, named.ids, values[:, None], "body_inertia", constants=True)
+
+    if field == "inertia":
+        return Target(named.path, "object", "1", 1.0, write_inertia)
     named.require_one("a centre")
+    axis = "xyz".index(field[-1])
 
     def write_centre(fields: Fields, values: Array) -> None:
-        fields.of("body_ipos", constants=True)[fields.ids, body, axis] = values
+        fields.of("body_ipos", constants=True)[fields.ids, first, axis] = values
 
-    return Target(named.path, "object", "m", float(named.model.body_ipos[body, axis]), write_centre)
+    return Target(named.path, "object", "m", float(model.body_ipos[first, axis]), write_centre)
 
 
 def _spread_target(named: NamedElements, body: int, axis: int) -> Target:
@@ -81,7 +66,7 @@ def _mass_target(named: NamedElements) -> Target:
         mass = fields.of("body_mass", constants=True)
         factor = np.divide(sizes, mass[here], out=np.ones(sizes.shape), where=mass[here] > 0)
         mass[here] = sizes
-        fields.of("body_inertia", constants=True)[here] *= factor[:, :, None]
+        fields.multiply(fields.ids, named.ids, factor, "body_inertia", constants=True)
 
     return size_target(named, "object", "kg", base, write_sizes)
 
@@ -98,13 +83,6 @@ def _length_target(named: NamedElements) -> Target:
         inertia[here] *= factor**2
 
     return Target(named.path, "object", "1", 1.0, write, turn=1)
-
-
-def site_target(named: NamedElements) -> Target:
-    """Returns a target of sites: what hangs there."""
-    named.require_field()
-    site = int(named.ids[0])
-    return _payload_target(named, int(named.model.site_bodyid[site]), named.model.site_pos[site].copy())
 
 
 def _payload_target(named: NamedElements, body: int, spot: Array) -> Target:
@@ -141,16 +119,9 @@ def add_point_mass(
 ) -> tuple[Array, Array, Array, Array]:
     """Returns mass, centre, inertial frame and principal inertias of bodies with a point mass added.
 
-    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as
-    possible, physically, as the body was.
-
-    Args:
-        mass: (num_worlds,) [kg].
-        centre: (num_worlds, 3) centre of mass in the body's frame [m].
-        frame: (num_worlds, 4) inertial frame in the body's frame, wxyz.
-        inertia: (num_worlds, 3) principal inertias [kg·m²].
-        extra: (num_worlds,) point masses [kg].
-        spot: (3,) where they are in the body's frame [m].
+    Both parts are moved to the common centre by the parallel axis theorem; what they then add up to is as possible,
+    physically, as the body was. Shapes are (num_worlds,) [kg] of `mass` and `extra`, (num_worlds, 3) of `centre` [m]
+    and principal `inertia` [kg·m²], (num_worlds, 4) of `frame`, wxyz; `spot` is (3,) [m]; all in the body's frame.
     """
     total = mass + extra
     common = (mass[:, None] * centre + extra[:, None] * spot) / total[:, None]

@@ -1,4 +1,4 @@
-"""What kind of joint or drive something is."""
+"""What kind of joint, drive or body something is."""
 
 import mujoco
 import numpy as np
@@ -68,12 +68,18 @@ def takes_force(model: mujoco.MjModel, actuator: int) -> bool:
 
 
 def engine_lag_remainder(model: mujoco.MjModel, time_constant_s: Array) -> Array:
-    """Returns the share that lags of the model leave after a physics step, as the engine integrates them.
-
-    Args:
-        model: The model.
-        time_constant_s: (num_worlds, num_actuators) [s].
-    """
+    """Returns the share that lags of the model, (num_worlds, nu) [s], leave after a physics step of the engine."""
     ratio = model.opt.timestep / np.maximum(time_constant_s, 1e-15)
     exact = model.actuator_dyntype == mujoco.mjtDyn.mjDYN_FILTEREXACT
     return np.where(exact, np.exp(-ratio), 1 - ratio)
+
+
+def free_joint_of(model: mujoco.MjModel, body: int) -> int | None:
+    """Returns the free joint that carries a body, or None."""
+    joint = int(model.body_jntadr[body])
+    return joint if joint >= 0 and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE else None
+
+
+def is_object(model: mujoco.MjModel, body: int) -> bool:
+    """Tells whether a body is a thing of its own: carried by a free joint."""
+    return free_joint_of(model, body) is not None

@@ -3,12 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.sim.targets.drive import driven_joint, has_one_axis, is_hinge, is_position_servo
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import Index, NamedElements, Target, set_field, size_target
+from gapless.sim.targets.target import Fields, Index, NamedElements, Target, field_target, size_target
 
 LOAD_STIFFNESS = 1e-4  # stiffness that a load needs, as a share of it per rad or m: too soft to matter
 _UNITS = {  # field -> unit of a hinge, unit of a slide
@@ -25,24 +23,19 @@ _UNITS = {  # field -> unit of a hinge, unit of a slide
 
 def joint_target(named: NamedElements) -> Target:
     """Returns a target of hinge and slide joints."""
-    named.require_field()
     model, field, joints = named.model, named.field, named.select(has_one_axis)
     if not len(joints):
         raise named.error(f"only hinge and slide joints have a {field}: name one of these")
     unit = _UNITS[field][0 if is_hinge(model, int(joints[0])) else 1]
     on_joints = replace(named, ids=joints)
     on_dofs = replace(named, ids=model.jnt_dofadr[joints].astype(np.intp))
-    if field == "offset":
-        return _offset_target(on_joints, unit)
-    if field == "backlash":
-        return _backlash_target(on_joints, unit)
+    if field in ("offset", "backlash"):
+        return _servo_target(on_joints, unit)
     if field == "creep":
         return _creep_target(on_dofs)
     if field in ("stiffness", "load"):
         return _spring_target(on_joints, unit)
-    name = f"dof_{field}"
-    base = getattr(model, name)[on_dofs.ids].copy()
-    return size_target(on_dofs, "actuator", unit, base, set_field(name, constants=field == "armature"))
+    return field_target(on_dofs, unit, f"dof_{field}", constants=field == "armature")
 
 
 def _creep_target(named: NamedElements) -> Target:
@@ -85,34 +78,25 @@ def _spring_target(named: NamedElements, unit: str) -> Target:
     return size_target(named, "actuator", unit, base, write_sizes)
 
 
-def _servos_on(named: NamedElements) -> tuple[NDArray[np.intp], Array]:
-    """Returns the position actuators on these joints, and the actuator's travel per joint travel."""
+def _servo_target(named: NamedElements, unit: str) -> Target:
+    """Returns the target of play before a joint, or of an encoder's zero, with which reading and servo both shift."""
     model = named.model
     on_joints = [driven_joint(model, a) in named.ids and is_position_servo(model, a) for a in range(model.nu)]
-    found = np.flatnonzero(on_joints)
-    return found, model.actuator_gear[found, 0].copy()
-
-
-def _backlash_target(named: NamedElements, unit: str) -> Target:
-    servos, gear = _servos_on(named)
-    if not len(servos):
-        raise named.error("backlash needs a position actuator on the joint, it has none: add one, or leave this out")
-
-    def write(fields: Fields, values: Array) -> None:
-        fields.backlash[np.ix_(fields.ids, servos)] = values[:, None] * np.abs(gear)
-
-    return Target(named.path, "actuator", unit, 0.0, write)
-
-
-def _offset_target(named: NamedElements, unit: str) -> Target:
-    """Returns the target of an encoder's zero: the reading and the servo that follows it both shift."""
-    servos, gear = _servos_on(named)
-    encoders = {("joint", named.model.joint(int(j)).name, "position") for j in named.ids}
+    servos = np.flatnonzero(on_joints)
+    gear = model.actuator_gear[servos, 0].copy()  # the actuator's travel per joint travel
+    encoders = {("joint", model.joint(int(j)).name, "position") for j in named.ids}
     measured = [(item.element, item.name, item.quantity) for item in named.project.measurements]
     columns = np.flatnonzero([item in encoders for item in measured])
 
-    def write(fields: Fields, values: Array) -> None:
+    def write_backlash(fields: Fields, values: Array) -> None:
+        fields.backlash[np.ix_(fields.ids, servos)] = values[:, None] * np.abs(gear)
+
+    def write_offset(fields: Fields, values: Array) -> None:
         fields.bias[np.ix_(fields.ids, columns)] += values[:, None]
         fields.target_offset[np.ix_(fields.ids, servos)] -= values[:, None] * gear
 
-    return Target(named.path, "sensor", unit, 0.0, write)
+    if named.field == "offset":
+        return Target(named.path, "sensor", unit, 0.0, write_offset)
+    if not len(servos):
+        raise named.error("backlash needs a position actuator on the joint, it has none: add one, or leave this out")
+    return Target(named.path, "actuator", unit, 0.0, write_backlash)

@@ -1,18 +1,15 @@
 """Knobs of layers as targets: `KIND/NAME/LAYER/KNOB`, the same form for all layers."""
 
 import mujoco
-import numpy as np
 
 from gapless.core.dimensions import Dimension
-from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import KnobTarget
 from gapless.sim.active_layers.model_signals import KINDS_OF_MODEL_LAYERS
 from gapless.sim.realism.layer import Knob, Layer
 from gapless.sim.realism.registry import BY_PATH, nominal_value
 from gapless.sim.targets.drive import has_one_axis, is_hinge
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.target import NamedElements, Target
+from gapless.sim.targets.target import Fields, NamedElements, Target
 
 _KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
 _SPREAD_DIMENSIONS: dict[str, Dimension] = {
@@ -31,16 +28,7 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
         return ()
     if layer.acts_on == "model":
         return KINDS_OF_MODEL_LAYERS[layer.name]
-    on_bodies = layer.acts_on == "effort" and layer.adds and not layer.needs
-    return (*_KINDS[layer.acts_on], *(("body",) if on_bodies else ()))
-
-
-def refuse_unknown_knob(path: str, field: str) -> None:
-    """Refuses a path that names a layer, and no knob of it."""
-    name, slash, knob = field.partition("/")
-    if slash and name in BY_PATH:
-        known = nearest(knob, [one.name for one in BY_PATH[name].knobs], 12)
-        raise InputError(f"parameter {path}: the layer {BY_PATH[name].name} has no knob {knob!r}; write one of {known}")
+    return (*_KINDS[layer.acts_on], *(("body",) if layer.is_weather else ()))
 
 
 def layer_target(named: NamedElements) -> Target:
@@ -66,20 +54,6 @@ def layer_target(named: NamedElements) -> Target:
 
     dimension: Dimension = _SPREAD_DIMENSIONS[kind] if layer.dimension == "spread" else layer.dimension
     return Target(named.path, dimension, _unit(named, target), nominal_value(knob), write, knob=target)
-
-
-def knob_bounds(knob: Knob) -> tuple[float, float]:
-    """Returns bounds for a knob whose owner stated none: ten times as far from ideal as is typical, within its range.
-
-    Of a knob that is typically ideal, or whose ideal is no limit at all: from a tenth to ten times the typical value.
-    """
-    typical, ideal = knob.typical, knob.ideal
-    if np.isfinite(ideal) and typical != ideal:
-        reach = 10 * abs(typical - ideal)
-        return max(knob.low, ideal - reach), min(knob.high, ideal + reach)
-    if typical > 0:
-        return max(knob.low, typical / 10), min(knob.high, 10 * typical)
-    return knob.low, knob.high
 
 
 def _unit(named: NamedElements, target: KnobTarget) -> str:

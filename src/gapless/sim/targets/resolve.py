@@ -1,4 +1,4 @@
-"""From a path to its target."""
+"""From a path to its target; targets of the world and of readings."""
 
 from collections.abc import Callable
 
@@ -6,25 +6,16 @@ import mujoco
 import numpy as np
 
 from gapless.core.errors import InputError, nearest
+from gapless.core.signal import Array
+from gapless.core.target_path import FIELDS
 from gapless.project.records import Project
+from gapless.sim.realism.registry import BY_PATH
 from gapless.sim.targets.actuator import actuator_target
-from gapless.sim.targets.body import body_target, site_target
+from gapless.sim.targets.body import body_target
 from gapless.sim.targets.geom import geom_target
 from gapless.sim.targets.joint import joint_target
-from gapless.sim.targets.layers import layer_target, refuse_unknown_knob
-from gapless.sim.targets.path import is_knob, split_target
-from gapless.sim.targets.target import NamedElements, Target
-from gapless.sim.targets.world import measurement_target, world_target
-
-_KINDS: dict[str, Callable[[NamedElements], Target]] = {
-    "joint": joint_target,
-    "actuator": actuator_target,
-    "body": body_target,
-    "geom": geom_target,
-    "site": site_target,
-    "world": world_target,
-    "measurement": measurement_target,
-}
+from gapless.sim.targets.layers import layer_target
+from gapless.sim.targets.target import Fields, NamedElements, Target, add_to, is_knob, split_target
 
 
 def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
@@ -46,13 +37,15 @@ def resolve(path: str, project: Project, model: mujoco.MjModel) -> Target:
     named = NamedElements(path, kind, parts.name, parts.field, np.array(ids, np.intp), project, model)
     if is_knob(named.field):
         return layer_target(named)
-    try:
-        return _KINDS[kind](named)
-    except InputError as error:
-        _, unknown, known = str(error).partition("write one of")
-        if unknown and f"{named.field.partition('/')[0]}/" not in known:
-            refuse_unknown_knob(path, named.field)
-        raise
+    fields = FIELDS[kind]
+    if named.field not in fields:
+        name, slash, knob = named.field.partition("/")
+        if slash and name in BY_PATH and not any(one.startswith(f"{name}/") for one in fields):
+            known = nearest(knob, [one.name for one in BY_PATH[name].knobs], 12)
+            raise named.error(f"the layer {BY_PATH[name].name} has no knob {knob!r}; write one of {known}")
+        known = nearest(named.field, fields, len(fields))
+        raise named.error(f"nothing called {named.field!r} there; write one of {known}")
+    return _KINDS[kind](named)
 
 
 def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, str]:
@@ -61,12 +54,49 @@ def _elements(kind: str, project: Project, model: mujoco.MjModel) -> dict[int, s
         return {0: ""}
     if kind == "measurement":
         return dict(enumerate(project.measurement_names))
-    counts = {
-        "joint": model.njnt,
-        "actuator": model.nu,
-        "body": model.nbody,
-        "geom": model.ngeom,
-        "site": model.nsite,
-    }
+    counts = {"joint": model.njnt, "actuator": model.nu, "body": model.nbody, "geom": model.ngeom, "site": model.nsite}
     first = 1 if kind == "body" else 0
     return {k: getattr(model, kind)(k).name for k in range(first, counts[kind])}
+
+
+def _world_target(named: NamedElements) -> Target:
+    """Returns a target of the ground that a robot stands on."""
+    size = float(np.linalg.norm(named.model.opt.gravity))
+    if size == 0:
+        raise named.error("the model has no gravity, so it has no direction: leave this out")
+    about_x = named.field == "tilt/x"
+
+    def write_gravity(fields: Fields, values: Array) -> None:
+        fields.of("opt.gravity")[fields.ids] *= (values / size)[:, None]
+
+    def write_tilt(fields: Fields, values: Array) -> None:
+        gravity = fields.of("opt.gravity")
+        x, y, z = gravity[fields.ids].T
+        cos, sin = np.cos(values), np.sin(values)
+        # The floor turned by +angle about the axis: gravity, seen from it, turns by -angle.
+        turned = [x, cos * y + sin * z, cos * z - sin * y] if about_x else [cos * x - sin * z, y, cos * z + sin * x]
+        gravity[fields.ids] = np.stack(turned, axis=1)
+
+    if named.field == "gravity":
+        return Target(named.path, "environment", "m/s²", size, write_gravity)
+    return Target(named.path, "environment", "rad", 0.0, write_tilt, turn=0 if about_x else 1)
+
+
+def _measurement_target(named: NamedElements) -> Target:
+    """Returns a target of readings: scale * true value + bias, later by a delay."""
+    if named.field == "bias":
+        unit = named.project.measurement_units[named.ids[0]]
+        return Target(named.path, "sensor", unit, 0.0, add_to("bias", named.ids))
+    if named.field == "delay":
+        return Target(named.path, "latency", "s", 0.0, add_to("reading_delay_s", named.ids))
+
+    def write_scale(fields: Fields, values: Array) -> None:
+        fields.scale[np.ix_(fields.ids, named.ids)] *= values[:, None]
+
+    return Target(named.path, "sensor", "1", 1.0, write_scale)
+
+
+_KINDS: dict[str, Callable[[NamedElements], Target]] = {
+    **{"joint": joint_target, "actuator": actuator_target, "body": body_target, "geom": geom_target},
+    **{"site": body_target, "world": _world_target, "measurement": _measurement_target},
+}

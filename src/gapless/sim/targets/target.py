@@ -1,23 +1,86 @@
-"""The record of a target, and what all kinds of targets share."""
+"""The record of a target, where targets write, and what all kinds of targets share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from mujoco.batch import Batch
 from numpy.typing import NDArray
 
 from gapless.core.dimensions import Dimension
-from gapless.core.errors import InputError, nearest
+from gapless.core.errors import InputError
+from gapless.core.parameters import Parameter
 from gapless.core.signal import Array
-from gapless.core.target_path import FIELDS
+from gapless.core.target_path import TargetPath, split_path
 from gapless.project.records import Project
-from gapless.sim.active_layers.active_layer import KnobTarget
-from gapless.sim.targets.fields import Fields
-from gapless.sim.targets.path import split_target
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, KnobTarget, LayerKey
+from gapless.sim.realism.registry import BY_PATH
+
+Index = tuple[NDArray[np.intp], ...]  # of the elements in the worlds, from `np.ix_`
+
+
+class Fields:
+    """Per-world values that parameter targets write to: model fields, and the signal path around the engine.
+
+    Nothing here outlives `restore`.
+    """
+
+    def __init__(
+        self, model: mujoco.MjModel, batch: Batch, num_measurements: int, active_layers: dict[LayerKey, ActiveLayer]
+    ) -> None:
+        """Makes the ideal signal path: no delay, no lag, no play, no bias."""
+        self.model, self.batch, self.active_layers = model, batch, active_layers
+        self.num_worlds = num_worlds = batch.nsim
+        self.ids: Ids = np.arange(num_worlds)
+        self.needs_constants = False
+        self.delay_s, self.lag_s, self.backlash, self.target_offset = np.zeros((4, num_worlds, model.nu))
+        self.bias, self.reading_delay_s = np.zeros((2, num_worlds, num_measurements))
+        self.scale = np.ones((num_worlds, num_measurements))
+        self._per_world: dict[str, Array] = {}
+
+    def restore(self, ids: Ids) -> None:
+        """Makes some worlds as the model was written, ready to be written to."""
+        self.ids = ids
+        for name, field in self._per_world.items():
+            field[ids] = self.nominal(name)
+        for ideal in (self.delay_s, self.lag_s, self.backlash, self.target_offset, self.bias, self.reading_delay_s):
+            ideal[ids] = 0.0
+        self.scale[ids] = 1.0
+        for layer in self.active_layers.values():
+            layer.restore(ids)
+
+    @property
+    def expanded(self) -> tuple[str, ...]:
+        """Names of the model fields that have values per world."""
+        return tuple(self._per_world)
+
+    def nominal(self, name: str) -> Array:
+        """Returns a model field as it was written."""
+        return np.asarray(getattr(self.model.opt, name[4:])) if name.startswith("opt.") else getattr(self.model, name)
+
+    def current(self, name: str) -> Array:
+        """Returns the values of a model field, (num_worlds or 1, ...), without giving it values per world."""
+        return self._per_world[name] if name in self._per_world else self.nominal(name)[None]
+
+    def of(self, name: str, *, constants: bool = False) -> Array:
+        """Returns the live (num_worlds, ...) values of a field of MjModel, or `opt.NAME` of its options.
+
+        `constants` says whether constants derived from it must be computed anew.
+        """
+        if name not in self._per_world:
+            self._per_world[name] = self.batch.expand(name)
+        self.needs_constants |= constants
+        return self._per_world[name]
+
+    def multiply(self, worlds: Ids, elements: Ids, factor: Array, *names: str, constants: bool = False) -> None:
+        """Multiplies model fields of elements by (num_worlds, num_elements or 1) factors."""
+        for name in names:
+            field = self.of(name, constants=constants)
+            field[worlds[:, None], elements] *= factor.reshape(*factor.shape, *[1] * (field.ndim - 2))
+
 
 Write = Callable[[Fields, Array], None]
-Index = tuple[NDArray[np.intp], ...]  # of the elements in the worlds, from `np.ix_`
 WriteSizes = Callable[[Fields, Index, Array], None]
 
 
@@ -39,6 +102,10 @@ class Target:
         """Whether it is one value for all elements of its kind: `*` in place of a name."""
         return split_target(self.path).name == "*"
 
+    def make_parameter(self, low: float, high: float) -> Parameter:
+        """Returns the parameter that sets this, between bounds."""
+        return Parameter(self.path, self.dimension, self.unit, self.nominal, low, high)
+
 
 @dataclass(frozen=True)
 class NamedElements:
@@ -48,7 +115,7 @@ class NamedElements:
     kind: str  # its first part, such as `joint`
     name: str  # name of the element, `*` for all, empty for the world
     field: str  # its last part, such as `damping` or `com/x`
-    ids: NDArray[np.intp]  # (num_elements,) indices of the elements: one, or all for `*`
+    ids: Ids  # (num_elements,) indices of the elements: one, or all for `*`
     project: Project
     model: mujoco.MjModel  # its compiled model
 
@@ -61,21 +128,25 @@ class NamedElements:
         """Returns the error that refuses this path."""
         return InputError(f"parameter {self.path}: {text}")
 
-    def require_field(self) -> None:
-        """Refuses a field that elements of this kind do not have; the message lists those that they have."""
-        fields = FIELDS[self.kind]
-        if self.field not in fields:
-            known = nearest(self.field, fields, len(fields))
-            raise self.error(f"nothing called {self.field!r} there; write one of {known}")
-
     def require_one(self, what: str) -> None:
         """Refuses `*` for what belongs to one element, such as `a centre`."""
         if self.shared:
             raise self.error(f"{what} belongs to one {self.kind}; name it")
 
-    def select(self, is_wanted: Callable[[mujoco.MjModel, int], bool]) -> NDArray[np.intp]:
+    def select(self, is_wanted: Callable[[mujoco.MjModel, int], bool]) -> Ids:
         """Returns the indices of some of the elements."""
         return np.array([int(e) for e in self.ids if is_wanted(self.model, int(e))], np.intp)
+
+
+def is_knob(field: str) -> bool:
+    """Tells whether a field is a knob of a layer: `LAYER/KNOB`, or `LAYER/KNOB/AXIS`."""
+    name, _, knob = field.partition("/")
+    return name in BY_PATH and knob.partition("/")[0] in [known.name for known in BY_PATH[name].knobs]
+
+
+def split_target(path: str, names: Collection[str] = ()) -> TargetPath:
+    """Returns the parts of a path, whose field may be a knob of a layer; see `split_path`."""
+    return split_path(path, names, is_knob)
 
 
 def write_order(targets: Sequence[Target]) -> list[int]:
@@ -84,17 +155,10 @@ def write_order(targets: Sequence[Target]) -> list[int]:
 
 
 def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Array, write_sizes: WriteSizes) -> Target:
-    """Returns the target of a size of its own for one element, or of one factor on the sizes of all.
+    """Returns the target of a size of its own for one element, or of one factor, without unit, on the sizes of all.
 
-    Args:
-        named: What the path names; `ids` are where the sizes stand in their field.
-        dimension: The target's dimension.
-        unit: Unit of the size; a factor has none.
-        base: (num_elements,) sizes in the model as written.
-        write_sizes: Gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
-
-    Raises:
-        InputError: If a factor is asked for, but there is nothing to multiply.
+    `named.ids` are where the sizes stand in their field, `base` the sizes as written, (num_elements,). `write_sizes`
+    gets the fields, the index of the worlds' elements, and their new sizes, (num_ids, num_elements).
     """
     if named.shared and not base.any():
         raise named.error(f"a factor on {named.field}, but the model has none; name one {named.kind} instead")
@@ -108,19 +172,20 @@ def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Arr
     return Target(named.path, dimension, unit, nominal, write)
 
 
-def add_to(name: str, ids: NDArray[np.intp]) -> Write:
+def field_target(named: NamedElements, unit: str, name: str, *columns: int, constants: bool = False) -> Target:
+    """Returns the target of sizes that stand in a field of the model, or in a column of it, as they are."""
+
+    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
+        fields.of(name, constants=constants)[(*here, *columns)] = sizes
+
+    base = getattr(named.model, name)[(named.ids, *columns)].copy()
+    return size_target(named, "object" if named.kind == "geom" else "actuator", unit, base, write_sizes)
+
+
+def add_to(name: str, ids: Ids) -> Write:
     """Returns what adds values to the signal path of some actuators or measurements, such as `delay_s`."""
 
     def write(fields: Fields, values: Array) -> None:
         getattr(fields, name)[np.ix_(fields.ids, ids)] += values[:, None]
 
     return write
-
-
-def set_field(name: str, *columns: int, constants: bool = False) -> WriteSizes:
-    """Returns what sets sizes in a field of the model, or in some columns of it."""
-
-    def write_sizes(fields: Fields, here: Index, sizes: Array) -> None:
-        fields.of(name, constants=constants)[(*here, *columns)] = sizes
-
-    return write_sizes

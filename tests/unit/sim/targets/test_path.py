@@ -8,7 +8,7 @@ from gapless.core.target_path import FIELDS, TargetPath
 from gapless.project.load import load_project
 from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.targets import resolve
-from gapless.sim.targets.path import split_target
+from gapless.sim.targets.target import split_target
 
 MODEL = """
 <mujoco>

@@ -10,7 +10,7 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.contact import damping_ratio, restitution
+from gapless.sim.targets.geom import damping_ratio, restitution
 from unit.sim.scenes import space_of, write_project
 
 # A ball in the air over a floor, which falls; without gravity it would fly on after the bounce at a steady speed.

@@ -3,25 +3,42 @@
 The signal is a field of the model.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State
+from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
 
 INERTIAL = ("mass", "cx", "cy", "cz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _PLACE = "rule of thumb: inside the object"
 
 
-def _scale(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+def _factor(source: str, typical: float, low: float = 0.01, high: float = 100.0, same_as: str = "") -> Knob:
+    return Knob("factor", "1", 1.0, low, high, typical, source, same_as=same_as)
+
+
+@make_layer("surface friction", "contact", "model", knobs=(
+    _factor("rule of thumb: tables of friction scatter by 30 %", 0.7, same_as="geom/NAME/friction"),
+))  # fmt: skip
+def SURFACE_FRICTION(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = factor u."""
     return state, knobs["factor"] * signal
 
 
-def _draw_phases(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return (2 * np.pi * context.draws.uniform("waves", 2),)
+CONTACT_STIFFNESS = replace(SURFACE_FRICTION, name="contact stiffness", knobs=(
+    _factor("rule of thumb: seldom known to a factor of 3", 0.3, same_as="geom/NAME/stiffness"),
+))  # fmt: skip
+MASS = replace(SURFACE_FRICTION, name="mass", dimension="object", knobs=(
+    _factor("rule of thumb: 20 % between products of a kind", 1.2, same_as="body/NAME/mass"),
+))  # fmt: skip
 
 
-def _vary_over_floor(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("uneven friction", "contact", "model", knobs=(
+    Knob("amplitude", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: planar pushing data vary by tens of per cent"),
+    Knob("wavelength_m", "m", 0.1, 0.01, 10.0, 0.1, "rule of thumb"),
+), start=lambda signal, knobs, context: (2 * np.pi * context.draws.uniform("waves", 2),), needs=("place",))  # fmt: skip
+def FRICTION_WAVES(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 + amplitude sin(2 pi px / wavelength + a) sin(2 pi py / wavelength + b)).
 
     The phases a and b are drawn per world.
@@ -31,12 +48,20 @@ def _vary_over_floor(state: State, signal: Array, knobs: Knobs, context: LayerCo
     return state, signal * (1 + knobs["amplitude"] * wave)
 
 
-def _soften(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("softness", "contact", "model", knobs=(
+    Knob("compliance", "m/N", 0.0, 0.0, 1.0, 1e-4, "rule of thumb: a rubber pad that gives 1 mm at 10 N"),
+))  # fmt: skip
+def SOFTNESS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """1 / y = 1 / u + compliance: a soft skin or pad in series with the stiffness u of the model."""
     return state, signal / (1 + knobs["compliance"] * np.abs(signal))
 
 
-def _bounce_less_when_fast(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("restitution", "contact", "model", needs=("velocity",), knobs=(
+    _factor("rule of thumb", 0.8, 0.0, 10.0, same_as="geom/NAME/restitution"),
+    Knob("fall", "1", 0.0, 0.0, 1.0, 0.25, "Johnson 1985: 1/4 for plastic impacts"),
+    Knob("speed", "m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb: where metals begin to yield, or below"),
+))  # fmt: skip
+def RESTITUTION(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = factor u (1 + |v| / speed)^-fall, at most max(u, 1): bounces lose more when faster.
 
     Plastic impacts go with v^-1/4 (Johnson 1985, Contact Mechanics, chapter 11): fall 0.25 far above `speed`.
@@ -45,21 +70,31 @@ def _bounce_less_when_fast(state: State, signal: Array, knobs: Knobs, context: L
     return state, np.minimum(knobs["factor"] * shrunk * signal, np.maximum(signal, 1.0))
 
 
-def _factor(source: str, typical: float, low: float = 0.01, high: float = 100.0, same_as: str = "") -> Knob:
-    return Knob("factor", "1", 1.0, low, high, typical, source, same_as=same_as)
-
-
-def _shift_centre(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("shifted centre", "object", "model", columns=("cx", "cy", "cz"), knobs=(
+    Knob("shift_m", "m", 0.0, -1.0, 1.0, 0.01, "rule of thumb: 10 % of the size of a hand-held thing",
+         same_as="body/NAME/com/x"),
+))  # fmt: skip
+def CENTRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + shift: the centre of mass is elsewhere; a shift per axis, or one for all three."""
     return state, signal + knobs["shift_m"]
 
 
-def _resize(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("size", "object", "model", knobs=(
+    _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
+    Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
+))  # fmt: skip
+def SIZE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = factor u + offset: parts of another size, and coatings or wear that add or take the same."""
     return state, knobs["factor"] * signal + knobs["offset_m"]
 
 
-def _add_lump(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("uneven mass", "object", "model", columns=INERTIAL, knobs=(
+    Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
+    Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False),
+    Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),
+    Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False),
+))  # fmt: skip
+def UNEVEN_MASS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """A share s of the mass m is a lump at r from the centre c; the whole mass stays.
 
     c' = c + s r, I' = (1 - s) I + m s (1 - s) (|r|^2 E - r r^T): two bodies about their common centre (Steiner).
@@ -74,62 +109,5 @@ def _add_lump(state: State, signal: Array, knobs: Knobs, context: LayerContext) 
     return state, np.concatenate([mass, centre + share * place, (1 - share) * inertia + added], axis=1)
 
 
-SURFACE_FRICTION = Layer(
-    "surface friction", "contact", "model",
-    (_factor("rule of thumb: tables of friction scatter by 30 %", 0.7, same_as="geom/NAME/friction"),), _scale,
-)  # fmt: skip
-FRICTION_WAVES = Layer(
-    "uneven friction", "contact", "model",
-    (
-        Knob("amplitude", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: planar pushing data vary by tens of per cent"),
-        Knob("wavelength_m", "m", 0.1, 0.01, 10.0, 0.1, "rule of thumb"),
-    ),
-    _vary_over_floor, _draw_phases, needs=("place",),
-)  # fmt: skip
-CONTACT_STIFFNESS = Layer(
-    "contact stiffness", "contact", "model",
-    (_factor("rule of thumb: seldom known to a factor of 3", 0.3, same_as="geom/NAME/stiffness"),), _scale,
-)  # fmt: skip
-SOFTNESS = Layer(
-    "softness", "contact", "model",
-    (Knob("compliance", "m/N", 0.0, 0.0, 1.0, 1e-4, "rule of thumb: a rubber pad that gives 1 mm at 10 N"),), _soften,
-)  # fmt: skip
-RESTITUTION = Layer(
-    "restitution", "contact", "model",
-    (
-        _factor("rule of thumb", 0.8, 0.0, 10.0, same_as="geom/NAME/restitution"),
-        Knob("fall", "1", 0.0, 0.0, 1.0, 0.25, "Johnson 1985: 1/4 for plastic impacts"),
-        Knob("speed", "m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb: where metals begin to yield, or below"),
-    ),
-    _bounce_less_when_fast, needs=("velocity",),
-)  # fmt: skip
-MASS = Layer(
-    "mass", "object", "model",
-    (_factor("rule of thumb: 20 % between products of a kind", 1.2, same_as="body/NAME/mass"),), _scale,
-)  # fmt: skip
-CENTRE = Layer(
-    "shifted centre", "object", "model",
-    (Knob("shift_m", "m", 0.0, -1.0, 1.0, 0.01, "rule of thumb: 10 % of the size of a hand-held thing",
-          same_as="body/NAME/com/x"),),
-    _shift_centre, columns=("cx", "cy", "cz"),
-)  # fmt: skip
-SIZE = Layer(
-    "size", "object", "model",
-    (
-        _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
-        Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
-    ),
-    _resize,
-)  # fmt: skip
-UNEVEN_MASS = Layer(
-    "uneven mass", "object", "model",
-    (
-        Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
-        Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False),
-        Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),
-        Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False),
-    ),
-    _add_lump, columns=INERTIAL,
-)  # fmt: skip
 CONTACT_LAYERS = (SURFACE_FRICTION, FRICTION_WAVES, CONTACT_STIFFNESS, SOFTNESS, RESTITUTION)
 OBJECT_LAYERS = (MASS, UNEVEN_MASS, CENTRE, SIZE)

@@ -3,25 +3,25 @@
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import (
-    Knob,
-    Knobs,
-    Layer,
-    LayerContext,
-    State,
-    begin_with_signal,
-    begin_with_zero,
-    begin_with_zeros,
-)
+from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
 from gapless.sim.realism.signal_path import apply_backlash, lag_remainder
 
 
-def _amplify(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("gain", "actuator", "command", knobs=(
+    Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet", same_as="actuator/NAME/gain"),
+))  # fmt: skip
+def GAIN(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = gain u: a torque constant, an amplifier or a servo that is weaker or stronger than its data sheet."""
     return state, knobs["gain"] * signal
 
 
-def _limit_torque(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("torque-speed curve", "actuator", "effort", needs=("velocity",), knobs=(
+    Knob("stall", "N·m, N", np.inf, 0.01, 1e4, 3.0, "rule of thumb: a hobby servo; see the data sheet"),
+    Knob("free_speed", "rad/s, m/s", np.inf, 0.1, 1e4, 6.0, "rule of thumb: 60 rpm; see the data sheet"),
+    Knob("limit", "N·m, N", np.inf, 0.0, 1e4, 3.0, "current limit of the drive; see its manual",
+         same_as="actuator/NAME/limit"),
+))  # fmt: skip
+def TORQUE_SPEED(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """|y| <= min(limit, stall (1 - v sign(u) / free_speed)), at least 0: the line of a DC motor at fixed voltage.
 
     Braking gets more than stall, by back-EMF, up to `limit`, which is what the current limit of the drive allows.
@@ -33,20 +33,31 @@ def _limit_torque(state: State, signal: Array, knobs: Knobs, context: LayerConte
     return state, np.clip(signal, -most, most)
 
 
-def _limit_rate(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("rate limit", "actuator", "command", start=lambda signal, *_: (signal,), knobs=(
+    Knob("rate", "signal/s", np.inf, 0.0, 1e5, 5.0, "rule of thumb: profile speed of small servos, rad/s"),
+))  # fmt: skip
+def RATE_LIMIT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = clip(u, y - rate h, y + rate h)."""
     most = knobs["rate"] * context.step_s
     out = np.clip(signal, state[0] - most, state[0] + most)
     return (out,), out
 
 
-def _lag(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("lag", "actuator", "command", start=lambda signal, *_: (signal,), knobs=(
+    Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms",
+         same_as="actuator/NAME/lag"),
+))  # fmt: skip
+def LAG(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = u + k (y - u), k = lag / (lag + h): first order, mean delay exactly `lag_s` at any step."""
     out = signal + lag_remainder(knobs["lag_s"], context.step_s) * (state[0] - signal)
     return (out,), out
 
 
-def add_backlash(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("backlash", "actuator", "command", start=lambda signal, *_: (signal,), knobs=(
+    Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears",
+         same_as="joint/NAME/backlash"),
+))  # fmt: skip
+def BACKLASH(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y' = clip(y, u - w/2, u + w/2): the play operator."""
     out = apply_backlash(state[0], signal, knobs["width"])
     return (out,), out
@@ -57,7 +68,12 @@ def _begin_spring(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     return context.position + shape, context.velocity + shape
 
 
-def _twist_spring(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("series elasticity", "actuator", "effort", start=_begin_spring, needs=("position", "velocity"), knobs=(
+    Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
+    Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad"),
+    Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
+))  # fmt: skip
+def SERIES_ELASTICITY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """J a = u - f, f = (p - q) / c + d (w - v): rotor (p, w) and joint (q, v) with a spring between; y = f.
 
     Backward Euler, so that stiff springs and light rotors stay stable at any step. The rotor's inertia J is that
@@ -74,7 +90,15 @@ def _twist_spring(state: State, signal: Array, knobs: Knobs, context: LayerConte
     return (angle, speed), np.where(inertia > 0, force, signal)
 
 
-def _heat(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("heating", "actuator", "effort", start=lambda signal, *_: (np.zeros_like(signal),), knobs=(
+    Knob("loss", "W/(N·m)², W/N²", 0.0, 0.0, 1e4, 2.0, "1 / motor constant squared, from the data sheet"),
+    Knob("thermal_k_per_w", "K/W", 1.0, 0.0, 100.0, 5.0, "rule of thumb; in the data sheet of the motor"),
+    Knob("time_constant_s", "s", 600.0, 1.0, 1e4, 600.0, "rule of thumb: minutes for a housing"),
+    Knob("soft_k", "K", 40.0, 0.0, 200.0, 40.0, "rule of thumb: derating from about 60 degrees Celsius"),
+    Knob("span_k", "K", 20.0, 1.0, 200.0, 20.0, "rule of thumb"),
+    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.01, 0.001, "remanence of NdFeB magnets falls about 0.1 %/K"),
+))  # fmt: skip
+def HEATING(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 - weakening T) clip(1 - (T - soft) / span, 0, 1), tc dT/dt = thermal loss y^2 - T.
 
     One thermal mass: winding losses are `loss` y^2 [W], T is the rise above the air around [K]. Magnets weaken with T,
@@ -87,7 +111,13 @@ def _heat(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return (end + (rise - end) * np.exp(-context.step_s / knobs["time_constant_s"]),), out
 
 
-def _sag(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("battery sag", "actuator", "effort", knobs=(
+    Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False),
+    Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium, 4.2 V to 3.4 V", per_column=False),
+    Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False),
+    Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell and wiring", per_column=False),
+), start=lambda signal, *_: (np.zeros((len(signal), 1)),), needs=("velocity",))  # fmt: skip
+def BATTERY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u V / V0, V = V0 - drop Q / capacity - resistance I, I = sum |u v| / V0, dQ/dt = I, Q <= capacity.
 
     All joints share one battery: what one draws, all feel. Neither losses nor the recovery after a load are modelled.
@@ -99,68 +129,5 @@ def _sag(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return (np.minimum(used + current * context.step_s, knobs["capacity_as"]),), signal * share
 
 
-GAIN = Layer(
-    "gain", "actuator", "command",
-    (Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet", same_as="actuator/NAME/gain"),),
-    _amplify,
-)  # fmt: skip
-TORQUE_SPEED = Layer(
-    "torque-speed curve", "actuator", "effort",
-    (
-        Knob("stall", "N·m, N", np.inf, 0.01, 1e4, 3.0, "rule of thumb: a hobby servo; see the data sheet"),
-        Knob("free_speed", "rad/s, m/s", np.inf, 0.1, 1e4, 6.0, "rule of thumb: 60 rpm; see the data sheet"),
-        Knob("limit", "N·m, N", np.inf, 0.0, 1e4, 3.0, "current limit of the drive; see its manual",
-             same_as="actuator/NAME/limit"),
-    ),
-    _limit_torque, needs=("velocity",),
-)  # fmt: skip
-RATE_LIMIT = Layer(
-    "rate limit", "actuator", "command",
-    (Knob("rate", "signal/s", np.inf, 0.0, 1e5, 5.0, "rule of thumb: profile speed of small servos, rad/s"),),
-    _limit_rate, begin_with_signal,
-)  # fmt: skip
-LAG = Layer(
-    "lag", "actuator", "command",
-    (Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms",
-          same_as="actuator/NAME/lag"),),
-    _lag, begin_with_signal,
-)  # fmt: skip
-BACKLASH = Layer(
-    "backlash", "actuator", "command",
-    (Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears",
-          same_as="joint/NAME/backlash"),),
-    add_backlash, begin_with_signal,
-)  # fmt: skip
-SERIES_ELASTICITY = Layer(
-    "series elasticity", "actuator", "effort",
-    (
-        Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
-        Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad"),
-        Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
-    ),
-    _twist_spring, _begin_spring, needs=("position", "velocity"),
-)  # fmt: skip
-HEATING = Layer(
-    "heating", "actuator", "effort",
-    (
-        Knob("loss", "W/(N·m)², W/N²", 0.0, 0.0, 1e4, 2.0, "1 / motor constant squared, from the data sheet"),
-        Knob("thermal_k_per_w", "K/W", 1.0, 0.0, 100.0, 5.0, "rule of thumb; in the data sheet of the motor"),
-        Knob("time_constant_s", "s", 600.0, 1.0, 1e4, 600.0, "rule of thumb: minutes for a housing"),
-        Knob("soft_k", "K", 40.0, 0.0, 200.0, 40.0, "rule of thumb: derating from about 60 degrees Celsius"),
-        Knob("span_k", "K", 20.0, 1.0, 200.0, 20.0, "rule of thumb"),
-        Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.01, 0.001, "remanence of NdFeB magnets falls about 0.1 %/K"),
-    ),
-    _heat, begin_with_zeros,
-)  # fmt: skip
-BATTERY = Layer(
-    "battery sag", "actuator", "effort",
-    (
-        Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False),
-        Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium, 4.2 V to 3.4 V", per_column=False),
-        Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False),
-        Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell and wiring", per_column=False),
-    ),
-    _sag, begin_with_zero, needs=("velocity",),
-)  # fmt: skip
 DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH)
 POWER_LAYERS = (HEATING, BATTERY)

@@ -3,14 +3,20 @@
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State, begin_with_zero
+from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
 from gapless.sim.realism.layers.sensor import step_gauss_markov
 
 DAY_S = 86400.0
 _FORCE, _THUMB = "N·m, N", "rule of thumb"
 
 
-def _turn_gravity(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("tilt", "environment", "model", columns=("gx", "gy", "gz"), knobs=(
+    Knob("x_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
+         same_as="world/tilt/x"),
+    Knob("y_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
+         same_as="world/tilt/y"),
+))  # fmt: skip
+def TILT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = Ry(-y) Rx(-x) g: gravity as seen from a base that is turned by x about x, and by y about y."""
     gx, gy, gz = signal.T[..., None]
     sin_x, cos_x = np.sin(-knobs["x_rad"]), np.cos(knobs["x_rad"])
@@ -19,11 +25,14 @@ def _turn_gravity(state: State, signal: Array, knobs: Knobs, context: LayerConte
     return state, np.concatenate([cos_y * gx + sin_y * gz, gy, cos_y * gz - sin_y * gx], axis=1)
 
 
-def _begin_wind(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return (knobs["gust"] * context.draws.normal("wind start", signal.shape[1]),)
-
-
-def _blow(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("wind", "environment", "effort", knobs=(
+    Knob("steady", _FORCE, 0.0, -1e3, 1e3, 0.2, "rule of thumb: density / 2 times drag area times speed squared"),
+    Knob("gust", _FORCE, 0.0, 0.0, 1e3, 0.1, "rule of thumb: gusts of half the mean speed"),
+    Knob("tau_s", "s", 1.0, 0.01, 100.0, 1.0, "rule of thumb: turbulence length over wind speed"),
+), adds=True, start=lambda signal, knobs, context: (
+    knobs["gust"] * context.draws.normal("wind start", signal.shape[1]),
+))  # fmt: skip
+def WIND(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + steady + g, g' = g e^(-h/tau) + gust sqrt(1 - e^(-2h/tau)) n.
 
     A first-order process, as in Dryden's model of turbulence along the wind.
@@ -33,11 +42,12 @@ def _blow(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return (gust,), signal + (knobs["steady"] + state[0])
 
 
-def _begin_pushes(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return np.zeros_like(signal), np.zeros((len(signal), 1))
-
-
-def _push(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("pushes", "environment", "effort", knobs=(
+    Knob("rate_hz", "1/s", 0.0, 0.0, 10.0, 0.1, "rule of thumb: one in ten seconds"),
+    Knob("strength", _FORCE, 0.0, 0.0, 1e4, 30.0, "rule of thumb: a hand against a quadruped"),
+    Knob("length_s", "s", 0.1, 1e-3, 10.0, 0.1, _THUMB),
+), start=lambda signal, knobs, context: (np.zeros_like(signal), np.zeros((len(signal), 1))), adds=True)  # fmt: skip
+def PUSHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + f while a push lasts; they begin by chance at `rate_hz` (Poisson), f = strength n."""
     force, left_s = state
     chance = -np.expm1(-knobs["rate_hz"] * context.step_s)
@@ -49,7 +59,13 @@ def _push(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return (force, np.maximum(left_s, 0.0)), signal + force
 
 
-def _pull_cable(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("cable drag", "environment", "effort", needs=("position", "velocity"), adds=True, knobs=(
+    Knob("stiffness", "N·m/rad, N/m", 0.0, 0.0, 1e3, 0.2, "rule of thumb: pull the cable with a spring balance"),
+    Knob("rest", "rad, m", 0.0, -10.0, 10.0, 0.0, "where the cable hangs free"),
+    Knob("slack", "rad, m", 0.0, 0.0, 10.0, 0.3, _THUMB),
+    Knob("drag", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.02, _THUMB, same_as="joint/NAME/damping"),
+))  # fmt: skip
+def CABLE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - stiffness (q - clip(q, rest - slack, rest + slack)) - drag v.
 
     A cable that pulls once it is taut.
@@ -59,23 +75,32 @@ def _pull_cable(state: State, signal: Array, knobs: Knobs, context: LayerContext
     return state, signal - (knobs["stiffness"] * taut + knobs["drag"] * context.velocity)
 
 
-def _vary_by_patch(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("floor patches", "environment", "model", needs=("place",), knobs=(
+    Knob("spread", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: deviation of the logarithm, about 20 %"),
+    Knob("size_m", "m", 0.5, 0.01, 100.0, 0.5, "rule of thumb: tiles, rugs, spills"),
+))  # fmt: skip
+def PATCHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u exp(spread n(cell)): square patches of side `size_m`, each with its own factor, per world."""
     cell = np.floor(np.clip(context.place / knobs["size_m"][..., None], -1e6, 1e6)).astype(np.int64)
     noise = context.draws.at(0).normal("patches", cell[..., 0] * 4_000_037 + cell[..., 1])
     return state, signal * np.exp(knobs["spread"] * noise)
 
 
-def _draw_places(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return (context.draws.normal("clutter", signal.shape[1]),)
-
-
-def _move_clutter(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("clutter", "environment", "model", knobs=(
+    Knob("spread_m", "m", 0.0, 0.0, 10.0, 0.05, "rule of thumb: things put back by hand"),
+), start=lambda signal, knobs, context: (context.draws.normal("clutter", signal.shape[1]),))  # fmt: skip
+def CLUTTER(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + spread n: things that stand elsewhere in every run, n standard normal per world and axis."""
     return state, signal + knobs["spread_m"] * state[0]
 
 
-def _warm(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("temperature", "environment", "model", columns=("friction", "offset", "voltage"), knobs=(
+    Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False),
+    Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False),
+    Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False),
+    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False),
+))  # fmt: skip
+def TEMPERATURE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """(friction e^(-a T), offset + b T, voltage max(1 - c |T-|, 0)), T = warmth_k: one cause that moves all three.
 
     T is the temperature above that of calibration. Grease thins as it warms, offsets creep, and batteries weaken in the
@@ -88,7 +113,13 @@ def _warm(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return state, np.concatenate([friction, offset, voltage], axis=1)
 
 
-def _daylight(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("light of day", "environment", "model", start=lambda signal, *_: (np.zeros((len(signal), 1)),), knobs=(
+    Knob("share", "1", 0.0, 0.0, 1.0, 0.6, "rule of thumb: a room with a window"),
+    Knob("clock_s", "s", 43200.0, 0.0, DAY_S, 43200.0, "time of day at the start"),
+    Knob("dawn_s", "s", 21600.0, 0.0, 43200.0, 21600.0, "6 h, the equinox"),
+    Knob("daylight_s", "s", 43200.0, 3600.0, DAY_S, 43200.0, "12 h, the equinox"),
+))  # fmt: skip
+def LIGHT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 - share (1 - day)), day = sin(pi (t - dawn) / daylight) by day, 0 by night.
 
     `share` of the light is the sun's, the rest is lamps.
@@ -110,7 +141,12 @@ def _draw_factors(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     return (np.exp(knobs["fleet"] * of_robot + knobs["trial"] * of_trial),)
 
 
-def _multiply(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("spread", "spread", "model", start=_draw_factors, knobs=(
+    Knob("robot", "1", 0.0, 0.0, 1e6, 0.0, "which robot of the fleet it is: 0, 1, ...", per_column=False),
+    Knob("fleet", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: 10 % between robots of one batch"),
+    Knob("trial", "1", 0.0, 0.0, 1.0, 0.03, "rule of thumb: 3 % between trials of one robot"),
+))  # fmt: skip
+def SPREAD(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u exp(fleet n_robot + trial n_trial), n standard normal per column: log-normal factors on two levels.
 
     A factor stays positive, and half as much is as likely as twice as much. The median robot is the model.
@@ -118,84 +154,4 @@ def _multiply(state: State, signal: Array, knobs: Knobs, context: LayerContext) 
     return state, signal * state[0]
 
 
-TILT = Layer(
-    "tilt", "environment", "model",
-    (
-        Knob("x_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
-             same_as="world/tilt/x"),
-        Knob("y_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
-             same_as="world/tilt/y"),
-    ),
-    _turn_gravity, columns=("gx", "gy", "gz"),
-)  # fmt: skip
-WIND = Layer(
-    "wind", "environment", "effort",
-    (
-        Knob("steady", _FORCE, 0.0, -1e3, 1e3, 0.2, "rule of thumb: density / 2 times drag area times speed squared"),
-        Knob("gust", _FORCE, 0.0, 0.0, 1e3, 0.1, "rule of thumb: gusts of half the mean speed"),
-        Knob("tau_s", "s", 1.0, 0.01, 100.0, 1.0, "rule of thumb: turbulence length over wind speed"),
-    ),
-    _blow, _begin_wind, adds=True,
-)  # fmt: skip
-PUSHES = Layer(
-    "pushes", "environment", "effort",
-    (
-        Knob("rate_hz", "1/s", 0.0, 0.0, 10.0, 0.1, "rule of thumb: one in ten seconds"),
-        Knob("strength", _FORCE, 0.0, 0.0, 1e4, 30.0, "rule of thumb: a hand against a quadruped"),
-        Knob("length_s", "s", 0.1, 1e-3, 10.0, 0.1, _THUMB),
-    ),
-    _push, _begin_pushes, adds=True,
-)  # fmt: skip
-CABLE = Layer(
-    "cable drag", "environment", "effort",
-    (
-        Knob("stiffness", "N·m/rad, N/m", 0.0, 0.0, 1e3, 0.2, "rule of thumb: pull the cable with a spring balance"),
-        Knob("rest", "rad, m", 0.0, -10.0, 10.0, 0.0, "where the cable hangs free"),
-        Knob("slack", "rad, m", 0.0, 0.0, 10.0, 0.3, _THUMB),
-        Knob("drag", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.02, _THUMB, same_as="joint/NAME/damping"),
-    ),
-    _pull_cable, needs=("position", "velocity"), adds=True,
-)  # fmt: skip
-PATCHES = Layer(
-    "floor patches", "environment", "model",
-    (
-        Knob("spread", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: deviation of the logarithm, about 20 %"),
-        Knob("size_m", "m", 0.5, 0.01, 100.0, 0.5, "rule of thumb: tiles, rugs, spills"),
-    ),
-    _vary_by_patch, needs=("place",),
-)  # fmt: skip
-CLUTTER = Layer(
-    "clutter", "environment", "model",
-    (Knob("spread_m", "m", 0.0, 0.0, 10.0, 0.05, "rule of thumb: things put back by hand"),),
-    _move_clutter, _draw_places,
-)  # fmt: skip
-TEMPERATURE = Layer(
-    "temperature", "environment", "model",
-    (
-        Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False),
-        Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False),
-        Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False),
-        Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False),
-    ),
-    _warm, columns=("friction", "offset", "voltage"),
-)  # fmt: skip
-LIGHT = Layer(
-    "light of day", "environment", "model",
-    (
-        Knob("share", "1", 0.0, 0.0, 1.0, 0.6, "rule of thumb: a room with a window"),
-        Knob("clock_s", "s", 43200.0, 0.0, DAY_S, 43200.0, "time of day at the start"),
-        Knob("dawn_s", "s", 21600.0, 0.0, 43200.0, 21600.0, "6 h, the equinox"),
-        Knob("daylight_s", "s", 43200.0, 3600.0, DAY_S, 43200.0, "12 h, the equinox"),
-    ),
-    _daylight, begin_with_zero,
-)  # fmt: skip
-SPREAD = Layer(
-    "spread", "spread", "model",
-    (
-        Knob("robot", "1", 0.0, 0.0, 1e6, 0.0, "which robot of the fleet it is: 0, 1, ...", per_column=False),
-        Knob("fleet", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: 10 % between robots of one batch"),
-        Knob("trial", "1", 0.0, 0.0, 1.0, 0.03, "rule of thumb: 3 % between trials of one robot"),
-    ),
-    _multiply, _draw_factors,
-)  # fmt: skip
 ENVIRONMENT_LAYERS = (TILT, WIND, PUSHES, CABLE, PATCHES, CLUTTER, TEMPERATURE, LIGHT, SPREAD)

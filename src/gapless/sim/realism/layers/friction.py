@@ -3,13 +3,20 @@
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State, begin_with_zeros
+from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
 
 _SHARPNESS = 20.0  # the sign of the velocity is tanh(20 v / speed)
 _FORCE = "N·m, N"
 
 
-def _rub(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("friction", "actuator", "effort", needs=("velocity",), adds=True, knobs=(
+    Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: 2 to 5 % of the stall torque of a geared servo",
+         same_as="joint/NAME/frictionloss"),
+    Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "rule of thumb: breakaway 1.5 times Coulomb"),
+    Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
+    Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
+))  # fmt: skip
+def FRICTION(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - (coulomb + hump exp(-(v / speed)^2)) tanh(20 v / speed) - viscous v.
 
     Armstrong-Helouvry, Dupont, Canudas de Wit 1994 (survey). Smooth at standstill: it creeps instead of sticking.
@@ -21,13 +28,25 @@ def _rub(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return state, signal + (hump - sliding - knobs["viscous"] * velocity)
 
 
-def _rub_under_load(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("load-dependent friction", "actuator", "effort", needs=("velocity", "load"), adds=True, knobs=(
+    Knob("share", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: gears of 90 % efficiency"),
+    Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
+))  # fmt: skip
+def LOAD_FRICTION(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - share |load| tanh(20 v / speed): teeth under load rub more (Duclusaud et al. 2024)."""
     sign = np.tanh(_SHARPNESS * context.velocity / knobs["speed"])
     return state, signal - knobs["share"] * np.abs(context.load) * sign
 
 
-def _bend_bristles(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("LuGre friction", "actuator", "effort", knobs=(
+    Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: as for friction"),
+    Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "breakaway 1.5 times Coulomb, as in Canudas de Wit et al. 1995"),
+    Knob("speed", "rad/s, m/s", 0.01, 1e-4, 10.0, 0.01, "rule of thumb"),
+    Knob("stiffness", "N·m/rad, N/m", 100.0, 1.0, 1e6, 100.0, "rule of thumb: 1 mrad at the Coulomb force"),
+    Knob("damping", "N·m·s/rad, N·s/m", 0.3, 0.0, 1e3, 0.3, "rule of thumb"),
+    Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
+), start=lambda signal, *_: (np.zeros_like(signal),), needs=("velocity",), adds=True)  # fmt: skip
+def LUGRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u - (s0 z + s1 dz/dt + viscous v), dz/dt = v - s0 |v| z / g, g = coulomb + hump exp(-(v / speed)^2).
 
     Canudas de Wit, Olsson, Astrom, Lischinsky 1995. Bristles bend by z before they slip. Integrated exactly for the
@@ -42,49 +61,14 @@ def _bend_bristles(state: State, signal: Array, knobs: Knobs, context: LayerCont
     return (after,), signal - force
 
 
-def _cog(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("cogging", "actuator", "effort", needs=("position",), adds=True, knobs=(
+    Knob("amplitude", _FORCE, 0.0, 0.0, 10.0, 0.02, "rule of thumb: 1 to 3 % of rated torque, before a gear"),
+    Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14"),
+    Knob("phase", "rad", 0.0, -np.pi, np.pi, 0.0, "any: how the motor was mounted"),
+))  # fmt: skip
+def COGGING(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + amplitude sin(poles q + phase): the rotor prefers some angles."""
     return state, signal + knobs["amplitude"] * np.sin(knobs["poles"] * context.position + knobs["phase"])
 
 
-FRICTION = Layer(
-    "friction", "actuator", "effort",
-    (
-        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: 2 to 5 % of the stall torque of a geared servo",
-             same_as="joint/NAME/frictionloss"),
-        Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "rule of thumb: breakaway 1.5 times Coulomb"),
-        Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
-        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
-    ),
-    _rub, needs=("velocity",), adds=True,
-)  # fmt: skip
-LOAD_FRICTION = Layer(
-    "load-dependent friction", "actuator", "effort",
-    (
-        Knob("share", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: gears of 90 % efficiency"),
-        Knob("speed", "rad/s, m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb"),
-    ),
-    _rub_under_load, needs=("velocity", "load"), adds=True,
-)  # fmt: skip
-LUGRE = Layer(
-    "LuGre friction", "actuator", "effort",
-    (
-        Knob("coulomb", _FORCE, 0.0, 0.0, 100.0, 0.1, "rule of thumb: as for friction"),
-        Knob("hump", _FORCE, 0.0, 0.0, 100.0, 0.05, "breakaway 1.5 times Coulomb, as in Canudas de Wit et al. 1995"),
-        Knob("speed", "rad/s, m/s", 0.01, 1e-4, 10.0, 0.01, "rule of thumb"),
-        Knob("stiffness", "N·m/rad, N/m", 100.0, 1.0, 1e6, 100.0, "rule of thumb: 1 mrad at the Coulomb force"),
-        Knob("damping", "N·m·s/rad, N·s/m", 0.3, 0.0, 1e3, 0.3, "rule of thumb"),
-        Knob("viscous", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.1, "rule of thumb", same_as="joint/NAME/damping"),
-    ),
-    _bend_bristles, begin_with_zeros, needs=("velocity",), adds=True,
-)  # fmt: skip
-COGGING = Layer(
-    "cogging", "actuator", "effort",
-    (
-        Knob("amplitude", _FORCE, 0.0, 0.0, 10.0, 0.02, "rule of thumb: 1 to 3 % of rated torque, before a gear"),
-        Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14"),
-        Knob("phase", "rad", 0.0, -np.pi, np.pi, 0.0, "any: how the motor was mounted"),
-    ),
-    _cog, needs=("position",), adds=True,
-)  # fmt: skip
 FRICTION_LAYERS = (FRICTION, LOAD_FRICTION, LUGRE, COGGING)

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array, Flags
-from gapless.sim.realism.layer import ActFunction, Knob, Knobs, Layer, LayerContext, State, begin_with_signal_and_zero
+from gapless.sim.realism.layer import ActFunction, Knob, Knobs, LayerContext, State, make_layer
 from gapless.sim.realism.signal_path import apply_delay, history_length, plan_delay
 
 MAX_DELAY_S = 0.5  # no signal comes later than this
@@ -39,23 +39,47 @@ def _delay_by(rule: DelayRule) -> ActFunction:
     return act
 
 
-def _fixed_delay(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
+@make_layer("command delay", "latency", "command", start=_begin_with_history, knobs=(
+    Knob("delay_s", "s", 0.0, 0.0, 0.4, 0.02, "rule of thumb: 5 to 50 ms over USB, CAN or Ethernet and firmware",
+         same_as="actuator/NAME/delay"),
+))  # fmt: skip
+@_delay_by
+def COMMAND_DELAY(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
     """Returns d = delay_s."""
     return knobs["delay_s"]
 
 
-def _jitter_delay(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
+_LATE_READING = replace(COMMAND_DELAY.knobs[0], same_as="measurement/COLUMN/delay")
+READING_DELAY = replace(COMMAND_DELAY, name="reading delay", acts_on="reading", knobs=(_LATE_READING,))
+
+
+@make_layer("jitter", "latency", "command", start=_begin_with_history, knobs=(
+    Knob("jitter_s", "s", 0.0, 0.0, 0.1, 0.003, "rule of thumb: a few ms without a real-time kernel"),
+))  # fmt: skip
+@_delay_by
+def JITTER(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
     """Returns d = jitter_s |n|, n standard normal, one for all columns: they travel in one packet."""
     return knobs["jitter_s"] * np.abs(context.draws.normal("jitter", 1))
 
 
-def _bus_delay(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
+@make_layer("shared bus", "latency", "command", start=_begin_with_history, knobs=(
+    Knob("cycle_s", "s", 0.0, 0.0, 0.1, 0.005, "rule of thumb: sum of the slots"),
+    Knob("slot_s", "s", 0.0, 0.0, 0.01, 5e-4, "rule of thumb: one request and answer on a 1 Mbit/s serial bus"),
+))  # fmt: skip
+@_delay_by
+def BUS(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
     """Returns d_k = cycle_s u + k slot_s: somewhere in its cycle (u uniform) the bus serves one joint after another."""
     wait_s = knobs["cycle_s"] * context.draws.uniform("bus", 1)
     return wait_s + knobs["slot_s"] * np.arange(signal.shape[1])
 
 
-def _inference_delay(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
+@make_layer("inference time", "latency", "command", start=_begin_with_history, knobs=(
+    Knob("inference_s", "s", 0.0, 0.0, 0.3, 0.005, "measure it: ms for small networks, 0.1 s for large ones"),
+    Knob("spike_share", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb"),
+    Knob("spike_s", "s", 0.0, 0.0, 0.2, 0.03, "rule of thumb"),
+))  # fmt: skip
+@_delay_by
+def INFERENCE(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
     """Returns d = inference_s, and up to inference_s + spike_s while the computer stalls.
 
     A stall begins with probability `spike_share` in a step. A policy does one thing at a time: while it stalls, what
@@ -71,18 +95,16 @@ def draw_losses(before: Array, share: Array, burst: Array, luck: Array) -> Flags
     """Returns what is lost now: two states, lost and not, that change by chance (Gilbert 1960).
 
     P(stay lost) = 1 - 1 / burst, P(become lost) = share / ((1 - share) burst): `share` of all steps are lost, in
-    runs of `burst` on average.
-
-    Args:
-        before: 1 where lost a step ago, 0 elsewhere.
-        share: Share that is lost [1], up to 0.5.
-        burst: Mean length of a run [steps], at least 1.
-        luck: Uniform draws in [0, 1).
+    runs of `burst` steps on average. `before` is 1 where lost a step ago, `luck` uniform draws, `share` up to 0.5.
     """
     return luck < np.where(before > 0, 1 - 1 / burst, share / ((1 - share) * burst)) * (share > 0)
 
 
-def _drop(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("dropped packets", "latency", "command", knobs=(
+    Knob("share", "1", 0.0, 0.0, 0.5, 0.01, "rule of thumb: 0 on wires, percents over radio"),
+    Knob("burst", "steps", 1.0, 1.0, 50.0, 2.0, "rule of thumb: radio losses come in runs; Gilbert 1960"),
+), start=lambda signal, *_: (signal, np.zeros((len(signal), 1))))  # fmt: skip
+def DROPPED(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = the last packet that arrived; all columns travel in one packet."""
     last, before = state
     lost = draw_losses(before, knobs["share"], knobs["burst"], context.draws.uniform("dropped", 1))
@@ -90,11 +112,13 @@ def _drop(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return (out, lost.astype(np.float64)), out
 
 
-def _begin_queue(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return np.repeat(signal[:, None], MAX_QUEUED + 1, axis=1), np.zeros((len(signal), 1))
-
-
-def _duplicate(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("duplicated packets", "latency", "command", knobs=(
+    Knob("share", "1", 0.0, 0.0, 0.5, 0.005, "rule of thumb: retransmissions over radio"),
+    Knob("queue", "packets", 1.0, 1.0, float(MAX_QUEUED), 2.0, "depth of the receiver's queue"),
+), start=lambda signal, *_: (
+    np.repeat(signal[:, None], MAX_QUEUED + 1, axis=1), np.zeros((len(signal), 1)),
+))  # fmt: skip
+def DUPLICATED(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = the packet at the head of a queue that a duplicate makes one longer; over `queue` it is thrown away.
 
     The receiver takes one packet per step, so each duplicate makes everything after it one step later.
@@ -107,11 +131,10 @@ def _duplicate(state: State, signal: Array, knobs: Knobs, context: LayerContext)
     return (history, waiting), history[np.arange(len(history))[:, None], index, np.arange(signal.shape[1])]
 
 
-def _begin_due(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    return signal, knobs["period_s"] + np.zeros((len(signal), 1))
-
-
-def _hold(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+@make_layer("slower sensor", "latency", "reading", knobs=(
+    Knob("period_s", "s", 0.0, 0.0, 10.0, 1 / 30, "a camera at 30 Hz"),
+), start=lambda signal, knobs, context: (signal, knobs["period_s"] + np.zeros((len(signal), 1))))  # fmt: skip
+def SAMPLE_HOLD(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = the newest sample of a sensor that takes one every `period_s`, the first at once."""
     held, age_s = state
     due = age_s >= knobs["period_s"] * (1 - 1e-9)
@@ -120,52 +143,4 @@ def _hold(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return (out, left_s + context.step_s), out
 
 
-_DELAY = Knob("delay_s", "s", 0.0, 0.0, 0.4, 0.02, "rule of thumb: 5 to 50 ms over USB, CAN or Ethernet and firmware",
-              same_as="actuator/NAME/delay")  # fmt: skip
-
-COMMAND_DELAY = Layer("command delay", "latency", "command", (_DELAY,), _delay_by(_fixed_delay), _begin_with_history)
-_LATE_READING = replace(_DELAY, same_as="measurement/COLUMN/delay")
-READING_DELAY = replace(COMMAND_DELAY, name="reading delay", acts_on="reading", knobs=(_LATE_READING,))
-JITTER = Layer(
-    "jitter", "latency", "command",
-    (Knob("jitter_s", "s", 0.0, 0.0, 0.1, 0.003, "rule of thumb: a few ms without a real-time kernel"),),
-    _delay_by(_jitter_delay), _begin_with_history,
-)  # fmt: skip
-BUS = Layer(
-    "shared bus", "latency", "command",
-    (
-        Knob("cycle_s", "s", 0.0, 0.0, 0.1, 0.005, "rule of thumb: sum of the slots"),
-        Knob("slot_s", "s", 0.0, 0.0, 0.01, 5e-4, "rule of thumb: one request and answer on a 1 Mbit/s serial bus"),
-    ),
-    _delay_by(_bus_delay), _begin_with_history,
-)  # fmt: skip
-INFERENCE = Layer(
-    "inference time", "latency", "command",
-    (
-        Knob("inference_s", "s", 0.0, 0.0, 0.3, 0.005, "measure it: ms for small networks, 0.1 s for large ones"),
-        Knob("spike_share", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb"),
-        Knob("spike_s", "s", 0.0, 0.0, 0.2, 0.03, "rule of thumb"),
-    ),
-    _delay_by(_inference_delay), _begin_with_history,
-)  # fmt: skip
-DROPPED = Layer(
-    "dropped packets", "latency", "command",
-    (
-        Knob("share", "1", 0.0, 0.0, 0.5, 0.01, "rule of thumb: 0 on wires, percents over radio"),
-        Knob("burst", "steps", 1.0, 1.0, 50.0, 2.0, "rule of thumb: radio losses come in runs; Gilbert 1960"),
-    ),
-    _drop, begin_with_signal_and_zero,
-)  # fmt: skip
-DUPLICATED = Layer(
-    "duplicated packets", "latency", "command",
-    (
-        Knob("share", "1", 0.0, 0.0, 0.5, 0.005, "rule of thumb: retransmissions over radio"),
-        Knob("queue", "packets", 1.0, 1.0, float(MAX_QUEUED), 2.0, "depth of the receiver's queue"),
-    ),
-    _duplicate, _begin_queue,
-)  # fmt: skip
-SAMPLE_HOLD = Layer(
-    "slower sensor", "latency", "reading",
-    (Knob("period_s", "s", 0.0, 0.0, 10.0, 1 / 30, "a camera at 30 Hz"),), _hold, _begin_due,
-)  # fmt: skip
 LATENCY_LAYERS = (DROPPED, DUPLICATED, SAMPLE_HOLD, COMMAND_DELAY, READING_DELAY, JITTER, BUS, INFERENCE)

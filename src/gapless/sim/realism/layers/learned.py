@@ -16,19 +16,13 @@ class Network:
     """A network of one hidden layer: y = out tanh(hidden x + bias), the same for every joint.
 
     x are the last `RECENT` efforts, as shares of the knob `scale`, and the last `RECENT` velocities, as shares of
-    `speed`; y is the effort as a share of `scale`. Samples are `spacing_s` apart.
-
-    Attributes:
-        hidden: (num_hidden, 2 * RECENT) weights.
-        bias: (num_hidden,).
-        out: (num_hidden,).
-        spacing_s: Time between samples [s].
+    `speed`; y is the effort as a share of `scale`.
     """
 
-    hidden: Array
-    bias: Array
-    out: Array
-    spacing_s: float = 0.01
+    hidden: Array  # (num_hidden, 2 * RECENT) weights
+    bias: Array  # (num_hidden,)
+    out: Array  # (num_hidden,)
+    spacing_s: float = 0.01  # time between samples [s]
 
     def __post_init__(self) -> None:
         """Refuses weights of other shapes."""
