@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.core.distribution.range import MAX_REDRAWS, Level, Range
+from gapless.core.distribution.range import Level, Range, draw_inside
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
@@ -71,13 +71,7 @@ class Distribution:
             bells = rng.standard_normal((number, len(group))) @ root.T
             return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
 
-        values = draw_once(count)
-        for _ in range(MAX_REDRAWS):
-            outside = ((values < low) | (values > high)).any(axis=1)
-            if not outside.any():
-                break
-            values[outside] = draw_once(int(outside.sum()))
-        return np.clip(values, low, high)
+        return draw_inside(draw_once, count, low, high)
 
 
 def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Array:
@@ -146,10 +140,6 @@ def nominal_only(space: ParameterSpace) -> Distribution:
 
 def wide(space: ParameterSpace) -> Distribution:
     """Returns plain wide randomisation: every parameter uniform over its whole range."""
-    return Distribution(
-        space,
-        tuple(
-            Range(p.target, "uniform", p.low, p.high, (p.low + p.high) / 2, reason="whole prior range")
-            for p in space.parameters
-        ),
-    )
+    whole = "whole prior range"
+    middles = ((p, (p.low + p.high) / 2) for p in space.parameters)
+    return Distribution(space, tuple(Range(p.target, "uniform", p.low, p.high, m, reason=whole) for p, m in middles))
