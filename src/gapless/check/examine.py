@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gapless.check.findings import Finding, UnusableRows, mark_unusable
+from gapless.check.findings import Finding, UnusableRows
 from gapless.check.mapping import find_mapping_faults
-from gapless.check.response import find_unresponsive_rows
-from gapless.check.standstill import find_standstills
-from gapless.check.tolerance import make_tolerance
+from gapless.check.rows import find_standstills, find_unresponsive_rows
+from gapless.check.skill import make_tolerance
 from gapless.core.results import Note
 from gapless.fit.data import Progress, ProjectData
 from gapless.signals.excerpts import take_excerpts
@@ -67,8 +66,11 @@ def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Exa
     notes = [Note("fault", ", ".join(finding.columns), finding.text) for finding in findings]
     notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches), *_find_constant_commands(evidence)]
     report(EXAMINING, 1.0)
-    marked = mark_unusable(evidence.tracks, stretches)
-    lost = 1 - float(np.mean(np.concatenate([track.usable for track in marked])))
+    masks = [track.usable.copy() for track in evidence.tracks]
+    for stretch in stretches:
+        masks[stretch.track][stretch.first_row : stretch.end_row] = False
+    marked = tuple(replace(track, usable=mask) for track, mask in zip(evidence.tracks, masks, strict=True))
+    lost = 1 - float(np.mean(np.concatenate(masks)))
     refusal = NO_TARGETS if any(finding.prevents_fit for finding in findings) else None
     if stretches and lost > MAX_UNUSABLE_SHARE:
         refusal = f"{100 * lost:.0f} % of these logs are of no use: {stretches[0].text}"
@@ -86,10 +88,10 @@ def _correct_stated_noise(evidence: ProjectData) -> Sequence[Track]:
         shown = np.median([estimate_noise(values[np.isfinite(values)]) for values in readings])
         if item.noise is not None and shown > MAX_NOISE_RATIO * item.noise:
             columns.append(column)
+    if not columns:
+        return evidence.tracks
     runs = zip(evidence.episodes, evidence.tracks, strict=True)
-    return [
-        estimate_noise_of_columns(project, episode, track, columns) if columns else track for episode, track in runs
-    ]
+    return [estimate_noise_of_columns(project, episode, track, columns) for episode, track in runs]
 
 
 def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]) -> list[Note]:

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gapless.check.columns import MISTAKEN_UNITS, RADIANS_PER_DEGREE, Drive, joint_columns, list_drives
+from gapless.check.findings import MISTAKEN_UNITS, RADIANS_PER_DEGREE, Drive, joint_columns, list_drives
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import CommandMap, MeasurementMap, Project
 from gapless.signals.track import Track

@@ -5,14 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.check.columns import joint_columns, list_drives
-from gapless.check.findings import Finding
-from gapless.check.following import find_following_faults, measure_following
+from gapless.check.agreement import find_following_faults, find_increments, find_rate_contradictions, measure_following
+from gapless.check.findings import Finding, joint_columns, list_drives
 from gapless.check.hypotheses import MappingHypothesis, list_clock_hypotheses, list_column_hypotheses, shift_commands
-from gapless.check.increments import find_increments
-from gapless.check.rates import find_rate_contradictions
-from gapless.check.skill import PredictionSkill, measure_skill, pick_moving_windows
-from gapless.check.tolerance import ModelTolerance, search_best_skill
+from gapless.check.skill import ModelTolerance, PredictionSkill, measure_skill, pick_moving_windows, search_best_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
