@@ -1,6 +1,6 @@
 """What a world, a task, a policy and a guard must offer. Everything is batched: axis 0 is num_worlds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from gapless.core.episode import Source
 from gapless.core.signal import Array, Flags, Indices
+
+Progress = Callable[[str, float], None]  # called with what is being done and how far it is, in [0, 1]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """The time of a log of another recorder: its column is found, and brought to seconds from the first sample."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from gapless.project.log.columns import (
     open_parquet,
     read_columns,
 )
-from gapless.project.new.guess.names import split_words
+from gapless.project.new.names import split_words
 
 TIME_S = "time_s"
 _UNITS_S = {
@@ -32,27 +31,19 @@ _UNITS_S = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosec", "nanosecs", "nanoseconds"), 1e-9),
 }
 _TIME_WORDS = frozenset(["time", "t", "timestamp", "stamp", "timestamps", "clock", "elapsed", "date", "datetime"])
-_PAIR = re.compile(r"^(?P<prefix>.*?)(?P<seconds>secs?|seconds)$", re.IGNORECASE)
-_NANOSECONDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds")
+_SECONDS, _NANOSECONDS = ("sec", "secs", "seconds"), ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds")
 _EPOCH_S = (1e9, 4e9)  # 2001 to 2096, in seconds since 1970
 _MIN_FORWARD_SHARE = 0.99  # of the steps, for a column that is only perhaps the time
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How the time is recorded in the logs of one recorder.
+    """How the time is recorded in the logs of one recorder."""
 
-    Attributes:
-        columns: The time column; or two, seconds and nanoseconds.
-        unit_s: Unit of the (first) column [s].
-        text: What was recognised, and by what; empty for `time_s`.
-        is_date: It holds dates, not numbers.
-    """
-
-    columns: tuple[str, ...]
-    unit_s: float = 1.0
-    text: str = ""
-    is_date: bool = False
+    columns: tuple[str, ...]  # the time column; or two, seconds and nanoseconds
+    unit_s: float = 1.0  # unit of the (first) column [s]
+    text: str = ""  # what was recognised, and by what; empty for `time_s`
+    is_date: bool = False  # it holds dates, not numbers
 
 
 def find_clock(path: Path) -> Clock:
@@ -112,19 +103,15 @@ def _list_candidates(available: Sequence[str]) -> list[tuple[tuple[str, ...], st
             longer.append((len(others), (name,), unit))
         elif not words and unit and len(unit) > 1:
             longer.append((0, (name,), unit))
-    pairs = [(pair, "s", True) for pair in _find_pairs(available)]
-    return plain + pairs + [(columns, unit, False) for _, columns, unit in sorted(longer, key=lambda item: item[0])]
-
-
-def _find_pairs(available: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns columns of seconds with their columns of nanoseconds: `header.stamp.sec`, `header.stamp.nanosec`."""
     by_lower = {name.lower(): name for name in available}
-    found: list[tuple[str, str]] = []
-    for name in available:
-        if match := _PAIR.match(name):
-            others = (by_lower.get(f"{match['prefix'].lower()}{word}") for word in _NANOSECONDS)
-            found += [(name, other) for other in others if other and other != name]
-    return found
+    pairs = [  # of seconds and nanoseconds: `header.stamp.sec`, `header.stamp.nanosec`
+        ((name, other), "s", True)
+        for lower, name in by_lower.items()
+        for ending in _SECONDS
+        for word in _NANOSECONDS
+        if lower.endswith(ending) and (other := by_lower.get(lower.removesuffix(ending) + word, name)) != name
+    ]
+    return plain + pairs + [(columns, unit, False) for _, columns, unit in sorted(longer, key=lambda item: item[0])]
 
 
 def _recognise_clock(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[Clock, Array]:

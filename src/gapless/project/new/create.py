@@ -1,7 +1,7 @@
 """Makes a project folder from a model and logs: `gapless new`."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -9,14 +9,12 @@ import mujoco
 import numpy as np
 
 from gapless.core.errors import ProjectError, nearest
+from gapless.core.protocols import Progress
 from gapless.core.results import NewResult, Note
-from gapless.core.signal import Array
 from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.model import command_unit, load_model, load_spec, names, relocate_files
-from gapless.project.new.guess.by_motion import pool_signals
-from gapless.project.new.guess.columns import guess_columns
-from gapless.project.new.guess.degrees import GUESSED_DEGREES
+from gapless.project.new.motion import GUESSED_DEGREES, Signals, guess_columns
 from gapless.project.new.project_files import ProjectFiles, compose_yaml
 from gapless.project.new.recordings import Recording, find_logs, read_recordings
 from gapless.project.records import CommandMap, MeasurementMap
@@ -33,7 +31,7 @@ def new_project(
     directory: str | Path,
     *,
     drive_by_effort: bool = False,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> NewResult:
     """Makes a project folder, and says in notes what was guessed. Nothing is written before all logs are read.
 
@@ -55,7 +53,7 @@ def new_project(
         raise project_error("no log was given: write gapless new MODEL LOG... DIR", directory)
     compiled = load_model(model)
     recordings = read_recordings(find_logs([Path(each).expanduser() for each in given]), progress)
-    signals = pool_signals([(each.times_s, each.columns) for each in recordings])
+    signals = Signals.pool([(each.times_s, each.columns) for each in recordings])
     commands, measurements, guesses = guess_columns(compiled, signals)
     if not measurements:
         raise _nothing_mapped(compiled, recordings[0])
@@ -169,19 +167,10 @@ def _guess_rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> f
 
     Rows of other topics, in which a column has no value, do not count.
     """
-    medians_s = [
-        np.median(intervals_s)
-        for recording in recordings
-        for column in columns
-        if column in recording.columns and len(intervals_s := _intervals_s(recording, column))
-    ]
-    rate_hz = 1 / float(np.median(medians_s or _intervals_s(recordings[0], None)))
+    known = [(r.times_s, np.isfinite(r.columns[c])) for r in recordings for c in columns if c in r.columns]
+    known.append((recordings[0].times_s, np.ones(len(recordings[0].times_s), dtype=np.bool_)))
+    intervals_s = [np.diff(times_s[present & np.isfinite(times_s)]) for times_s, present in known]
+    medians_s = [float(np.median(each[each > 0])) for each in intervals_s if np.any(each > 0)]
+    rate_hz = 1 / float(np.median(medians_s[:-1] or medians_s))
     usual = min(_USUAL_RATES_HZ, key=lambda each: abs(each - rate_hz))
     return float(usual) if abs(usual / rate_hz - 1) < MAX_RATE_ERROR else float(f"{rate_hz:.3g}")
-
-
-def _intervals_s(recording: Recording, column: str | None) -> Array:
-    finite = np.isfinite(recording.times_s)
-    finite &= np.isfinite(recording.columns[column]) if column else True
-    intervals_s = np.diff(recording.times_s[finite])
-    return intervals_s[intervals_s > 0]

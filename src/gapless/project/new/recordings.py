@@ -1,7 +1,7 @@
 """Logs given to `new`: which files they are, read before their columns are mapped, and written with `time_s`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError, nearest
+from gapless.core.protocols import Progress
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.columns import (
@@ -26,7 +27,7 @@ from gapless.project.log.columns import (
 )
 from gapless.project.log.read import increasing_times
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
-from gapless.project.new.guess.names import split_words
+from gapless.project.new.names import split_words
 
 _LEROBOT_INFO = Path("meta") / "info.json"
 _EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
@@ -102,27 +103,16 @@ def _flatten_names(names: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Recording:
-    """One episode of a log that was recorded by others.
+    """One episode of a log that was recorded by others."""
 
-    Attributes:
-        path: The file it is in.
-        name: Name of its file in the project.
-        times_s: (num_samples,) [s], NaN where there is no stamp.
-        columns: All other columns that hold numbers, as recorded.
-        clock: How its time is recorded.
-        rows: Its rows in the file; None for all.
-        renamed: Better names of list elements, as `columns` has them.
-        notes: What cannot be read of it.
-    """
-
-    path: Path
-    name: str
-    times_s: Array
-    columns: dict[str, Array]
-    clock: Clock
-    rows: slice | None
-    renamed: dict[str, str]
-    notes: tuple[Note, ...]
+    path: Path  # the file it is in
+    name: str  # name of its file in the project
+    times_s: Array  # (num_samples,) [s], NaN where there is no stamp
+    columns: dict[str, Array]  # all other columns that hold numbers, as recorded
+    clock: Clock  # how its time is recorded
+    rows: slice | None  # its rows in the file; None for all
+    renamed: dict[str, str]  # better names of list elements, as `columns` has them
+    notes: tuple[Note, ...]  # what cannot be read of it
 
     @property
     def is_changed(self) -> bool:
@@ -130,7 +120,7 @@ class Recording:
         return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
 
 
-def read_recordings(paths: Sequence[Path], progress: Callable[[str, float], None] | None = None) -> list[Recording]:
+def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[Recording]:
     """Reads all columns of logs that hold numbers; the first log says how all record their time."""
     names = _name_logs(paths)
     clock = find_clock(paths[0])
