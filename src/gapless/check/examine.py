@@ -11,9 +11,8 @@ from gapless.check.rows import find_standstills, find_unresponsive_rows
 from gapless.check.skill import make_tolerance
 from gapless.core.results import Note
 from gapless.fit.data import Progress, ProjectData
-from gapless.signals.excerpts import take_excerpts
 from gapless.signals.smoother import estimate_noise
-from gapless.signals.track import Track, estimate_noise_of_columns
+from gapless.signals.track import Track, estimate_noise_of_columns, take_excerpts
 
 EXAMINING = "looking for mistakes"  # what it is called where progress is shown
 MAX_NOISE_RATIO = 5.0  # of the noise that readings show to what the project states

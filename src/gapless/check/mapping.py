@@ -13,8 +13,7 @@ from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.project.records import Project
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import Track
+from gapless.signals.track import Track, spread_indices
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets.path import split_target
 

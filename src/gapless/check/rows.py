@@ -11,8 +11,7 @@ from gapless.check.skill import MIN_MOTION_TO_NOISE, ModelTolerance, line_noise,
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import Track
+from gapless.signals.track import Track, spread_indices
 from gapless.sim.blueprint import CompiledProject
 
 SPANS_S = (0.5, 2.0)  # over which travels are compared

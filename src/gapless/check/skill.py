@@ -12,8 +12,7 @@ from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import Project
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import Track, subtract_readings
+from gapless.signals.track import Track, spread_indices, subtract_readings
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.blueprint import CompiledProject
 

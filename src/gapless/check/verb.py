@@ -20,8 +20,7 @@ from gapless.fit.prediction.windows import cut_windows
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.inspect import read_and_inspect
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import subtract_readings
+from gapless.signals.track import spread_indices, subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE, with_finer_step
 
 WINDOW_S = 0.3
