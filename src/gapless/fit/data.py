@@ -15,8 +15,7 @@ from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
-from gapless.project.log.copies import copy_notes, find_copies
-from gapless.project.log.inspect import merge_notes, time_notes
+from gapless.project.log.inspect import copy_notes, find_copies, merge_notes, time_notes
 from gapless.project.log.read import Log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track

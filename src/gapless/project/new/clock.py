@@ -18,8 +18,8 @@ from gapless.project.log.columns import (
     has_other_separator,
     log_error,
     open_npz,
-    open_parquet,
     read_columns,
+    read_flat_table,
 )
 from gapless.project.new.names import split_words
 
@@ -148,7 +148,7 @@ def _read_raw(path: Path, name: str) -> Any:
     """Reads one column in the type in which it was written: whole numbers and dates keep all their digits."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        return open_parquet(path).read(columns=[name]).column(name)
+        return read_flat_table(path, [name])[name]
     if suffix == ".npz":
         with open_npz(path) as arrays:
             return pa.chunked_array([pa.array(arrays[name])])

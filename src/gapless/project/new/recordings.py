@@ -20,10 +20,8 @@ from gapless.project.log.columns import (
     SUFFIXES,
     column_names,
     log_error,
-    open_parquet,
-    parquet_columns,
     read_columns,
-    take_column,
+    read_flat_table,
 )
 from gapless.project.log.read import increasing_times
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
@@ -188,24 +186,12 @@ def write_recording(recording: Recording, target: Path) -> None:
         kept = {key: values[rows] if values.ndim else values for key, values in kept.items()}
         np.savez(target, **{**kept, TIME_S: recording.times_s})
         return
-    is_csv = source.suffix.lower() == ".csv"
-    table: Any = pyarrow.csv.read_csv(source) if is_csv else _read_flat_table(source, recording.renamed)
-    dropped = {*recording.clock.columns, TIME_S}
-    pairs = zip(table.column_names, table.itercolumns(), strict=True)
-    kept = [(name, column) for name, column in pairs if name not in dropped]
-    length = len(recording.times_s)
-    columns = [pa.array(recording.times_s), *(column.slice(rows.start or 0, length) for _, column in kept)]
-    write = pyarrow.csv.write_csv if is_csv else pq.write_table
-    write(pa.table(columns, names=[TIME_S, *(name for name, _ in kept)]), target)
-
-
-def _read_flat_table(source: Path, renamed: dict[str, str]) -> Any:
-    """Reads a Parquet file with a column for each list element that has a name of its own."""
-    table = open_parquet(source).read()
-    flat = {element.source for element in parquet_columns(source) if element.name in renamed}
-    columns: dict[str, Any] = {}
-    for element in parquet_columns(source):
-        whole = element.source not in flat
-        name = element.source if whole else renamed.get(element.name, element.name)
-        columns[name] = table.column(element.source) if whole else take_column(table, element)
-    return pa.table(columns)
+    if source.suffix.lower() == ".csv":
+        table, write = pyarrow.csv.read_csv(source), pyarrow.csv.write_csv
+        columns: dict[str, Any] = dict(zip(table.column_names, table.itercolumns(), strict=True))
+    else:
+        columns, write = read_flat_table(source), pq.write_table
+    first, count, dropped = rows.start or 0, len(recording.times_s), {*recording.clock.columns, TIME_S}
+    kept = {name: column.slice(first, count) for name, column in columns.items() if name not in dropped}
+    named = {recording.renamed.get(name, name): column for name, column in kept.items()}
+    write(pa.table({TIME_S: pa.array(recording.times_s), **named}), target)
