@@ -82,9 +82,8 @@ def _check_noise(number: float) -> float:
 
 def _check_rate(number: float) -> float:
     if not MIN_RATE_HZ <= number <= MAX_RATE_HZ:
-        problem = "not positive" if number <= 0 else "no control rate"
-        span = f"from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g}"
-        raise ValueError(f"{number:g} is {problem}: write one in Hz {span}, such as 100")
+        found = f"{number:g} is not positive" if number <= 0 else f"{number:g} Hz is no control rate"
+        raise ValueError(f"{found}: write one from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g} Hz, such as 100")
     return number
 
 
