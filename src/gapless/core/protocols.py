@@ -17,8 +17,7 @@ Progress = Callable[[str, float], None]  # called with what is being done and ho
 class Start:
     """How a run begins."""
 
-    # joint name -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz]
-    positions: Mapping[str, Array]
+    positions: Mapping[str, Array]  # joint -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz]
     goal: Array  # (num_worlds, goal_size) what the task asks for in this run; the task alone knows its meaning
 
 

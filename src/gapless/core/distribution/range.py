@@ -47,13 +47,11 @@ class Range:
     kind: Kind
     low: float  # smallest value drawn
     high: float  # largest value drawn
-    # centre of `normal`, median of `log-normal`, the value of `fixed`, mean of `beta`; otherwise the middle
-    mean: float
+    mean: float  # centre of `normal`, median of `log-normal`, value of `fixed`, mean of `beta`; else the middle
     # standard deviation of `normal` before it is cut and of `beta`; of the logarithm for `log-normal` [1]; 0 otherwise
     std: float = 0.0
     reason: str = ""  # why this range, for the reader
-    # how often it is drawn: once per `robot` (a world keeps it while training), per `episode`, or per control `step`
-    per: Level = "episode"
+    per: Level = "episode"  # how often it is drawn; a world keeps what is drawn per `robot` while training
     parts: tuple[Part, ...] = ()  # the bells of `mixture`; empty otherwise
 
     def __post_init__(self) -> None:

@@ -65,8 +65,7 @@ class EvaluateResult(StoredResult):
 class Decision:
     """What a loop does about a gap, and why."""
 
-    # `train` (fit, randomise, train on), `done` (the target is met) or `stop` (training does not close this)
-    action: Literal["train", "done", "stop"]
+    action: Literal["train", "done", "stop"]  # `done`: the target is met; `stop`: training does not close this
     dimensions: tuple[Dimension, ...]  # dimensions that are randomised; parameters of others stay as fitted
     reason: str  # why, as a sentence for people
 
@@ -84,8 +83,7 @@ class LoopResult(StoredResult):
     target: float  # success asked for
     reached: bool  # whether `after` met the target
     rounds: int  # how many rounds were begun
-    # the gap in signals before; None where the loop ended earlier, as are the results below
-    measure: MeasureResult | None
+    measure: MeasureResult | None  # the gap in signals before; None where the loop ended earlier, as those below
     measure_fitted: MeasureResult | None  # the gap in signals with the fit
     identify: IdentifyResult | None  # the fit
     diagnose: DiagnoseResult | None  # the causes
@@ -132,9 +130,7 @@ class AuditedParameter:
     advised_low: float
     advised_high: float  # upper end of the range to train on
     outside: float  # how far `value` lies beyond the nearer end of the range, in `unit`; 0 inside
-    # by what share the squared error would grow if this parameter had to keep to its range and all others were free
-    # [1]; 0 inside
-    growth: float
+    growth: float  # share by which the squared error grows if this alone keeps to its range [1]; 0 inside
     # width of the range over that of what the logs call for, on the scale that fits step on [1]; None where the logs
     # do not determine it, or training does not vary it
     factor: float | None
@@ -166,13 +162,9 @@ class AuditResult(StoredResult):
     reasons: tuple[str, ...]  # why, and what to do
     parameters: tuple[AuditedParameter, ...]  # each parameter that is varied in training, or should be
     columns: Mapping[str, AuditedColumn]  # column -> what predictions leave of it
-    # error of the best row anywhere, in units of what noise explains; about 1 where it explains all [1]. None if
-    # nothing was predicted, as the next one
-    residual_to_noise: float | None
+    residual_to_noise: float | None  # error of the best row anywhere over the noise, about 1 where it explains all [1]
     residual_in_ranges: float | None  # the same of the best row within the ranges [1]
-    # share of the worlds drawn for training whose parameters that are too wide all lie in their advised ranges: the
-    # product of the parameters' shares; 1 if none is too wide [1]
-    share: float
+    share: float  # share of the training worlds that lie in all advised ranges of what is too wide; 1 if nothing is [1]
     window_s: float  # length of the prediction windows [s]
     num_windows: int  # how many were predicted
     seed: int  # seed in force

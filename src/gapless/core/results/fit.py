@@ -27,9 +27,7 @@ class FittedParameter:
     at_bound: bool  # whether the fit ended at a bound, so that the true value may lie beyond
     prior_low: float  # smallest value that was considered
     prior_high: float  # largest value that was considered
-    # standard deviation between runs of a per-run parameter, of which `value` is then the mean; 0 where
-    # all share one
-    spread: float = 0.0
+    spread: float = 0.0  # standard deviation between runs of a per-run parameter, `value` is their mean; else 0
     # run -> its own value, of runs that were fitted; empty where all share one
     by_run: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -177,8 +175,7 @@ class ColumnNoise:
     # `flicker`, `walk`, `drift`, `quantisation`, `quantum`; empty if refused
     terms: Mapping[str, NoiseTerm]
     instability_tau_s: float | None  # averaging time of the least Allan deviation [s]; None where it still falls
-    # shortest averaging time that was fitted [s]; below it the sensor filters, or something vibrates
-    fitted_from_s: float | None
+    fitted_from_s: float | None  # shortest averaging time fitted [s]; below, the sensor filters or something vibrates
     noise: float | None  # standard deviation for `noise` in `gapless.yaml`, in SI units; None where nothing can be said
     layer: Mapping[str, float]  # parameters of the sensor layer of a simulation, in SI units
     allan: AllanCurve | None  # the Allan deviation; None if refused
@@ -252,17 +249,13 @@ class ExciteResult(StoredResult):
     verb: ClassVar[str] = "excite"
     inputs: tuple[str, ...]  # ids of the logs and of the fit that it started from
     parameters: tuple[PredictedParameter, ...]  # what a recording would identify, parameter by parameter
-    # groups of parameters that no tried motion separates; a group of one shows in none
-    inseparable: tuple[tuple[str, ...], ...]
-    # the limits kept, how much of each is used by the robot as believed and by some that differ
-    limits: tuple[KeptLimit, ...]
-    # things that the motion may touch; apart from them nothing touches that does not touch at rest
-    may_touch: tuple[str, ...]
+    inseparable: tuple[tuple[str, ...], ...]  # parameters that no tried motion separates; a group of one shows in none
+    limits: tuple[KeptLimit, ...]  # what was kept, and what the robot as believed and some that differ use of it
+    may_touch: tuple[str, ...]  # what the motion may touch; nothing else touches that does not touch at rest
     start: Mapping[str, float]  # column -> reading at the start, in the units of the log: where everything has to be
     noise: Mapping[str, float]  # column -> standard deviation of its readings that was assumed, in model units
     advice: tuple[str, ...]  # what to do next, and what stands in the way, as sentences
-    # the motion: `time_s` and the command columns in the units of the log; None if none keeps the limits
-    path: str | None
+    path: str | None  # the motion: `time_s` and the commands in units of the log; None if none keeps the limits
     duration_s: float  # length of the motion [s]
     window_s: float  # length of the prediction windows that the intervals are for [s]
     num_tried: int  # how many motions were simulated

@@ -19,8 +19,7 @@ class StoredResult:
 class Note:
     """One thing that `check` or `new` has to say."""
 
-    # `fault` (the project cannot be used so), `warning` (look at it) or `info`
-    level: Literal["fault", "warning", "info"]
+    level: Literal["fault", "warning", "info"]  # `fault`: the project cannot be used so; `warning`: look at it
     where: str  # file, column or element it is about
     text: str  # what was found and what to do
 
@@ -158,7 +157,6 @@ class DiagnoseResult(StoredResult):
     ambiguous: tuple[tuple[Dimension, ...], ...]  # groups of dimensions that these logs do not distinguish
     advice: tuple[Advice, ...]  # what to do next
     seed: int  # seed in force
-    # what the best explanation leaves of the error, in logarithms of squares; 0 for noise alone [1]
-    unexplained: float = 0.0
+    unexplained: float = 0.0  # error that the best explanation leaves, in logarithms of squares; 0 for noise alone [1]
     moments: tuple[TellingMoment, ...] = ()  # the stretches of the logs with the strongest evidence
     conditions: tuple[ConditionRate, ...] = ()  # how often runs failed under each condition, where outcomes are known
