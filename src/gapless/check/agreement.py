@@ -112,7 +112,7 @@ def measure_following(blueprint: CompiledProject, tracks: Sequence[Track]) -> Fo
     rate_hz = blueprint.project.rate_hz
     lags = np.arange(round(MIN_LAG_S * rate_hz), round(MAX_LAG_S * rate_hz) + 1)
     long = [track for track in tracks if len(track.measured) > 2 * len(lags)]
-    pairs = tuple(pair for pair in list_measured_servos(blueprint) if long and _moves(pair, long))
+    pairs = tuple(pair for pair in list_measured_servos(blueprint) if long and _moves_clearly(pair, long))
     largest, smallest, slope = np.zeros((3, len(pairs), len(pairs)))
     lead_s = np.zeros(len(pairs))
     for i, reader in enumerate(pairs):
@@ -179,12 +179,10 @@ def _find_clock_fault(following: Following, readings: Sequence[str]) -> list[Fin
     return [Finding(tuple(readings), f"{text}: shift the time stamps of one of them")]
 
 
-def _moves(pair: Drive, tracks: Sequence[Track]) -> bool:
-    """Tells whether the command moves, and the reading clearly more than its noise."""
+def _moves_clearly(pair: Drive, tracks: Sequence[Track]) -> bool:
     command = np.mean([np.var(track.commands[:, pair.command]) for track in tracks])
     reading = np.sqrt(np.mean([np.var(track.smooth[:, pair.reading]) for track in tracks]))
-    noise = np.mean([track.noise[pair.reading] for track in tracks])
-    return bool(command > 0 and reading > MIN_MOTION_TO_NOISE * noise)
+    return bool(command > 0 and reading > MIN_MOTION_TO_NOISE * np.mean([t.noise[pair.reading] for t in tracks]))
 
 
 def regress_on_command(reading: int, sender: Drive, tracks: Sequence[Track], lags: Indices) -> tuple[Array, Array]:

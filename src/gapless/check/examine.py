@@ -9,8 +9,9 @@ from gapless.check.findings import Finding, UnusableRows
 from gapless.check.mapping import find_mapping_faults
 from gapless.check.rows import find_standstills, find_unresponsive_rows
 from gapless.check.skill import make_tolerance
+from gapless.core.protocols import Progress
 from gapless.core.results import Note
-from gapless.fit.data import Progress, ProjectData
+from gapless.fit.data import ProjectData
 from gapless.signals.smoother import estimate_noise
 from gapless.signals.track import Track, estimate_noise_of_columns, take_excerpts
 
@@ -62,8 +63,12 @@ def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Exa
     stretches: list[UnusableRows] = []
     if not findings:
         stretches = find_standstills(blueprint, tracks) + find_unresponsive_rows(blueprint, tracks, tolerance)
+    text = "the command never changes in any log: these logs do not identify its gain and delay"
+    constant = np.all([np.ptp(track.commands, axis=0) == 0 for track in evidence.tracks], axis=0)
+    commands = zip(evidence.project.commands, constant, strict=True)
     notes = [Note("fault", ", ".join(finding.columns), finding.text) for finding in findings]
-    notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches), *_find_constant_commands(evidence)]
+    notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches)]
+    notes += [Note("warning", item.column, text) for item, is_constant in commands if is_constant]
     report(EXAMINING, 1.0)
     masks = [track.usable.copy() for track in evidence.tracks]
     for stretch in stretches:
@@ -108,12 +113,3 @@ def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]
         more = f", and in {logs - 1} more log{'s' if logs > 2 else ''}" if logs > 1 else ""
         notes.append(Note("warning", where, f"{span}{more} {first.text} These {seconds:.4g} s are left out"))
     return notes
-
-
-def _find_constant_commands(evidence: ProjectData) -> list[Note]:
-    text = "the command never changes in any log: these logs do not identify its gain and delay"
-    return [
-        Note("warning", item.column, text)
-        for column, item in enumerate(evidence.project.commands)
-        if all(np.ptp(track.commands[:, column]) == 0 for track in evidence.tracks)
-    ]

@@ -112,12 +112,6 @@ class _Comparison:
         """Mean logarithm of the errors with the hypothesis over all columns: less is better."""
         return float(np.nanmean(np.log(self.after.best_shares))) if np.isfinite(self.own_ratio) else float("inf")
 
-    @property
-    def num_windows(self) -> int:
-        """In how many windows its columns move."""
-        columns = sorted(self.hypothesis.tested_columns)
-        return int(np.isfinite(self.before.line_error[:, columns]).any(axis=1).sum())
-
     def ratio_and_columns(self) -> tuple[float, list[int]]:
         """Returns the error with the hypothesis over that without, and the columns that this is about.
 
@@ -259,5 +253,6 @@ def _describe(project: Project, decisive: Sequence[_Comparison]) -> Finding:
     share = f"{best.ratio_and_columns()[0]:.2f} of what it is, whatever gain, drag and delay"
     columns = dict.fromkeys(name for one in (best.hypothesis, *others) for name in one.column_names(project))
     text = f"it looks as if {best.hypothesis.text}: {best.hypothesis.remedy}; "
-    text += f"the error of {best.num_windows} prediction windows is then {share}"
+    moving = np.isfinite(best.before.line_error[:, sorted(best.hypothesis.tested_columns)]).any(axis=1)
+    text += f"the error of {int(moving.sum())} prediction windows is then {share}"
     return Finding(tuple(columns), text + alternatives)

@@ -161,11 +161,6 @@ class Responses:
         found = [one for one in candidates if others.sum() * chance ** (one[2] - one[1]) < limit]
         return list(dict.fromkeys(self._extend(*one) for one in found))
 
-    @property
-    def is_never(self) -> bool:
-        """Whether it never responds: in nearly every window the motion is as if nothing were commanded."""
-        return bool(np.mean(self.rest[np.isfinite(self.size)] < LIMITS.never_share) > 0.9)
-
     def _is_silent(self, places: Indices) -> Flags:
         """Tells in which windows the motion is as if nothing were commanded."""
         small = np.abs(self.size[places]) < LIMITS.silent_response * self.usual
@@ -236,7 +231,8 @@ def _describe_silence(responses: Responses, reading: str, command: str) -> list[
     windows = responses.windows
     text = f"{reading} does not respond to {command}: was the drive off, or the joint blocked?"
     found = responses.find_silent_runs()
-    if responses.is_never:
+    rest = responses.rest[np.isfinite(responses.size)]
+    if np.mean(rest < LIMITS.never_share) > 0.9:  # in nearly every window as if nothing were commanded
         logs = [np.flatnonzero(windows.track == track) for track in np.unique(windows.track)]
         found = [(int(places[0]), int(places[-1])) for places in logs]
     firsts, tracks = windows.first_row.tolist(), windows.track.tolist()

@@ -64,10 +64,6 @@ class PredictionSkill:
         """What each window adds under those rows, (num_windows, num_measurements)."""
         return np.stack([self.window_shares[row, :, k] for k, row in enumerate(self.best_row)], axis=-1)
 
-    def append_rows(self, other: "PredictionSkill") -> "PredictionSkill":
-        """Returns the skill under the rows of both, on the same windows."""
-        return PredictionSkill(np.concatenate([self.error, other.error]), self.line_error)
-
 
 def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]) -> list[PredictionSkill]:
     """Returns the skill of a model under rows of parameters on versions of the same windows, in one batched call."""
@@ -76,7 +72,14 @@ def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]
     names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
     stacked = replace(ready[0], **{name: np.concatenate([getattr(w, name) for w in ready]) for name in names})
     parts = np.split(predictor.predict(stacked, rows), len(ready), axis=1)
-    return [_compare_with_line(blueprint.project, windows, part) for windows, part in zip(ready, parts, strict=True)]
+    found: list[PredictionSkill] = []
+    for windows, predicted in zip(ready, parts, strict=True):
+        error = _rms(subtract_readings(blueprint.project, predicted, windows.measured[None])[:, :, 1:])
+        line = _line_error(blueprint.project, windows)
+        line = np.where(line > MIN_MOTION_TO_NOISE * line_noise(blueprint.project, windows), line, np.nan)
+        bounded = np.where(np.isfinite(line), np.fmin(error, MAX_SHARE * line), np.nan)
+        found.append(PredictionSkill(bounded, line))
+    return found
 
 
 def pick_moving_windows(project: Project, windows: Windows, columns: Sequence[int]) -> Windows:
@@ -106,13 +109,6 @@ def remove_command_offsets(blueprint: CompiledProject, windows: Windows) -> Wind
                 commands[:, :, drive.command] -= offset
                 history[:, :, drive.command] -= offset
     return replace(windows, commands=commands, history=history)
-
-
-def _compare_with_line(project: Project, windows: Windows, predicted: Array) -> PredictionSkill:
-    error = _rms(subtract_readings(project, predicted, windows.measured[None])[:, :, 1:])
-    line = _line_error(project, windows)
-    line = np.where(line > MIN_MOTION_TO_NOISE * line_noise(project, windows), line, np.nan)
-    return PredictionSkill(np.where(np.isfinite(line), np.fmin(error, MAX_SHARE * line), np.nan), line)
 
 
 def _line_error(project: Project, windows: Windows) -> Array:
@@ -227,18 +223,11 @@ def search_best_skill(
     unit = rng.uniform(size=(2 * NUM_ROWS, len(tolerance.space)))
     for _ in range(NUM_ROUNDS if len(tolerance.space) else 0):
         drawn = measure_skill(predictor, tolerance.rows_from_unit(unit), [windows])[0]
-        skill = skill.append_rows(drawn)
-        unit = _draw_around_best(tolerance, unit, drawn, rng)
+        skill = PredictionSkill(np.concatenate([skill.error, drawn.error]), skill.line_error)
+        cost = np.log(np.nan_to_num(drawn.shares, nan=MAX_SHARE))
+        best_of, unit = unit, np.empty((NUM_ROWS, unit.shape[1]))
+        for k, columns in enumerate(tolerance.shows_in):
+            order = np.argsort(cost[:, list(columns)].mean(axis=1) if columns else cost.mean(axis=1))
+            best = best_of[order[:NUM_ELITE], k]
+            unit[:, k] = np.clip(rng.normal(best.mean(), best.std() + 0.01, NUM_ROWS), 0.0, 1.0)
     return skill
-
-
-def _draw_around_best(
-    tolerance: ModelTolerance, unit: Array, skill: PredictionSkill, rng: np.random.Generator
-) -> Array:
-    cost = np.log(np.nan_to_num(skill.shares, nan=MAX_SHARE))
-    drawn = np.empty((NUM_ROWS, unit.shape[1]))
-    for k, columns in enumerate(tolerance.shows_in):
-        order = np.argsort(cost[:, list(columns)].mean(axis=1) if columns else cost.mean(axis=1))
-        best = unit[order[:NUM_ELITE], k]
-        drawn[:, k] = np.clip(rng.normal(best.mean(), best.std() + 0.01, NUM_ROWS), 0.0, 1.0)
-    return drawn

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
@@ -16,7 +17,6 @@ FIRST_DAMPING = 2  # place in `DAMPINGS` of the first that is tried
 MAX_STEPS_PER_SLOPE = 3
 MIN_COARSE_GAIN = 1e-3  # share of the sum of squares: with coarse slopes an iteration that saves less is the last
 MIN_FINE_GAIN = 0.02  # of the sum of squares, with fine ones: it moves no parameter by over 0.15 standard errors
-Progress = Callable[[str, float], None]
 Schedule = Sequence[tuple[float, int]]
 
 

@@ -125,8 +125,8 @@ def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> 
     np.fill_diagonal(kept, 0.0)
     lowest = float(np.linalg.eigvalsh(kept).min()) if len(names) else 0.0
     kept = np.round(kept * min(1.0, 0.99 / max(-lowest, 1e-12)), 3)
-    first, second = np.nonzero(np.triu(kept))
-    return tuple(Correlation(names[a], names[b], float(kept[a, b])) for a, b in zip(first, second, strict=True))
+    pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names)) if kept[a, b]]
+    return tuple(Correlation(names[a], names[b], float(kept[a, b])) for a, b in pairs)
 
 
 def nominal_only(space: ParameterSpace) -> Distribution:

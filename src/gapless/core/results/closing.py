@@ -131,8 +131,7 @@ class AuditedParameter:
     advised_high: float  # upper end of the range to train on
     outside: float  # how far `value` lies beyond the nearer end of the range, in `unit`; 0 inside
     growth: float  # share by which the squared error grows if this alone keeps to its range [1]; 0 inside
-    # width of the range over that of what the logs call for, on the scale that fits step on [1]; None where the logs
-    # do not determine it, or training does not vary it
+    # width of the range over what is needed, as fits step [1]; None where logs do not determine it, or it is not varied
     factor: float | None
     share: float  # share of the values that training draws that lie in the advised range [1]
 
@@ -155,8 +154,7 @@ class AuditResult(StoredResult):
     verb: ClassVar[str] = "randomize"
     inputs: tuple[str, ...]  # ids of the episodes used, and of the ranges where they are in the catalogue
     audited: str  # the file of ranges
-    # the gravest that holds: `wrong` before `too narrow` before `too wide` before `fits`; `cannot tell` where the logs
-    # determine nothing
+    # the gravest that holds, in the order of `AuditVerdict`; `cannot tell` where the logs determine nothing
     verdict: AuditVerdict
     verdicts: tuple[AuditVerdict, ...]  # all that hold
     reasons: tuple[str, ...]  # why, and what to do

@@ -42,8 +42,7 @@ class CheckResult(StoredResult):
     inputs: tuple[str, ...]  # ids of the episodes that were read
     sound: bool  # no fault was found
     notes: tuple[Note, ...]  # what was found, faults first
-    # per column, how far the prediction moves when the time step is halved, as a share of its travel [1]; empty where
-    # nothing could be simulated
+    # column -> how far halving the time step moves its prediction, as a share of its travel [1]; empty if not simulated
     numerics: Mapping[str, float]
 
 
