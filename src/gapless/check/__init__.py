@@ -5,16 +5,16 @@
 
 | check | module | finds |
 |---|---|---|
-| commands are targets | increments.py | steps, velocities or distances that are mapped to a position servo |
-| positions and velocities agree | rates.py | wrong sign, unit or column of one of them |
-| joints follow their servos | following.py | wrong sign, unit, column or clock |
+| commands are targets | agreement.py | steps, velocities or distances that are mapped to a position servo |
+| positions and velocities agree | agreement.py | wrong sign, unit or column of one of them |
+| joints follow their servos | agreement.py | wrong sign, unit, column or clock |
 | the model can predict the columns | mapping.py | the `MappingHypothesis` (hypotheses.py) that reduces the error most |
-| servos move | standstill.py | rows in which a servo is stalled or a sensor frozen |
-| joints respond to motors | response.py | rows in which a drive is off or a joint blocked |
+| servos move | rows.py | rows in which a servo is stalled or a sensor frozen |
+| joints respond to motors | rows.py | rows in which a drive is off or a joint blocked |
 
 If the first check finds something, no other runs; after a fault of the mapping, rows are not judged. A hypothesis is
-believed only if no values within the model's tolerance (tolerance.py: gains, delays, damping, friction) make the data
-as mapped predictable, so a model that is far off raises no false alarm. What predictions explain is in skill.py.
+believed only if no values within the model's tolerance (skill.py: gains, delays, damping, friction) make the data as
+mapped predictable, so a model that is far off raises no false alarm.
 
 To add a check of the mapping, write `find_...(blueprint, tracks) -> list[Finding]` and call it in
 `find_mapping_faults`; a column could be wrong in a new way: yield another `MappingHypothesis` in

@@ -5,16 +5,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gapless.check.findings import Finding, UnusableRows, mark_unusable
+from gapless.check.findings import Finding, UnusableRows
 from gapless.check.mapping import find_mapping_faults
-from gapless.check.response import find_unresponsive_rows
-from gapless.check.standstill import find_standstills
-from gapless.check.tolerance import make_tolerance
+from gapless.check.rows import find_standstills, find_unresponsive_rows
+from gapless.check.skill import make_tolerance
+from gapless.core.protocols import Progress
 from gapless.core.results import Note
-from gapless.fit.data import Progress, ProjectData
-from gapless.signals.excerpts import take_excerpts
+from gapless.fit.data import ProjectData
 from gapless.signals.smoother import estimate_noise
-from gapless.signals.track import Track, estimate_noise_of_columns
+from gapless.signals.track import Track, estimate_noise_of_columns, take_excerpts
 
 EXAMINING = "looking for mistakes"  # what it is called where progress is shown
 MAX_NOISE_RATIO = 5.0  # of the noise that readings show to what the project states
@@ -64,11 +63,18 @@ def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Exa
     stretches: list[UnusableRows] = []
     if not findings:
         stretches = find_standstills(blueprint, tracks) + find_unresponsive_rows(blueprint, tracks, tolerance)
+    text = "the command never changes in any log: these logs do not identify its gain and delay"
+    constant = np.all([np.ptp(track.commands, axis=0) == 0 for track in evidence.tracks], axis=0)
+    commands = zip(evidence.project.commands, constant, strict=True)
     notes = [Note("fault", ", ".join(finding.columns), finding.text) for finding in findings]
-    notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches), *_find_constant_commands(evidence)]
+    notes += [*evidence.assumptions, *_describe_stretches(evidence, stretches)]
+    notes += [Note("warning", item.column, text) for item, is_constant in commands if is_constant]
     report(EXAMINING, 1.0)
-    marked = mark_unusable(evidence.tracks, stretches)
-    lost = 1 - float(np.mean(np.concatenate([track.usable for track in marked])))
+    masks = [track.usable.copy() for track in evidence.tracks]
+    for stretch in stretches:
+        masks[stretch.track][stretch.first_row : stretch.end_row] = False
+    marked = tuple(replace(track, usable=mask) for track, mask in zip(evidence.tracks, masks, strict=True))
+    lost = 1 - float(np.mean(np.concatenate(masks)))
     refusal = NO_TARGETS if any(finding.prevents_fit for finding in findings) else None
     if stretches and lost > MAX_UNUSABLE_SHARE:
         refusal = f"{100 * lost:.0f} % of these logs are of no use: {stretches[0].text}"
@@ -86,10 +92,10 @@ def _correct_stated_noise(evidence: ProjectData) -> Sequence[Track]:
         shown = np.median([estimate_noise(values[np.isfinite(values)]) for values in readings])
         if item.noise is not None and shown > MAX_NOISE_RATIO * item.noise:
             columns.append(column)
+    if not columns:
+        return evidence.tracks
     runs = zip(evidence.episodes, evidence.tracks, strict=True)
-    return [
-        estimate_noise_of_columns(project, episode, track, columns) if columns else track for episode, track in runs
-    ]
+    return [estimate_noise_of_columns(project, episode, track, columns) for episode, track in runs]
 
 
 def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]) -> list[Note]:
@@ -107,12 +113,3 @@ def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]
         more = f", and in {logs - 1} more log{'s' if logs > 2 else ''}" if logs > 1 else ""
         notes.append(Note("warning", where, f"{span}{more} {first.text} These {seconds:.4g} s are left out"))
     return notes
-
-
-def _find_constant_commands(evidence: ProjectData) -> list[Note]:
-    text = "the command never changes in any log: these logs do not identify its gain and delay"
-    return [
-        Note("warning", item.column, text)
-        for column, item in enumerate(evidence.project.commands)
-        if all(np.ptp(track.commands[:, column]) == 0 for track in evidence.tracks)
-    ]

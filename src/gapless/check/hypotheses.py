@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gapless.check.columns import MISTAKEN_UNITS, RADIANS_PER_DEGREE, Drive, joint_columns, list_drives
+from gapless.check.findings import MISTAKEN_UNITS, RADIANS_PER_DEGREE, Drive, joint_columns, list_drives
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import CommandMap, MeasurementMap, Project
 from gapless.signals.track import Track
@@ -99,11 +99,9 @@ def list_column_hypotheses(
     """
     project, drives = blueprint.project, list_drives(blueprint)
     found = [
-        *_list_reading_scales(project, suspects),
-        *_list_command_scales(project, drives, suspects),
+        *_list_scales(project, drives, suspects),
         *_list_all_degrees(project, drives),
-        *_list_reading_swaps(project, suspects, silent),
-        *_list_command_swaps(project, drives, {*suspects, *silent}),
+        *_list_swaps(project, drives, suspects, silent),
     ]
     unique = {one.changes: one for one in found if one.tested_columns & set(suspects)}
     return list(unique.values())
@@ -125,8 +123,8 @@ def list_clock_hypotheses(blueprint: CompiledProject) -> list[MappingHypothesis]
     return found
 
 
-def _list_reading_scales(project: Project, suspects: Sequence[int]) -> Iterator[MappingHypothesis]:
-    """Yields wrong signs and units of a column, and of all columns of its joint together."""
+def _list_scales(project: Project, drives: Sequence[Drive], suspects: Sequence[int]) -> Iterator[MappingHypothesis]:
+    """Yields wrong signs and units of a column, of all columns of its joint together, and of commands."""
     for column in suspects:
         item = project.measurements[column]
         groups = [(column,), joint_columns(project, item.name)] if item.element == "joint" else [(column,)]
@@ -135,11 +133,6 @@ def _list_reading_scales(project: Project, suspects: Sequence[int]) -> Iterator[
             for factor, words in _list_factors(item.unit, item.scale):
                 remedy, changes = f"set scale: {item.scale * factor:.6g}", _scale("measurement", columns, factor)
                 yield MappingHypothesis(f"{names} {words}", remedy, changes, tested_columns=frozenset(columns))
-
-
-def _list_command_scales(
-    project: Project, drives: Sequence[Drive], suspects: Sequence[int]
-) -> Iterator[MappingHypothesis]:
     for item, drive in zip(project.commands, drives, strict=True):
         tested = frozenset(drive.columns or suspects)
         for factor, words in _list_factors(item.unit if drive.is_servo else "", item.scale):
@@ -162,28 +155,28 @@ def _list_all_degrees(project: Project, drives: Sequence[Drive]) -> Iterator[Map
     for commands in (hinges, []):
         if angles and len(angles) + len(commands) > 1:
             names = [project.measurements[k].column for k in angles] + [project.commands[k].column for k in commands]
-            changes = _scale("measurement", angles, RADIANS_PER_DEGREE) + _scale(
-                "command", commands, RADIANS_PER_DEGREE
-            )
+            changes = _scale("measurement", angles, RADIANS_PER_DEGREE)
+            changes += _scale("command", commands, RADIANS_PER_DEGREE)
             text = f"{', '.join(names)} are in degrees, not radians"
             yield MappingHypothesis(text, remedy, changes, tested_columns=frozenset(angles))
 
 
-def _list_reading_swaps(project: Project, suspects: Sequence[int], silent: Set[int]) -> Iterator[MappingHypothesis]:
+def _list_swaps(
+    project: Project, drives: Sequence[Drive], suspects: Sequence[int], silent: Set[int]
+) -> Iterator[MappingHypothesis]:
+    """Yields readings, then commands, that are in each other's place."""
+    possible = {*suspects, *silent}
     for one in suspects:
         item = project.measurements[one]
-        for other in sorted({*suspects, *silent} - {one}):
+        for other in sorted(possible - {one}):
             its = project.measurements[other]
             if (its.element, its.unit) == (item.element, item.unit):
                 low, high = sorted((one, other))
                 yield _swap(project, "measurement", low, high, frozenset((low, high)))
-
-
-def _list_command_swaps(project: Project, drives: Sequence[Drive], moved: set[int]) -> Iterator[MappingHypothesis]:
     for one, other in combinations(drives, 2):
         low, high = one.command, other.command
         same_unit = project.commands[low].unit == project.commands[high].unit
-        if same_unit and moved.intersection(one.columns) and moved.intersection(other.columns):
+        if same_unit and possible.intersection(one.columns) and possible.intersection(other.columns):
             yield _swap(project, "command", low, high, frozenset((*one.columns, *other.columns)))
 
 

@@ -5,20 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.check.columns import joint_columns, list_drives
-from gapless.check.findings import Finding
-from gapless.check.following import find_following_faults, measure_following
+from gapless.check.agreement import find_following_faults, find_increments, find_rate_contradictions, measure_following
+from gapless.check.findings import Finding, joint_columns, list_drives
 from gapless.check.hypotheses import MappingHypothesis, list_clock_hypotheses, list_column_hypotheses, shift_commands
-from gapless.check.increments import find_increments
-from gapless.check.rates import find_rate_contradictions
-from gapless.check.skill import PredictionSkill, measure_skill, pick_moving_windows
-from gapless.check.tolerance import ModelTolerance, search_best_skill
+from gapless.check.skill import ModelTolerance, PredictionSkill, measure_skill, pick_moving_windows, search_best_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.project.records import Project
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import Track
+from gapless.signals.track import Track, spread_indices
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.targets.target import split_target
 
@@ -116,12 +111,6 @@ class _Comparison:
     def score(self) -> float:
         """Mean logarithm of the errors with the hypothesis over all columns: less is better."""
         return float(np.nanmean(np.log(self.after.best_shares))) if np.isfinite(self.own_ratio) else float("inf")
-
-    @property
-    def num_windows(self) -> int:
-        """In how many windows its columns move."""
-        columns = sorted(self.hypothesis.tested_columns)
-        return int(np.isfinite(self.before.line_error[:, columns]).any(axis=1).sum())
 
     def ratio_and_columns(self) -> tuple[float, list[int]]:
         """Returns the error with the hypothesis over that without, and the columns that this is about.
@@ -264,5 +253,6 @@ def _describe(project: Project, decisive: Sequence[_Comparison]) -> Finding:
     share = f"{best.ratio_and_columns()[0]:.2f} of what it is, whatever gain, drag and delay"
     columns = dict.fromkeys(name for one in (best.hypothesis, *others) for name in one.column_names(project))
     text = f"it looks as if {best.hypothesis.text}: {best.hypothesis.remedy}; "
-    text += f"the error of {best.num_windows} prediction windows is then {share}"
+    moving = np.isfinite(best.before.line_error[:, sorted(best.hypothesis.tested_columns)]).any(axis=1)
+    text += f"the error of {int(moving.sum())} prediction windows is then {share}"
     return Finding(tuple(columns), text + alternatives)

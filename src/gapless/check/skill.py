@@ -1,4 +1,4 @@
-"""How much of a motion predictions explain: their error as a share of that of a straight line."""
+"""How much of a motion predictions explain, as written and with all that the model may have wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,13 +6,14 @@ from functools import cached_property
 
 import numpy as np
 
-from gapless.check.columns import list_drives
+from gapless.check.findings import joint_columns, list_drives
+from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.project.records import Project
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import subtract_readings
+from gapless.signals.track import Track, spread_indices, subtract_readings
+from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.blueprint import CompiledProject
 
 MIN_MOTION_TO_NOISE = 5.0  # a window counts for a column that leaves the straight line by this many times its noise
@@ -63,10 +64,6 @@ class PredictionSkill:
         """What each window adds under those rows, (num_windows, num_measurements)."""
         return np.stack([self.window_shares[row, :, k] for k, row in enumerate(self.best_row)], axis=-1)
 
-    def append_rows(self, other: "PredictionSkill") -> "PredictionSkill":
-        """Returns the skill under the rows of both, on the same windows."""
-        return PredictionSkill(np.concatenate([self.error, other.error]), self.line_error)
-
 
 def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]) -> list[PredictionSkill]:
     """Returns the skill of a model under rows of parameters on versions of the same windows, in one batched call."""
@@ -75,7 +72,14 @@ def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]
     names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
     stacked = replace(ready[0], **{name: np.concatenate([getattr(w, name) for w in ready]) for name in names})
     parts = np.split(predictor.predict(stacked, rows), len(ready), axis=1)
-    return [_compare_with_line(blueprint.project, windows, part) for windows, part in zip(ready, parts, strict=True)]
+    found: list[PredictionSkill] = []
+    for windows, predicted in zip(ready, parts, strict=True):
+        error = _rms(subtract_readings(blueprint.project, predicted, windows.measured[None])[:, :, 1:])
+        line = _line_error(blueprint.project, windows)
+        line = np.where(line > MIN_MOTION_TO_NOISE * line_noise(blueprint.project, windows), line, np.nan)
+        bounded = np.where(np.isfinite(line), np.fmin(error, MAX_SHARE * line), np.nan)
+        found.append(PredictionSkill(bounded, line))
+    return found
 
 
 def pick_moving_windows(project: Project, windows: Windows, columns: Sequence[int]) -> Windows:
@@ -98,20 +102,13 @@ def remove_command_offsets(blueprint: CompiledProject, windows: Windows) -> Wind
     """
     commands, history = windows.commands.copy(), windows.history.copy()
     for drive in list_drives(blueprint):
-        if drive.is_servo and drive.positions:
-            reached = drive.gear * windows.measured[:, :-1, drive.positions[0]]
+        if drive.is_servo and drive.reading >= 0:
+            reached = drive.gear * windows.measured[:, :-1, drive.reading]
             offset = _median(commands[:, :, drive.command] - reached)
             if np.isfinite(offset):
                 commands[:, :, drive.command] -= offset
                 history[:, :, drive.command] -= offset
     return replace(windows, commands=commands, history=history)
-
-
-def _compare_with_line(project: Project, windows: Windows, predicted: Array) -> PredictionSkill:
-    error = _rms(subtract_readings(project, predicted, windows.measured[None])[:, :, 1:])
-    line = _line_error(project, windows)
-    line = np.where(line > MIN_MOTION_TO_NOISE * line_noise(project, windows), line, np.nan)
-    return PredictionSkill(np.where(np.isfinite(line), np.fmin(error, MAX_SHARE * line), np.nan), line)
 
 
 def _line_error(project: Project, windows: Windows) -> Array:
@@ -136,11 +133,9 @@ def line_noise(project: Project, windows: Windows) -> Array:
 
 
 def _columns_without_inertia(project: Project) -> list[int]:
-    return [
-        k
-        for k, item in enumerate(project.measurements)
-        if item.element in ("actuator", "sensor") or item.quantity == "effort"
-    ]
+    algebraic = ("actuator", "sensor")
+    items = enumerate(project.measurements)
+    return [k for k, item in items if item.element in algebraic or item.quantity == "effort"]
 
 
 def _rms(error: Array) -> Array:
@@ -154,3 +149,85 @@ def _rms(error: Array) -> Array:
 def _median(values: Array) -> float:
     known = values[np.isfinite(values)]
     return float(np.median(known)) if len(known) else float("nan")
+
+
+GAINS = (0.3, 1.0, 3.0)  # factors on the strength of all actuators
+DELAYS_S = (0.0, 0.04, 0.08, 0.12)
+GAIN_OFF = 1e-3  # gain of a drive that does as good as nothing
+HEAVY_DAMPING_SHARE = 0.3  # of the largest damping that efforts and speeds allow
+SCALE_POWER = {"gain": 0.0, "delay": 1.0}  # value = low + range * unit^power; 0: low * (high / low)^unit
+DRAG_SCALE_POWER = 3.0  # drag may be next to nothing or much
+NUM_ROUNDS, NUM_ROWS, NUM_ELITE = 3, 24, 5  # of the search; the next round is drawn around the elite
+
+
+@dataclass(frozen=True)
+class ModelTolerance:
+    """The parameters that the model may have wrong."""
+
+    space: ParameterSpace  # shared delay and strength of each actuator, damping and friction of each joint
+    shows_in: tuple[tuple[int, ...], ...]  # per parameter, the measured columns of its joint; empty for all
+
+    def grid(self, gains: Sequence[float] = GAINS, delays_s: Sequence[float] = DELAYS_S) -> Array:
+        """Returns rows for all gains and delays, with damping as written and heavy; the last has the drives off."""
+        heavy = self.space.nominal
+        damping = self._columns("/damping")
+        heavy[damping] = np.maximum(HEAVY_DAMPING_SHARE * self.space.high, heavy)[damping]
+        pairs = [(gain, delay_s) for gain in gains for delay_s in delays_s]
+        rows = [self.set_drives(row, *pair) for row in (self.space.nominal, heavy) for pair in pairs]
+        return np.stack([*rows, self.set_drives(self.space.nominal, GAIN_OFF, 0.0)])
+
+    def set_drives(self, row: Array, gain: float, delay_s: float) -> Array:
+        """Returns a row with another gain of all actuators and another delay."""
+        row = row.copy()
+        row[self._columns("/gain")], row[self._columns("/delay")] = gain, delay_s
+        return row
+
+    def delays_s(self, rows: Array) -> Array:
+        """Returns the delay of each row, (num_rows,) [s]; 0 where nothing is commanded."""
+        return rows[:, self._columns("/delay")].sum(axis=-1)
+
+    def rows_from_unit(self, unit: Array) -> Array:
+        """Returns rows for numbers in [0, 1], (num_rows, num_parameters)."""
+        low, high, rows = self.space.low, self.space.high, np.empty_like(unit)
+        for k, parameter in enumerate(self.space.parameters):
+            power = SCALE_POWER.get(parameter.target.rpartition("/")[2], DRAG_SCALE_POWER)
+            linear = low[k] + (high[k] - low[k]) * unit[:, k] ** max(power, 1.0)
+            rows[:, k] = linear if power else low[k] * (high[k] / low[k]) ** unit[:, k]
+        return rows
+
+    def _columns(self, ending: str) -> list[int]:
+        return [k for k, parameter in enumerate(self.space.parameters) if parameter.target.endswith(ending)]
+
+
+def make_tolerance(blueprint: CompiledProject, tracks: Sequence[Track]) -> ModelTolerance:
+    """Returns what the model of a project may have wrong."""
+    project = blueprint.project
+    joints = {f"actuator/{project.commands[d.command].actuator}/gain": d.joint for d in list_drives(blueprint)}
+    for name in moving_joints(project, blueprint.model):
+        joints |= {f"joint/{name}/damping": name, f"joint/{name}/frictionloss": name}
+    joints |= {"actuator/*/delay": ""} if project.commands else {}
+    space = ParameterSpace(parameters_of(blueprint, tracks, list(joints)))
+    return ModelTolerance(space, tuple(joint_columns(project, name) for name in joints.values()))
+
+
+def search_best_skill(
+    predictor: Predictor, tolerance: ModelTolerance, windows: Windows, rows: Array
+) -> PredictionSkill:
+    """Returns the skill under some rows and under others, drawn to suit the windows better.
+
+    The cross-entropy method (Rubinstein, 1999), with one twist: each parameter of a joint follows the rows that suit
+    that joint's own columns. So all joints are searched at once, each in the few parameters that matter to it.
+    """
+    rng = np.random.default_rng(0)
+    skill = measure_skill(predictor, rows, [windows])[0]
+    unit = rng.uniform(size=(2 * NUM_ROWS, len(tolerance.space)))
+    for _ in range(NUM_ROUNDS if len(tolerance.space) else 0):
+        drawn = measure_skill(predictor, tolerance.rows_from_unit(unit), [windows])[0]
+        skill = PredictionSkill(np.concatenate([skill.error, drawn.error]), skill.line_error)
+        cost = np.log(np.nan_to_num(drawn.shares, nan=MAX_SHARE))
+        best_of, unit = unit, np.empty((NUM_ROWS, unit.shape[1]))
+        for k, columns in enumerate(tolerance.shows_in):
+            order = np.argsort(cost[:, list(columns)].mean(axis=1) if columns else cost.mean(axis=1))
+            best = best_of[order[:NUM_ELITE], k]
+            unit[:, k] = np.clip(rng.normal(best.mean(), best.std() + 0.01, NUM_ROWS), 0.0, 1.0)
+    return skill

@@ -9,19 +9,18 @@ import numpy as np
 import gapless
 from gapless.check.examine import examine_data
 from gapless.core.errors import InputError
-from gapless.core.parameters import Parameter
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import CheckResult, Note
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import store_result_if_possible
-from gapless.fit.data import READING, Progress, ProjectData, read_project_data
+from gapless.fit.data import READING, ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.inspect import read_and_inspect
-from gapless.signals.excerpts import spread_indices
-from gapless.signals.track import subtract_readings
+from gapless.signals.track import spread_indices, subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE, with_finer_step
 
 WINDOW_S = 0.3
@@ -54,7 +53,10 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:
             inputs = evidence.ids
-            notes += _check_bounds(evidence.space.parameters)
+            for p in evidence.space.parameters:
+                if not p.low <= p.nominal <= p.high:
+                    text = f"the model's own value {p.nominal:g} is outside [{p.low:g}, {p.high:g}]: widen it"
+                    notes.append(Note("warning", p.target, text))
             if evidence.tracks:
                 found, numerics = _check_signals(evidence, progress)
                 notes += found
@@ -105,12 +107,3 @@ def measure_convergence(evidence: ProjectData) -> tuple[dict[str, float], Note |
     count = f"{written.num_diverged} of {len(windows)} windows"
     text = f"the simulation is unstable from the measured states in {count}: look at units, scale and the time step"
     return shares, Note("fault", "simulation", text)
-
-
-def _check_bounds(parameters: tuple[Parameter, ...]) -> list[Note]:
-    text = "the model's own value {:g} is outside [{:g}, {:g}]: widen it"
-    return [
-        Note("warning", p.target, text.format(p.nominal, p.low, p.high))
-        for p in parameters
-        if not p.low <= p.nominal <= p.high
-    ]

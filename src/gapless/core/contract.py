@@ -74,32 +74,20 @@ def _check_description(world: World) -> None:
     _require(0 < world.rate_hz < np.inf, f"rate_hz is {world.rate_hz}", "give the control rate in Hz")
     for what, names in (("command", world.command_names), ("measurement", world.measurement_names)):
         _require(type(names) is tuple, f"{what}_names is {names!r}", "give a tuple of column names")
-        _require(
-            all(type(name) is str and name for name in names),
-            f"{what}_names is {names!r}",
-            "give column names",
-        )
+        are_names = all(type(name) is str and name for name in names)
+        _require(are_names, f"{what}_names is {names!r}", "give column names")
         _require(len(set(names)) == len(names), f"{what}_names has a name twice: {names}", "two columns in one")
     _require(len(world.measurement_names) > 0, "it measures nothing", "measurement_names is empty")
 
 
 def _check_array(value: Array, shape: tuple[int, int], what: str) -> None:
-    _require(
-        isinstance(value, np.ndarray),  # pyright: ignore[reportUnnecessaryIsInstance]
-        f"{what} is a {type(value).__name__}",
-        "return a numpy array",
-    )
-    _require(
-        value.shape == shape,
-        f"{what} has shape {value.shape}, expected {shape}",
-        "axis 0 is num_worlds, also for one robot; axis 1 has one column per name",
-    )
+    is_array = isinstance(value, np.ndarray)  # pyright: ignore[reportUnnecessaryIsInstance]
+    _require(is_array, f"{what} is a {type(value).__name__}", "return a numpy array")
+    axes = "axis 0 is num_worlds, also for one robot; axis 1 has one column per name"
+    _require(value.shape == shape, f"{what} has shape {value.shape}, expected {shape}", axes)
     _require(value.dtype == np.float64, f"{what} is {value.dtype}", "convert to float64 once, where you read")
-    _require(
-        bool(np.isfinite(value).all()),
-        f"{what} has values that are not finite",
-        "a sensor without a reading yet, or a simulation that diverged",
-    )
+    cause = "a sensor without a reading yet, or a simulation that diverged"
+    _require(bool(np.isfinite(value).all()), f"{what} has values that are not finite", cause)
 
 
 def _check_step(world: World, command: Array) -> Step:
@@ -139,11 +127,9 @@ def _check_limits(world: World, start: MakeStart, beyond: float) -> None:
 
 def _check_again(world: World, applied: Array) -> None:
     again = _check_step(world, applied.copy()).applied_command
-    _require(
-        np.array_equal(applied, again),
-        "a command that was applied is not applied unchanged when asked for",
-        "return what was really sent after limits, in the unit it was asked in",
-    )
+    cause = "return what was really sent after limits, in the unit it was asked in"
+    found = "a command that was applied is not applied unchanged when asked for"
+    _require(np.array_equal(applied, again), found, cause)
 
 
 def _check_partial_reset(world: World, start: MakeStart, size: float) -> None:
@@ -158,8 +144,5 @@ def _check_partial_reset(world: World, start: MakeStart, size: float) -> None:
     _check_array(now, (world.num_worlds, len(world.measurement_names)), "what reset of some worlds returned")
     jump = np.abs(now - seen[-1])[:-1]
     allowed = 0.0 if world.source == "sim" else 3 * usual + 1e-9
-    _require(
-        bool(np.all(jump <= allowed)),
-        "resetting one world moves the others",
-        "reset ignores ids, or clears the memory of every world",
-    )
+    cause = "reset ignores ids, or clears the memory of every world"
+    _require(bool(np.all(jump <= allowed)), "resetting one world moves the others", cause)

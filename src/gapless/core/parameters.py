@@ -24,16 +24,14 @@ class Parameter:
     nominal: float  # value that leaves the model as it was written
     low: float  # smallest value considered
     high: float  # largest value considered
-    # whether all runs of a `robot` share one value, or each `episode` has its own, as people have
-    per: Sharing = "robot"
+    per: Sharing = "robot"  # all runs of a `robot` share one value, or each `episode` has its own, as people have
     run: int | None = None  # the one run whose own value this is; None for a value that runs share
 
     def __post_init__(self) -> None:
         """Refuses bounds that leave no room."""
         if not self.low < self.high:
-            raise InputError(
-                f"{self.target}: low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
-            )
+            order = f"low {self.low:g} is not below high {self.high:g}"
+            raise InputError(f"{self.target}: {order}: write the smaller number as low")
 
 
 @dataclass(frozen=True)
@@ -94,13 +92,8 @@ class ParameterSpace:
 
     def for_runs(self, runs: Sequence[int]) -> "ParameterSpace":
         """Returns the space in which every run has its own column of each per-run parameter."""
-        return ParameterSpace(
-            tuple(
-                one
-                for p in self.parameters
-                for one in ([replace(p, run=run) for run in runs] if p.per == "episode" else [p])
-            )
-        )
+        own = ([replace(p, run=run) for run in runs] if p.per == "episode" else [p] for p in self.parameters)
+        return ParameterSpace(tuple(one for group in own for one in group))
 
     @property
     def shared(self) -> "ParameterSpace":

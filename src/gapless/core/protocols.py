@@ -1,6 +1,6 @@
 """What a world, a task, a policy and a guard must offer. Everything is batched: axis 0 is num_worlds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from gapless.core.episode import Source
 from gapless.core.signal import Array, Flags, Indices
 
+Progress = Callable[[str, float], None]  # called with what is being done and how far it is, in [0, 1]
+
 
 @dataclass(frozen=True)
 class Start:
     """How a run begins."""
 
-    # joint name -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz]
-    positions: Mapping[str, Array]
+    positions: Mapping[str, Array]  # joint -> (num_worlds, num_coordinates) [rad, m; free joints x y z qw qx qy qz]
     goal: Array  # (num_worlds, goal_size) what the task asks for in this run; the task alone knows its meaning
 
 

@@ -1,7 +1,7 @@
 """Runs a policy on a task in any world: the same loop for simulation, twin and robot."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -113,44 +113,13 @@ def run_policy(
         on_runs: Called with the number of runs finished so far.
     """
     episodes: list[Episode] = []
-    success: list[bool] = []
     while len(episodes) < num_runs:
-        batch = _run_batch(world, task, policy, rng, guard, exploration)
-        for episode, won in batch.episodes(name, len(episodes), units, task, world):
-            if len(episodes) < num_runs:
-                episodes.append(episode)
-                success.append(won)
+        batch = _run_batch(world, task, policy, rng, guard, exploration, units)
+        names = (f"{name}{k:03d}" for k in range(len(episodes), num_runs))
+        episodes += [replace(episode, name=own) for episode, own in zip(batch, names, strict=False)]
         if on_runs is not None:
             on_runs(len(episodes))
-    return Runs(tuple(episodes), np.array(success))
-
-
-@dataclass(frozen=True)
-class _Batch:
-    measured: Array  # (num_steps + 1, num_worlds, num_measurements)
-    commands: Array  # (num_steps + 1, num_worlds, num_commands)
-    success: Flags  # (num_worlds,)
-    phase: Indices  # (num_worlds,)
-    length: Indices  # (num_worlds,)
-
-    def episodes(
-        self, name: str, first: int, units: tuple[tuple[str, ...], tuple[str, ...]], task: Task, world: World
-    ) -> list[tuple[Episode, bool]]:
-        found: list[tuple[Episode, bool]] = []
-        for k in range(world.num_worlds):
-            count = int(self.length[k]) + 1  # the moment after the last step too: it decides the outcome
-            times_s = np.arange(count) / world.rate_hz
-            won = bool(self.success[k])
-            episode = Episode(
-                name=f"{name}{first + k:03d}",
-                source=world.source,
-                commands=TimeSeries(times_s, self.commands[:count, k], world.command_names, units[0]),
-                measurements=TimeSeries(times_s, self.measured[:count, k], world.measurement_names, units[1]),
-                outcome="success" if won else "failure",
-                failed_in=None if won else task.phases[int(self.phase[k])],
-            )
-            found.append((episode, won))
-        return found
+    return Runs(tuple(episodes), np.array([episode.outcome == "success" for episode in episodes]))
 
 
 def _run_batch(
@@ -160,7 +129,9 @@ def _run_batch(
     rng: np.random.Generator,
     guard: Guard | None,
     exploration: float,
-) -> _Batch:
+    units: tuple[tuple[str, ...], tuple[str, ...]],
+) -> list[Episode]:
+    """Returns one run per world, without names."""
     num_worlds = world.num_worlds
     num_steps = round(task.duration_s * world.rate_hz)
     start = task.start(rng, num_worlds)
@@ -173,8 +144,8 @@ def _run_batch(
     length = np.full(num_worlds, num_steps, dtype=np.intp)
     alive = np.ones(num_worlds, dtype=bool)
     walk = np.zeros((num_worlds, task.action_size))
-    final_success = np.zeros(num_worlds, dtype=bool)
-    final_phase = np.zeros(num_worlds, dtype=np.intp)
+    success = np.zeros(num_worlds, dtype=bool)
+    phase = np.zeros(num_worlds, dtype=np.intp)
     for k in range(num_steps):
         walk += -0.1 * walk + 0.45 * exploration * rng.standard_normal(walk.shape)
         action = np.clip(policy.act(memory.stacked()) + walk, -1.0, 1.0)
@@ -188,12 +159,19 @@ def _run_batch(
         memory.push(task.observe(now), action)
         all_measured.append(measured)
         all_commands.append(command)
-        final_success[alive] = judged.success[alive] & ~judged.failed[alive]
-        final_phase[alive] = judged.phase[alive]
+        success[alive] = judged.success[alive] & ~judged.failed[alive]
+        phase[alive] = judged.phase[alive]
         length[alive & judged.failed] = k + 1
         alive &= ~judged.failed
         if not alive.any():
             break
-    length = np.minimum(length, len(all_commands))
-    commands = np.stack([*all_commands, all_commands[-1]])  # the last command is still in force at the end
-    return _Batch(np.stack(all_measured), commands, final_success, final_phase, length)
+    readings, commands = np.stack(all_measured), np.stack([*all_commands, all_commands[-1]])  # in force at the end
+    episodes: list[Episode] = []
+    for k in range(num_worlds):
+        count = min(int(length[k]), len(all_commands)) + 1  # the moment after the last step decides the outcome
+        times_s = np.arange(count) / world.rate_hz
+        sent = TimeSeries(times_s, commands[:count, k], world.command_names, units[0])
+        seen = TimeSeries(times_s, readings[:count, k], world.measurement_names, units[1])
+        outcome, failed_in = ("success", None) if success[k] else ("failure", task.phases[int(phase[k])])
+        episodes.append(Episode("", world.source, sent, seen, outcome, failed_in))
+    return episodes

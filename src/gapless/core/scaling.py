@@ -20,8 +20,7 @@ class Scaling:
 
     low: Array  # (num_parameters,) value at 0
     high: Array  # (num_parameters,) value at 1
-    # (num_parameters,) below this above `low` steps are amounts, above it factors; infinite for amounts only
-    soft: Array
+    soft: Array  # (num_parameters,) steps are amounts up to this above `low`, factors beyond; infinite: amounts only
 
     @classmethod
     def of(cls, space: ParameterSpace) -> "Scaling":
@@ -30,23 +29,27 @@ class Scaling:
 
     def unit(self, values: Array) -> Array:
         """Returns (..., num_parameters) values as numbers in [0, 1]."""
-        linear = (values - self.low) / (self.high - self.low)
-        ratio = (self.high - self.low) / self.soft
         above = np.maximum(values - self.low, 0.0) / self.soft
-        return np.where(ratio > 0, np.log1p(above) / np.log1p(np.where(ratio > 0, ratio, 1.0)), linear)
+        in_factors = np.log1p(above) / np.log1p(np.where(self._ratio > 0, self._ratio, 1.0))
+        return np.where(self._ratio > 0, in_factors, (values - self.low) / (self.high - self.low))
 
     def values(self, unit: Array) -> Array:
         """Returns (..., num_parameters) numbers in [0, 1] as values."""
-        ratio = (self.high - self.low) / self.soft
-        soft = np.where(ratio > 0, self.soft, 1.0)
-        return self.low + np.where(ratio > 0, soft * np.expm1(unit * np.log1p(ratio)), unit * (self.high - self.low))
+        above = self._finite_soft * np.expm1(unit * np.log1p(self._ratio))
+        return self.low + np.where(self._ratio > 0, above, unit * (self.high - self.low))
 
     def slope(self, unit: Array) -> Array:
         """Returns how fast values change with `unit`, (..., num_parameters)."""
-        ratio = (self.high - self.low) / self.soft
-        soft = np.where(ratio > 0, self.soft, 1.0)
-        rate = np.log1p(ratio)
-        return np.where(ratio > 0, soft * rate * np.exp(unit * rate), self.high - self.low)
+        rate = np.log1p(self._ratio)
+        return np.where(self._ratio > 0, self._finite_soft * rate * np.exp(unit * rate), self.high - self.low)
+
+    @property
+    def _ratio(self) -> Array:
+        return (self.high - self.low) / self.soft
+
+    @property
+    def _finite_soft(self) -> Array:
+        return np.where(self._ratio > 0, self.soft, 1.0)
 
 
 def _soft(parameter: Parameter) -> float:

@@ -1,7 +1,6 @@
 """Time series with units."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +22,8 @@ class TimeSeries:
     def __post_init__(self) -> None:
         """Refuses shapes that do not belong together and time that does not move forward."""
         if self.times_s.ndim != 1 or self.values.shape != (len(self.times_s), len(self.names)):
-            raise ValueError(
-                f"values have shape {self.values.shape}, give ({len(self.times_s)}, "
-                f"{len(self.names)}): a row per time stamp, a column per name"
-            )
+            wanted = f"({len(self.times_s)}, {len(self.names)}): a row per time stamp, a column per name"
+            raise ValueError(f"values have shape {self.values.shape}, give {wanted}")
         if len(self.units) != len(self.names):
             raise ValueError(f"{len(self.units)} units for {len(self.names)} columns: give one per column")
         if np.any(np.diff(self.times_s) <= 0):
@@ -43,7 +40,5 @@ class TimeSeries:
 
     def equals(self, other: "TimeSeries") -> bool:
         """Returns whether both hold the same numbers, names and units (NaN equals NaN)."""
-        same: Any = np.array_equal(self.times_s, other.times_s) and np.array_equal(
-            self.values, other.values, equal_nan=True
-        )
-        return bool(same) and self.names == other.names and self.units == other.units
+        same = np.array_equal(self.times_s, other.times_s) and self.names == other.names and self.units == other.units
+        return same and np.array_equal(self.values, other.values, equal_nan=True)

@@ -10,7 +10,7 @@ import gapless
 from gapless.check.examine import examine_data
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
-from gapless.core.protocols import Task
+from gapless.core.protocols import Progress, Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
@@ -26,7 +26,7 @@ from gapless.diagnose.hypotheses.signals import SignalEvidence, weigh_signals
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.sentences import advise, describe_signals
-from gapless.fit.data import Progress, ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.summary import find_refusal
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task

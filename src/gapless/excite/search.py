@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.excite.information import expected_covariance, expected_solution, identification_cost
@@ -24,7 +25,6 @@ from gapless.excite.motion import (
 from gapless.excite.workspace import SEARCH_FRAMES, Workspace
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
-from gapless.fit.solve import Progress
 
 
 @dataclass(frozen=True)

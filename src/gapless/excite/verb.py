@@ -11,6 +11,7 @@ import gapless
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.places import require_writable
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import Curve, ExciteResult, Outlook, PredictedParameter
 from gapless.core.signal import Array
@@ -34,7 +35,6 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import MIN_WINDOWS, draw_windows
-from gapless.fit.solve import Progress
 from gapless.fit.summary import describe_parameters
 from gapless.project.fingerprint import fingerprint
 from gapless.project.records import CommandMap, MeasurementMap, Project

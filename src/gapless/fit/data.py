@@ -1,6 +1,6 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -10,13 +10,13 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError, nearest
 from gapless.core.parameters import ParameterSpace
 from gapless.core.places import require_space
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
-from gapless.project.log.copies import copy_notes, find_copies
-from gapless.project.log.inspect import merge_notes, time_notes
+from gapless.project.log.inspect import copy_notes, find_copies, merge_notes, time_notes
 from gapless.project.log.read import Log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
@@ -24,7 +24,6 @@ from gapless.sim.auto import candidate_terms, parameter_space
 from gapless.sim.blueprint import CompiledProject, compile_project
 
 READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalogue", "smoothing the logs"
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from functools import partial
 import numpy as np
 from scipy.optimize import lsq_linear
 
+from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers, robust_pull
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solution import Solution, summarize_solution
 
-Progress = Callable[[str, float], None]
 Schedule = Sequence[tuple[float, int]]
 
 

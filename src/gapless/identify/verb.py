@@ -14,6 +14,7 @@ import gapless
 from gapless.check.examine import Examination, examine_data
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, NeuralPosterior
 from gapless.core.signal import Array
@@ -34,7 +35,7 @@ from gapless.fit.search.structure import (
 )
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
-from gapless.fit.solve import Progress, descend, partial_progress
+from gapless.fit.solve import descend, partial_progress
 from gapless.fit.summary import (
     INTERVAL_LEVEL,
     describe_parameters,

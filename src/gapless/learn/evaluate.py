@@ -1,7 +1,6 @@
 """The verb `evaluate`: how often a policy succeeds."""
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +11,7 @@ import gapless
 from gapless.core.errors import CatalogueError
 from gapless.core.interval import wilson
 from gapless.core.places import require_space
-from gapless.core.protocols import World
+from gapless.core.protocols import Progress, World
 from gapless.core.provenance import Provenance
 from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
@@ -26,7 +25,6 @@ from gapless.project.records import Project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.sim.simulation import Simulation
 
-Progress = Callable[[str, float], None]
 Where = Literal["reality", "simulation"]
 
 

@@ -16,7 +16,7 @@ from gapless.core.distribution import Distribution, nominal_only, ranges_from_te
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.interval import Interval, wilson
 from gapless.core.places import require_space
-from gapless.core.protocols import Task
+from gapless.core.protocols import Progress, Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
@@ -32,7 +32,6 @@ from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
-Progress = Callable[[str, float], None]
 POLICY, LEARNER, GROWN, STEPS = "policy.npz", "learner.npz", "grown.txt", "steps.json"  # files of a training
 INTERRUPTED = "interrupted training"  # what the catalogue calls one that was cut off
 CURVE_RUNS = 200  # last runs whose success is a point of the training curve

@@ -22,12 +22,12 @@ from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Distribution, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import artefact_ids, result_path, store_result
-from gapless.fit.data import Progress
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
 from gapless.loop.verb import explain_interruption, require_reality

@@ -1,6 +1,6 @@
 """The verb `loop`: train, meet reality, find the cause, close the gap, prove it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from gapless.check.examine import EXAMINING
 from gapless.check.verb import check
 from gapless.core.errors import InputError, Interrupted, LogError
 from gapless.core.interval import Interval
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import (
     Decision,
@@ -36,8 +37,6 @@ from gapless.project.log.read import log_paths
 from gapless.project.log.write import write_log
 from gapless.project.records import Project
 from gapless.randomize.verb import randomize
-
-Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True)

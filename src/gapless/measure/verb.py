@@ -7,11 +7,12 @@ import numpy as np
 
 import gapless
 from gapless.core.interval import Interval, wilson
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, load_stored_result, store_result_if_possible
-from gapless.fit.data import Progress, ProjectData, read_project_data
+from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.summary import example_traces

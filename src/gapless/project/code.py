@@ -29,10 +29,29 @@ def load_reality(project: Project, seed: int, num_worlds: int) -> World:
 
 
 def _make_owned(path: Path, name: str, offered: dict[str, int], protocol: type) -> object:
+    """Calls the owner's class or function with those of the offered arguments that it has, and checks what it made."""
     with _importable(path.parent):
         make = _load_callable(path, name)
-        made = _call(make, _choose_arguments(make, offered), path, name)
-    _check_parts(made, protocol, path, name)
+        signature = inspect.signature(make)
+        takes_any = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in signature.parameters.values())
+        arguments = {key: value for key, value in offered.items() if takes_any or key in signature.parameters}
+        try:
+            signature.bind(**arguments)
+        except TypeError as error:
+            given = " and ".join(arguments) or "no arguments"
+            text = f"{name} cannot be called with {given}: {error}; give its other arguments default values"
+            raise project_error(text, path) from None
+        try:
+            made = make(**arguments)
+        except (Exception, SystemExit) as error:
+            raise _code_error(f"calling {name}", error, path) from error
+    methods = [key for key, value in vars(protocol).items() if callable(value) and not key.startswith("_")]
+    missing = [key for key in protocol.__annotations__ if not hasattr(made, key)]
+    missing += [f"{key}()" for key in methods if not callable(getattr(made, key, None))]
+    if missing:
+        kind = protocol.__name__
+        text = f"{name} made a {type(made).__name__} without {', '.join(missing)}, which every {kind} has"
+        raise project_error(f"{text}; see gapless.core.protocols.{kind}", path)
     return made
 
 
@@ -89,41 +108,6 @@ def _load_callable(path: Path, name: str) -> Callable[..., object]:
     raise project_error(f"{path.name}:{name} {kind}; choose from: {nearest(name, public)}", path)
 
 
-def _choose_arguments(make: Callable[..., object], offered: dict[str, int]) -> dict[str, int]:
-    try:
-        parameters = inspect.signature(make).parameters
-    except (TypeError, ValueError):
-        return {}
-    if any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters.values()):
-        return offered
-    return {key: value for key, value in offered.items() if key in parameters}
-
-
-def _call(make: Callable[..., object], arguments: dict[str, int], path: Path, name: str) -> object:
-    try:
-        inspect.signature(make).bind(**arguments)
-    except TypeError as error:
-        given = " and ".join(arguments) or "no arguments"
-        text = f"{name} cannot be called with {given}: {error}; give its other arguments default values"
-        raise project_error(text, path) from None
-    except ValueError:
-        pass  # builtins without a signature: the call itself will fail
-    try:
-        return make(**arguments)
-    except (Exception, SystemExit) as error:
-        raise _code_error(f"calling {name}", error, path) from error
-
-
-def _check_parts(thing: object, protocol: type, path: Path, name: str) -> None:
-    methods = [key for key, value in vars(protocol).items() if callable(value) and not key.startswith("_")]
-    missing = [key for key in protocol.__annotations__ if not hasattr(thing, key)]
-    missing += [f"{key}()" for key in methods if not callable(getattr(thing, key, None))]
-    if missing:
-        kind = protocol.__name__
-        text = f"{name} made a {type(thing).__name__} without {', '.join(missing)}, which every {kind} has"
-        raise project_error(f"{text}; see gapless.core.protocols.{kind}", path)
-
-
 def _code_error(doing: str, error: BaseException, path: Path) -> ProjectError:
     """Says in one line where in the owner's folder an exception came from."""
     place = f"{path}:1"
@@ -136,6 +120,5 @@ def _code_error(doing: str, error: BaseException, path: Path) -> ProjectError:
     else:
         message = " ".join(str(error).split())
     more = "..." if len(message) > 300 else ""
-    return project_error(
-        f"{path.name}: {doing} raised {type(error).__name__}: {message[:300]}{more}; correct this code", place
-    )
+    text = f"{path.name}: {doing} raised {type(error).__name__}: {message[:300]}{more}"
+    return project_error(f"{text}; correct this code", place)

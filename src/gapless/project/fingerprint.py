@@ -17,7 +17,8 @@ def fingerprint(project: Project) -> str:
     The owner's code is what `task` and `reality` name, with the modules of its folder that it imports, directly or
     indirectly. Not covered: logs, as their episodes have ids, and data files that the owner's code opens by itself.
     """
-    task, reality = (_code_path(project, named) for named in (project.task, project.reality))
+    named = (project.task, project.reality)
+    task, reality = ([project.directory / code.rpartition(":")[0]] if code else [] for code in named)
     first = [project.directory / FILE_NAME, project.model_path, *task]
     others = {os.path.relpath(path, project.model_path.parent): path for path in find_model_files(project.model_path)}
     for code in (*task, *reality):
@@ -35,16 +36,11 @@ def fingerprint(project: Project) -> str:
 def fingerprint_model(project: Project) -> str:
     """Returns 16 hex digits over what predictions depend on: all files of the model, rate, mapping and parameters."""
     folder = project.model_path.parent
-    digest = hashlib.sha256(
-        repr((project.rate_hz, project.commands, project.measurements, project.parameters)).encode()
-    )
+    written = (project.rate_hz, project.commands, project.measurements, project.parameters)
+    digest = hashlib.sha256(repr(written).encode())
     for path in sorted({project.model_path, *find_model_files(project.model_path)}):
         digest.update(os.path.relpath(path, folder).encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
-
-
-def _code_path(project: Project, named: str | None) -> list[Path]:
-    return [] if named is None else [project.directory / named.rpartition(":")[0]]
 
 
 def find_local_modules(path: Path) -> set[Path]:

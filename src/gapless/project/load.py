@@ -13,14 +13,15 @@ from gapless.project.schema import MeasurementKeys, ProjectKeys, read_keys
 from gapless.project.yaml_file import FILE_NAME, Document, read_document
 
 ELEMENTS: tuple[Element, ...] = get_args(Element)
-_JOINT_HINTS = {
+_YAW_ONLY = "of angles only yaw; for others map qw qx qy qz"
+_HINTS = {  # quantity that no joint has -> what to write instead
     **dict.fromkeys(
         ("degrees", "degree", "deg", "angle", "angles"), "use position with scale: 0.01745 if the column is in degrees"
     ),
+    **dict.fromkeys(("deg/s", "degrees/s"), "use velocity with scale: 0.01745 if the column is in degrees/s"),
     **dict.fromkeys(("rad", "radians", "pos", "qpos", "q", "theta", "m"), "use position"),
     **dict.fromkeys(("mm", "millimetres", "millimeters"), "use position with scale: 0.001"),
     **dict.fromkeys(("vel", "qvel", "dq", "qd", "speed", "rad/s", "m/s"), "use velocity"),
-    **dict.fromkeys(("deg/s", "degrees/s"), "use velocity with scale: 0.01745 if the column is in degrees/s"),
     "rpm": "use velocity with scale: 0.10472 if the column is in revolutions per minute",
     **dict.fromkeys(("torque", "tau", "force", "nm", "n"), "use effort, the generalised force at the joint"),
 }
@@ -107,9 +108,7 @@ class _Mapper:
         return tuple(found.values())
 
     def _map_measurement(self, where: tuple[str, str], item: MeasurementKeys) -> MeasurementMap:
-        given: dict[Element, str] = {
-            element: name for element in ELEMENTS if (name := getattr(item, element)) is not None
-        }
+        given: dict[Element, str] = {kind: name for kind in ELEMENTS if (name := getattr(item, kind)) is not None}
         if len(given) != 1:
             found = " and ".join(given) or "nothing"
             text = f"measurement {where[1]} names {found}: write exactly one of joint, body, actuator, sensor"
@@ -140,10 +139,8 @@ class _Mapper:
             body = self.model.body(self.model.jnt_bodyid[joint_id]).name or "NAME"
             quantities = {mujoco.mjtJoint.mjJNT_FREE: ("free", "x"), mujoco.mjtJoint.mjJNT_BALL: ("a ball", "qw")}
             if found := quantities.get(mujoco.mjtJoint(self.model.jnt_type[joint_id])):
-                text = f"{where[1]}: joint {name} is {found[0]}, not one number"
-                raise self.document.error(
-                    (*where, "joint"), f"{text}: map body, {{body: {body}, quantity: {found[1]}}}"
-                )
+                text = f"{where[1]}: joint {name} is {found[0]}, not one number: map body"
+                raise self.document.error((*where, "joint"), f"{text}, {{body: {body}, quantity: {found[1]}}}")
 
     def _check_quantity(self, where: tuple[str, str], element: Element, quantity: str | None) -> str:
         known = QUANTITIES[element]
@@ -156,11 +153,9 @@ class _Mapper:
             raise self.document.error(where, f"{missing}; write quantity: {known[0]}")
         write = f"write quantity: {known[0]}"
         hints = {
-            "joint": _JOINT_HINTS.get(quantity.lower(), write),
+            "joint": _HINTS.get(quantity.lower(), write),
             "actuator": "an actuator has force only; for position or velocity write joint: NAME",
-            "body": "of angles only yaw; for others map qw qx qy qz"
-            if quantity.lower() in ("roll", "pitch")
-            else write,
+            "body": {"roll": _YAW_ONLY, "pitch": _YAW_ONLY}.get(quantity.lower(), write),
             "sensor": "delete quantity, write axis instead",
         }
         text = f"{where[1]}: no quantity {quantity}; there are: {nearest(quantity, known, 14)}"

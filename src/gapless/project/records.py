@@ -12,90 +12,63 @@ Element = Literal["joint", "body", "actuator", "sensor"]
 
 @dataclass(frozen=True)
 class CommandMap:
-    """Which actuator a log column commands: model value = scale * column + offset.
-
-    Attributes:
-        unit: Unit of the model value, `1` where the model does not say.
-        noise: Standard deviation in model units; None where nobody said.
-    """
+    """Which actuator a log column commands: model value = scale * column + offset."""
 
     column: str
     actuator: str
     scale: float = 1.0
     offset: float = 0.0
-    unit: str = "1"
-    noise: float | None = None
+    unit: str = "1"  # of the model value; `1` where the model does not say
+    noise: float | None = None  # standard deviation in model units; None where nobody said
 
 
 @dataclass(frozen=True)
 class MeasurementMap:
-    """What a log column measures: model value = scale * column + offset; for other fields see `CommandMap`.
-
-    Attributes:
-        element: Kind of the model's element that is measured.
-        name: Name of that element.
-        quantity: joint: position, velocity, effort; actuator: force; sensor: value;
-            body: x y z qw qx qy qz yaw vx vy vz (world frame) wx wy wz (body frame).
-        axis: Component of a sensor; 0 otherwise.
-    """
+    """What a log column measures: model value = scale * column + offset."""
 
     column: str
-    element: Element
-    name: str
+    element: Element  # kind of the model's element that is measured
+    name: str  # name of that element
+    # joint: position, velocity, effort; actuator: force; sensor: value;
+    # body: x y z qw qx qy qz yaw vx vy vz (world frame) wx wy wz (body frame)
     quantity: str
-    axis: int = 0
+    axis: int = 0  # component of a sensor; 0 otherwise
     scale: float = 1.0
     offset: float = 0.0
-    noise: float | None = None
-    unit: str = "1"
+    noise: float | None = None  # standard deviation in model units; None where nobody said
+    unit: str = "1"  # of the model value; `1` where the model does not say
+
+    @property
+    def is_effort(self) -> bool:
+        """Whether it is the generalised force at a joint."""
+        return self.element == "joint" and self.quantity == "effort"
 
 
 @dataclass(frozen=True)
 class ParameterEntry:
-    """One line of the list `parameters`; None leaves a value to gapless.
+    """One line of the list `parameters`; None leaves a value to gapless."""
 
-    Attributes:
-        target: Path of what it sets, such as `joint/elbow/damping`.
-        low: Smallest value considered.
-        high: Largest value considered.
-        dimension: Dimension of the gap it belongs to.
-        per: Whether all runs share one value, or each has its own; see `Parameter`.
-    """
-
-    target: str
-    low: float | None
-    high: float | None
-    dimension: Dimension | None
-    per: Sharing = "robot"
+    target: str  # path of what it sets, such as `joint/elbow/damping`
+    low: float | None  # smallest value considered
+    high: float | None  # largest value considered
+    dimension: Dimension | None  # dimension of the gap it belongs to
+    per: Sharing = "robot"  # whether all runs share one value, or each has its own; see `Parameter`
 
 
 @dataclass(frozen=True)
 class Project:
-    """A project folder, read and checked.
+    """A project folder, read and checked."""
 
-    Attributes:
-        directory: The folder.
-        name: What its owner calls it.
-        model_path: MJCF or URDF file.
-        rate_hz: Control rate; logs are brought to it [Hz].
-        commands: May be empty.
-        measurements: At least one.
-        logs_path: Folder with one log per episode.
-        parameters: `auto`, or the owner's list.
-        task: `FILE.py:NAME` of the owner's task; None without one.
-        reality: `FILE.py:NAME` of what policies are deployed on; None without one.
-    """
-
-    directory: Path
-    name: str
-    model_path: Path
-    rate_hz: float
-    commands: tuple[CommandMap, ...]
-    measurements: tuple[MeasurementMap, ...]
-    logs_path: Path
-    parameters: Literal["auto"] | tuple[ParameterEntry, ...]
-    task: str | None
-    reality: str | None
+    directory: Path  # the folder
+    name: str  # what its owner calls it
+    model_path: Path  # MJCF or URDF file
+    rate_hz: float  # control rate; logs are brought to it [Hz]
+    commands: tuple[CommandMap, ...]  # may be empty
+    measurements: tuple[MeasurementMap, ...]  # at least one
+    logs_path: Path  # folder with one log per episode
+    parameters: Literal["auto"] | tuple[ParameterEntry, ...]  # `auto`, or the owner's list
+    task: str | None  # `FILE.py:NAME` of the owner's task; None without one
+    reality: str | None  # `FILE.py:NAME` of what policies are deployed on; None without one
 
     @property
     def command_names(self) -> tuple[str, ...]:

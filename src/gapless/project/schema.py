@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.errors import nearest
@@ -68,29 +68,27 @@ def _read_whole(value: Any) -> int:
     return int(value)
 
 
-def _read_scale(value: Any) -> float:
-    if (number := _read_number(value)) == 0:
+def _check_scale(number: float) -> float:
+    if number == 0:
         raise ValueError("scale 0 makes every value the same: write the factor from column to model units")
     return number
 
 
-def _read_noise(value: Any) -> float:
-    if (number := _read_number(value)) < 0:
+def _check_noise(number: float) -> float:
+    if number < 0:
         raise ValueError(f"noise {number:g} is negative: it is a standard deviation, write {-number:g}")
     return number
 
 
-def _read_rate(value: Any) -> float:
-    if (number := _read_number(value)) <= 0:
-        raise ValueError(f"{number:g} is not positive: write the control rate in Hz, such as 100")
+def _check_rate(number: float) -> float:
     if not MIN_RATE_HZ <= number <= MAX_RATE_HZ:
-        span = f"from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g}"
-        raise ValueError(f"{number:g} Hz is no control rate: write one {span}, such as 100")
+        found = f"{number:g} is not positive" if number <= 0 else f"{number:g} Hz is no control rate"
+        raise ValueError(f"{found}: write one from {MIN_RATE_HZ:g} to {MAX_RATE_HZ:g} Hz, such as 100")
     return number
 
 
-def _read_bound(value: Any) -> float:
-    if abs(number := _read_number(value)) > MAX_BOUND:
+def _check_bound(number: float) -> float:
+    if abs(number) > MAX_BOUND:
         raise ValueError(f"{number:g} is beyond {MAX_BOUND:g}: write the largest value that this robot could have")
     return number
 
@@ -109,8 +107,7 @@ def _read_dimension(value: Any) -> Any:
 
 def _read_sharing(value: Any) -> Any:
     if value not in SHARINGS:
-        text = f"per {show_value(value)}: write robot if all runs share the value, episode if each has its own"
-        raise ValueError(text)
+        raise ValueError(f"per {show_value(value)}: write robot if all runs share it, episode if each has its own")
     return value
 
 
@@ -129,10 +126,10 @@ def _read_target(value: Any) -> str:
 Number = Annotated[float, BeforeValidator(_read_number)]
 Whole = Annotated[int, BeforeValidator(_read_whole)]
 Text = Annotated[str, BeforeValidator(_read_text)]
-Scale = Annotated[float, BeforeValidator(_read_scale)]
-Bound = Annotated[float, BeforeValidator(_read_bound)]
-Noise = Annotated[float, BeforeValidator(_read_noise)]
-Rate = Annotated[float, BeforeValidator(_read_rate)]
+Scale = Annotated[Number, AfterValidator(_check_scale)]
+Bound = Annotated[Number, AfterValidator(_check_bound)]
+Noise = Annotated[Number, AfterValidator(_check_noise)]
+Rate = Annotated[Number, AfterValidator(_check_rate)]
 Code = Annotated[str, BeforeValidator(_read_code)]
 Target = Annotated[str, BeforeValidator(_read_target)]
 SharingName = Annotated[Sharing, BeforeValidator(_read_sharing)]
@@ -161,10 +158,8 @@ def _read_entries(value: Any) -> Any:
 
 
 def _read_parameters(value: Any) -> Any:
-    if value == "auto" or value is None:
-        return None
-    if isinstance(value, list):
-        return value
+    if value is None or value == "auto" or isinstance(value, list):
+        return value if isinstance(value, list) else None
     advice = f"write auto, or lines such as '- {_EXAMPLES['target']}'"
     raise ValueError(f"{show_value(value)} is neither auto nor a list: {advice}")
 
@@ -208,9 +203,8 @@ class ParameterKeys(_Strict):
     @model_validator(mode="after")
     def _check_bounds(self) -> "ParameterKeys":
         if self.low is not None and self.high is not None and self.low >= self.high:
-            raise ValueError(
-                f"{self.target}: low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
-            )
+            order = f"low {self.low:g} is not below high {self.high:g}"
+            raise ValueError(f"{self.target}: {order}: write the smaller number as low")
         least = smallest_value(self.target)
         for name, bound in (("low", self.low), ("high", self.high)):
             if bound is not None and bound < least:
@@ -258,16 +252,11 @@ def _raise_first(document: Document, found: ValidationError) -> NoReturn:
     key_path = ".".join(str(part) for part in where)
     key = str(where[-1])
     if first["type"] == "extra_forbidden":
-        raise document.error(where, f"unknown key {key_path}; choose from: {nearest(key, _known_keys(where), 10)}")
+        below = {"commands": CommandKeys, "measurements": MeasurementKeys, "parameters": ParameterKeys}
+        known = (below[str(where[0])] if len(where) > 1 else ProjectKeys).model_fields
+        raise document.error(where, f"unknown key {key_path}; choose from: {nearest(key, known, 10)}")
     if first["type"] == "missing":
         raise document.error(where[:-1], f"key {key_path} is missing: write {_EXAMPLES[key]}")
     if (error := first.get("ctx", {}).get("error")) is not None:
         raise document.error(where, f"{key_path}: {error}")
     raise document.error(where, f"{key_path}: not a mapping: write {_EXAMPLES[_BELOW[str(where[0])]]}")
-
-
-def _known_keys(where: tuple[str | int, ...]) -> tuple[str, ...]:
-    """Returns the keys that may stand where an unknown one stood."""
-    below = {"commands": CommandKeys, "measurements": MeasurementKeys, "parameters": ParameterKeys}
-    keys: type[_Strict] = below[str(where[0])] if len(where) > 1 else ProjectKeys
-    return tuple(keys.model_fields)

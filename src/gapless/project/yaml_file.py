@@ -18,17 +18,11 @@ _NULL_OR_MERGE = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
 @dataclass(frozen=True)
 class Document:
-    """A parsed YAML file.
+    """A parsed YAML file."""
 
-    Attributes:
-        path: Where it was read.
-        data: Nested dicts and lists; every scalar is text as written, or None.
-        lines: Path of keys and indices -> line number, counted from 1.
-    """
-
-    path: Path
-    data: dict[str, Any]
-    lines: dict[Place, int]
+    path: Path  # where it was read
+    data: dict[str, Any]  # nested dicts and lists; every scalar is text as written, or None
+    lines: dict[Place, int]  # path of keys and indices -> line number, counted from 1
 
     def error(self, where: Sequence[str | int], text: str) -> ProjectError:
         """Returns a one-line error about the value at `where`, with file and line last."""

@@ -28,9 +28,10 @@ from scipy.optimize import minimize_scalar
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.data import Progress, ProjectData
+from gapless.fit.data import ProjectData
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.signals.track import subtract_readings

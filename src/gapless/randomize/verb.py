@@ -12,12 +12,13 @@ import gapless
 from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError, nearest
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import FittedParameter, IdentifyResult, RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import artefact_ids, newest_result, result_path, store_result_if_possible
-from gapless.fit.data import Progress, read_project_data
+from gapless.fit.data import read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.randomize.evidence import evidence_ranges

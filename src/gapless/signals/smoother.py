@@ -1,21 +1,27 @@
-"""Values and slopes of noisy, quantised readings, with their standard errors.
+"""Values and slopes of noisy, quantised readings, with their standard errors; smooth between impacts, not across them.
 
 The true signal x is taken to have third differences that are independent N(0, tau^2), the readings y = x + N(0, s^2).
 The likeliest signal minimises |y - x|^2 + L |D3 x|^2 with L = s^2 / tau^2 (Whittaker, 1923), a banded system that is
 solved in linear time. L is the one that makes the readings likeliest: so a coarse encoder read at a high rate is
 smoothed over many samples, and a clean one over none.
+
+An impact changes velocities within a few samples. Smoothed like the rest it would be smeared over the rows around it,
+whose slopes would then be wrong by far more than their standard errors. So third differences of things that collide
+are heavy-tailed (multivariate t, all columns of a body together): each gets a weight that is small where the jerk is
+large, found by iterating (expectation maximisation, Lange, Little and Taylor, 1989).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags
 
 PENALTIES = 10.0 ** np.arange(-6, 7.01, 0.5)  # of L; at the first, 1 part in 1000 of the jerk passes for noise
 MAX_ROWS_FOR_PENALTY = 20_000  # of a longer signal the penalty is chosen on stretches that come to this many rows
-NUM_STRETCHES = 8
+NUM_PENALTY_STRETCHES = 8
 MAX_LEVELS = 100_000  # values of a signal that are compared to find its step: more than any encoder has levels
 _ANGLES = (np.arange(4096) + 0.5) * np.pi / 4096  # frequencies [rad/sample] of the integrals in `_standard_errors`
 
@@ -89,8 +95,8 @@ def _choose_penalty(values: Array, weight: Array, least: float, most: float) -> 
     count, length = len(values), len(values)
     firsts = np.zeros(1, dtype=np.intp)
     if count > MAX_ROWS_FOR_PENALTY:
-        length = MAX_ROWS_FOR_PENALTY // NUM_STRETCHES
-        firsts = np.linspace(0, count - length, NUM_STRETCHES).astype(np.intp)
+        length = MAX_ROWS_FOR_PENALTY // NUM_PENALTY_STRETCHES
+        firsts = np.linspace(0, count - length, NUM_PENALTY_STRETCHES).astype(np.intp)
     pieces = [(values[first : first + length], weight[first : first + length - 3]) for first in firsts]
     totals = [sum(_fit_signal(piece, penalty * own, least, most)[0] for piece, own in pieces) for penalty in PENALTIES]
     return int(np.argmax(totals))
@@ -135,3 +141,41 @@ def _standard_errors(penalty: float, noise: float, rate_hz: float) -> tuple[floa
     left = noise**2 / (1 + penalty * (2 - 2 * np.cos(_ANGLES)) ** 3)
     derivative = (8 * np.sin(_ANGLES) - np.sin(2 * _ANGLES)) / 6
     return float(np.sqrt(left.mean())), float(np.sqrt((left * derivative**2).mean())) * rate_hz
+
+
+DEGREES_OF_FREEDOM = 1.0  # of the t distribution: impacts are rare and large
+NUM_IMPACT_ROUNDS = 6
+MAX_IMPACT_WEIGHT = 0.2  # a jerk whose weight is less is an impact
+MIN_SLOPE_TO_ERROR = 5.0  # of a row that moves
+MIN_CALM_SHARE = 0.5  # of the moving rows; below, what is sudden is not impacts but the motion itself
+CALM_MARGIN_ROWS = 3  # between an impact and a calm row
+
+
+def smooth_between_impacts(
+    values: Array, rate_hz: float, noises: Sequence[float | None], quanta: Sequence[float]
+) -> tuple[list[Smoothed], Flags]:
+    """Returns the columns of one body without their noise, and which rows are calm: no impact is near.
+
+    Args:
+        values: (num_rows, num_columns) readings at a fixed rate, none missing.
+        rate_hz: Their rate.
+        noises: Standard deviation of each column; None estimates it.
+        quanta: Step of each column's readings; 0 for none.
+    """
+    count, num_columns = values.shape
+    settings = list(zip(values.T, [rate_hz] * num_columns, noises, quanta, strict=True))
+    plain = [smooth(*one) for one in settings]
+    always = np.ones(count, dtype=np.bool_)
+    if count < 8:
+        return plain, always
+    found, weight = plain, np.ones(count - 3)
+    for _ in range(NUM_IMPACT_ROUNDS):
+        jerk = np.stack([np.diff(one.value, n=3) / one.jerk_sd for one in found], axis=1)
+        weight = (DEGREES_OF_FREEDOM + num_columns) / (DEGREES_OF_FREEDOM + np.sum(jerk**2, axis=1))
+        found = [smooth(*one, weight) for one in settings]
+    near = np.zeros(count, dtype=np.bool_)  # rows that a sudden third difference touches, and their neighbours
+    for offset in range(-CALM_MARGIN_ROWS, 4 + CALM_MARGIN_ROWS):
+        near[np.clip(np.flatnonzero(weight < MAX_IMPACT_WEIGHT) + offset, 0, count - 1)] = True
+    moving = np.any([np.abs(one.slope) > MIN_SLOPE_TO_ERROR * one.slope_sd for one in found], axis=0)
+    rare = not moving.any() or np.mean(~near[moving]) > MIN_CALM_SHARE
+    return (found, ~near) if rare else (plain, always)

@@ -1,7 +1,7 @@
-"""Episodes brought to the control rate, with smoothed values, slopes and noise."""
+"""Episodes brought to the control rate, with smoothed values, slopes and noise; excerpts of long ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
@@ -9,11 +9,13 @@ from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 from gapless.core.episode import Episode
 from gapless.core.signal import Array, Flags, Indices, TimeSeries
 from gapless.project.records import Project
-from gapless.signals.impacts import smooth_between_impacts
-from gapless.signals.smoother import Smoothed, find_quantum, smooth
+from gapless.signals.smoother import Smoothed, find_quantum, smooth, smooth_between_impacts
 
 MAX_GAP = 2.5  # intervals without a sample that are bridged; longer ones stay missing
 MIN_RATE_RATIO_TO_AVERAGE = 1.05  # logs this much faster than the control rate: the tolerance of `time_notes`
+
+STRETCH_S = 15.0
+NUM_STRETCHES = 20  # 5 minutes in all: each axis of an arm moves some dozens of times in them
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ def make_track(project: Project, episode: Episode) -> Track:
     columns = range(len(readings.names))
     is_angle = [item.quantity == "yaw" for item in project.measurements]
     measured = np.stack([_interpolate(readings, k, times_s, is_angle[k], rate_hz) for k in columns], axis=1)
-    _align_quaternions(project, measured)
+    for columns_of_one in quaternion_columns(project):  # flipped so that consecutive rows do not change sign
+        block = measured[:, columns_of_one]
+        flips = np.where(np.sum(block[1:] * block[:-1], axis=1) < 0, -1.0, 1.0)
+        measured[1:, columns_of_one] *= np.cumprod(flips)[:, None]
     smoothed, calm = _smooth_columns(project, episode, measured, columns)
     empty, no_error = np.zeros_like(measured), np.zeros(len(columns))
     commands = _resample_commands(episode.commands, times_s, rate_hz)
@@ -148,21 +153,16 @@ def _interpolate(series: TimeSeries, column: int, times_s: Array, is_angle: bool
     if is_angle:
         values = np.unwrap(values)
     if np.median(np.diff(stamps)) > MAX_GAP / rate_hz:
-        return _place_sparse(stamps, values, times_s, rate_hz)
+        out = np.full(len(times_s), np.nan)  # slower than the rate: its samples at the nearest rows, NaN between
+        rows = np.unique(np.round((stamps - times_s[0]) * rate_hz).astype(np.intp))
+        rows = rows[(rows >= 0) & (rows < len(times_s))]
+        out[rows] = PchipInterpolator(stamps, values, extrapolate=True)(times_s[rows])
+        return out
     out = np.interp(times_s, stamps, values)
     after = np.clip(np.searchsorted(stamps, times_s), 1, len(stamps) - 1)
     wide = stamps[after] - stamps[after - 1] > MAX_GAP / rate_hz
     away_s = np.minimum(np.abs(times_s - stamps[after - 1]), np.abs(stamps[after] - times_s))
     out[wide & (away_s > 1e-6 / rate_hz)] = np.nan  # a sample at the edge of a gap is no part of it
-    return out
-
-
-def _place_sparse(stamps: Array, values: Array, times_s: Array, rate_hz: float) -> Array:
-    """Returns a column that is slower than the rate: its samples at the nearest rows, NaN between."""
-    out = np.full(len(times_s), np.nan)
-    rows = np.unique(np.round((stamps - times_s[0]) * rate_hz).astype(np.intp))
-    rows = rows[(rows >= 0) & (rows < len(times_s))]
-    out[rows] = PchipInterpolator(stamps, values, extrapolate=True)(times_s[rows])
     return out
 
 
@@ -201,21 +201,12 @@ def _bridge_gaps(values: Array, hold: bool = False) -> Array:
     return np.interp(rows, known, values[known])
 
 
-def _align_quaternions(project: Project, measured: Array) -> None:
-    """Flips quaternions so that consecutive rows do not change sign."""
-    for columns in quaternion_columns(project):
-        block = measured[:, columns]
-        flips = np.where(np.sum(block[1:] * block[:-1], axis=1) < 0, -1.0, 1.0)
-        measured[1:, columns] *= np.cumprod(flips)[:, None]
-
-
 def quaternion_columns(project: Project) -> list[list[int]]:
     """Returns the columns of each body's quaternion that are mapped, in the order w x y z; others count as 0."""
-    found: dict[str, dict[str, int]] = {}
-    for k, item in enumerate(project.measurements):
-        if item.element == "body" and item.quantity in ("qw", "qx", "qy", "qz"):
-            found.setdefault(item.name, {})[item.quantity] = k
-    return [[c[q] for q in ("qw", "qx", "qy", "qz") if q in c] for c in found.values()]
+    parts = ("qw", "qx", "qy", "qz")
+    places = {(m.name, m.quantity): k for k, m in enumerate(project.measurements) if m.element == "body"}
+    bodies = dict.fromkeys(name for name, quantity in places if quantity in parts)
+    return [[places[name, part] for part in parts if (name, part) in places] for name in bodies]
 
 
 def subtract_readings(project: Project, predicted: Array, measured: Array) -> Array:
@@ -229,3 +220,26 @@ def subtract_readings(project: Project, predicted: Array, measured: Array) -> Ar
         if item.quantity == "yaw":
             error[..., k] = (error[..., k] + np.pi) % (2 * np.pi) - np.pi
     return error
+
+
+def spread_indices(count: int, most: int) -> Indices:
+    """Returns at most `most` of the indices 0 to count - 1, spread evenly; all of them where they are fewer."""
+    return np.unique(np.linspace(0, count - 1, most).astype(np.intp)) if count else np.zeros(0, np.intp)
+
+
+def take_excerpts(tracks: Sequence[Track], rate_hz: float) -> Sequence[Track]:
+    """Returns tracks as they are, or, where they are longer in all, stretches of them that are spread evenly.
+
+    A look at every row of long tracks would take minutes and show nothing more.
+    """
+    length = round(STRETCH_S * rate_hz)
+    places = [(track, first) for track in tracks for first in range(0, len(track.measured), length)]
+    if len(places) <= NUM_STRETCHES + len(tracks):
+        return tracks
+    excerpts: list[Track] = []
+    for track, first in (places[k] for k in spread_indices(len(places), NUM_STRETCHES)):
+        first = max(0, min(first, len(track.measured) - length))  # the last stretch is as long as the others
+        values = {field.name: getattr(track, field.name) for field in fields(track) if field.name != "name"}
+        by_row = {name: v[first : first + length] for name, v in values.items() if v.ndim == 2 or v.dtype == np.bool_}
+        excerpts.append(replace(track, **by_row))
+    return excerpts

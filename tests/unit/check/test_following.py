@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.following import find_following_faults, measure_following
+from gapless.check.agreement import find_following_faults, measure_following
 from gapless.core.episode import Episode
 from gapless.core.signal import TimeSeries
 from gapless.project.load import load_project

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.following import measure_following
-from gapless.check.increments import find_increments
+from gapless.check.agreement import find_increments, measure_following
 from gapless.core.signal import Array
 from gapless.fit.data import read_project_data
 from gapless.verbs import check, copy_example, identify

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.skill import PredictionSkill, measure_skill, pick_moving_windows
-from gapless.check.tolerance import make_tolerance
+from gapless.check.skill import PredictionSkill, make_tolerance, measure_skill, pick_moving_windows
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows

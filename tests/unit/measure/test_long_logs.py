@@ -17,9 +17,8 @@ from gapless.project.load import load_project
 from gapless.project.log import columns
 from gapless.project.log import read as log_reading
 from gapless.project.log.read import read_log
-from gapless.signals.excerpts import NUM_STRETCHES, STRETCH_S, take_excerpts
 from gapless.signals.smoother import MAX_ROWS_FOR_PENALTY, smooth
-from gapless.signals.track import make_track
+from gapless.signals.track import NUM_STRETCHES, STRETCH_S, make_track, take_excerpts
 from unit.identify.realities import write_csv, write_reality
 
 RATE_HZ = 50.0

@@ -11,7 +11,7 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.fit.data import read_project_data
 from gapless.project.load import load_project
-from gapless.project.log.copies import find_copies
+from gapless.project.log.inspect import find_copies
 from gapless.project.log.read import read_logs
 from unit.project.conftest import table, write_csv
 

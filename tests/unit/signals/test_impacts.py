@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from gapless.signals.impacts import smooth_between_impacts
-from gapless.signals.smoother import smooth
+from gapless.signals.smoother import smooth, smooth_between_impacts
 
 RATE_HZ, NOISE = 200.0, 2e-4
 

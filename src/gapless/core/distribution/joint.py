@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gapless.core.distribution.range import MAX_REDRAWS, Level, Range
+from gapless.core.distribution.range import Level, Range, draw_inside
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
@@ -71,13 +71,7 @@ class Distribution:
             bells = rng.standard_normal((number, len(group))) @ root.T
             return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
 
-        values = draw_once(count)
-        for _ in range(MAX_REDRAWS):
-            outside = ((values < low) | (values > high)).any(axis=1)
-            if not outside.any():
-                break
-            values[outside] = draw_once(int(outside.sum()))
-        return np.clip(values, low, high)
+        return draw_inside(draw_once, count, low, high)
 
 
 def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Array:
@@ -131,12 +125,8 @@ def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> 
     np.fill_diagonal(kept, 0.0)
     lowest = float(np.linalg.eigvalsh(kept).min()) if len(names) else 0.0
     kept = np.round(kept * min(1.0, 0.99 / max(-lowest, 1e-12)), 3)
-    return tuple(
-        Correlation(names[a], names[b], float(kept[a, b]))
-        for a in range(len(names))
-        for b in range(a + 1, len(names))
-        if kept[a, b]
-    )
+    pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names)) if kept[a, b]]
+    return tuple(Correlation(names[a], names[b], float(kept[a, b])) for a, b in pairs)
 
 
 def nominal_only(space: ParameterSpace) -> Distribution:
@@ -146,10 +136,6 @@ def nominal_only(space: ParameterSpace) -> Distribution:
 
 def wide(space: ParameterSpace) -> Distribution:
     """Returns plain wide randomisation: every parameter uniform over its whole range."""
-    return Distribution(
-        space,
-        tuple(
-            Range(p.target, "uniform", p.low, p.high, (p.low + p.high) / 2, reason="whole prior range")
-            for p in space.parameters
-        ),
-    )
+    whole = "whole prior range"
+    middles = ((p, (p.low + p.high) / 2) for p in space.parameters)
+    return Distribution(space, tuple(Range(p.target, "uniform", p.low, p.high, m, reason=whole) for p, m in middles))

@@ -1,5 +1,6 @@
 """How one parameter varies."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,6 +14,18 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 Level = Literal["robot", "episode", "step"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 MAX_REDRAWS = 100  # tries to draw inside the bounds before what is left is put on them
+
+
+def draw_inside(draw: Callable[[int], Array], count: int, low: Array | float, high: Array | float) -> Array:
+    """Returns `count` draws; whatever is not within [low, high] is drawn again, of several columns the whole row."""
+    values = draw(count)
+    for _ in range(MAX_REDRAWS):
+        outside = (values < low) | (values > high)
+        outside = outside if outside.ndim == 1 else outside.any(axis=1)
+        if not outside.any():
+            break
+        values[outside] = draw(int(outside.sum()))
+    return np.clip(values, low, high)
 
 
 @dataclass(frozen=True)
@@ -34,13 +47,11 @@ class Range:
     kind: Kind
     low: float  # smallest value drawn
     high: float  # largest value drawn
-    # centre of `normal`, median of `log-normal`, the value of `fixed`, mean of `beta`; otherwise the middle
-    mean: float
+    mean: float  # centre of `normal`, median of `log-normal`, value of `fixed`, mean of `beta`; else the middle
     # standard deviation of `normal` before it is cut and of `beta`; of the logarithm for `log-normal` [1]; 0 otherwise
     std: float = 0.0
     reason: str = ""  # why this range, for the reader
-    # how often it is drawn: once per `robot` (a world keeps it while training), per `episode`, or per control `step`
-    per: Level = "episode"
+    per: Level = "episode"  # how often it is drawn; a world keeps what is drawn per `robot` while training
     parts: tuple[Part, ...] = ()  # the bells of `mixture`; empty otherwise
 
     def __post_init__(self) -> None:
@@ -50,22 +61,17 @@ class Range:
         if self.per not in LEVELS:
             raise InputError(f"{self.target}: no level {self.per!r}; write per one of: {', '.join(LEVELS)}")
         if not self.low <= self.mean <= self.high:
-            raise InputError(
-                f"{self.target}: the centre {self.mean:g} is outside [{self.low:g}, {self.high:g}]: move it inside"
-            )
+            outside = f"the centre {self.mean:g} is outside [{self.low:g}, {self.high:g}]"
+            raise InputError(f"{self.target}: {outside}: move it inside")
         if self.std < 0:
             raise InputError(f"{self.target}: a standard deviation of {self.std:g} is negative: give one of at least 0")
         if self.kind in ("log-uniform", "log-normal") and self.low <= 0:
-            raise InputError(
-                f"{self.target}: {self.kind} needs a low end above 0, found {self.low:g}: raise it, "
-                "or use uniform or normal"
-            )
+            text = f"{self.kind} needs a low end above 0, found {self.low:g}"
+            raise InputError(f"{self.target}: {text}: raise it, or use uniform or normal")
         if self.kind == "beta":
             self.shape()
         if (self.kind == "mixture") != bool(self.parts):
-            raise InputError(
-                f"{self.target}: only a mixture has parts: give a mixture its parts, and no other kind any"
-            )
+            raise InputError(f"{self.target}: only a mixture has parts: give a mixture its parts, no other kind any")
         if self.parts and not (sum(p.weight for p in self.parts) > 0 and all(p.weight >= 0 for p in self.parts)):
             raise InputError(f"{self.target}: give a mixture weights of at least 0, one of them above 0")
 
@@ -111,13 +117,7 @@ class Range:
             return np.clip(np.exp(rng.uniform(np.log(self.low), np.log(self.high), count)), self.low, self.high)
         if self.kind == "beta":
             return self.low + (self.high - self.low) * rng.beta(*self.shape(), count)
-        values = self._draw_once(rng, count)
-        for _ in range(MAX_REDRAWS):
-            outside = (values < self.low) | (values > self.high)
-            if not outside.any():
-                break
-            values[outside] = self._draw_once(rng, int(outside.sum()))
-        return np.clip(values, self.low, self.high)
+        return draw_inside(lambda number: self._draw_once(rng, number), count, self.low, self.high)
 
     def from_standard_normal(self, values: Array) -> Array:
         """Returns standard normal values as values of a `normal` or `log-normal` range, not cut."""

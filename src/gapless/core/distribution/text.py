@@ -16,29 +16,24 @@ import re
 from collections.abc import Sequence
 
 from gapless.core.distribution.joint import Correlation, check_correlations
-from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
+from gapless.core.distribution.range import KINDS, LEVELS, Level, Part, Range
 from gapless.core.errors import InputError
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _WITHIN = rf"(?P<low>{_NUMBER})\s*\.\.\s*(?P<high>{_NUMBER})"
 _BELL = rf"(?P<mean>{_NUMBER})\s*\+-\s*(?P<std>{_NUMBER})(?P<percent>\s*%)?"
-_FORMS = {
-    "fixed": rf"(?P<mean>{_NUMBER})",
-    "uniform": _WITHIN,
-    "log-uniform": _WITHIN,
-    "normal": rf"{_BELL}\s+within\s+{_WITHIN}",
-    "log-normal": rf"{_BELL}\s+within\s+{_WITHIN}",
-    "beta": rf"{_BELL}\s+within\s+{_WITHIN}",
-    "mixture": rf"(?P<parts>.+?)\s+within\s+{_WITHIN}",
-}
-_EXAMPLE = {
-    "fixed": "fixed 0.3",
-    "uniform": "uniform 0.1 .. 0.5",
-    "log-uniform": "log-uniform 0.1 .. 0.5",
-    "normal": "normal 0.3 +- 0.1 within 0 .. 1",
-    "log-normal": "log-normal 0.3 +- 20 % within 0.1 .. 1",
-    "beta": "beta 0.3 +- 0.1 within 0 .. 1",
-    "mixture": "mixture 0.5: 0.1 +- 0.02, 0.5: 0.3 +- 0.02 within 0 .. 1",
+_BELL_WITHIN = rf"{_BELL}\s+within\s+{_WITHIN}"
+_FORMS = {  # kind -> pattern of what follows it, and an example
+    "fixed": (rf"(?P<mean>{_NUMBER})", "fixed 0.3"),
+    "uniform": (_WITHIN, "uniform 0.1 .. 0.5"),
+    "log-uniform": (_WITHIN, "log-uniform 0.1 .. 0.5"),
+    "normal": (_BELL_WITHIN, "normal 0.3 +- 0.1 within 0 .. 1"),
+    "log-normal": (_BELL_WITHIN, "log-normal 0.3 +- 20 % within 0.1 .. 1"),
+    "beta": (_BELL_WITHIN, "beta 0.3 +- 0.1 within 0 .. 1"),
+    "mixture": (
+        rf"(?P<parts>.+?)\s+within\s+{_WITHIN}",
+        "mixture 0.5: 0.1 +- 0.02, 0.5: 0.3 +- 0.02 within 0 .. 1",
+    ),
 }
 _PART = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})\s*\+-\s*({_NUMBER})")
 
@@ -89,10 +84,8 @@ def _write_values(item: Range) -> str:
     if item.kind in ("uniform", "log-uniform"):
         return within
     if item.kind == "mixture":
-        return (
-            ", ".join(f"{_number(p.weight)}: {_number(p.mean)} +- {_number(p.std)}" for p in item.parts)
-            + f" within {within}"
-        )
+        parts = (f"{_number(p.weight)}: {_number(p.mean)} +- {_number(p.std)}" for p in item.parts)
+        return f"{', '.join(parts)} within {within}"
     deviation = f"{_number(100 * item.std)} %" if item.kind == "log-normal" else _number(item.std)
     return f"{_number(item.mean)} +- {deviation} within {within}"
 
@@ -106,15 +99,12 @@ def _read_range(words: list[str], reason: str) -> Range:
     if kind not in KINDS:
         raise InputError(f"{target}: no kind {kind!r}; choose from: {', '.join(KINDS)}")
     rest, per = _split_level(rest.strip(), target)
-    found = re.fullmatch(_FORMS[kind], rest)
+    form, example = _FORMS[kind]
+    found = re.fullmatch(form, rest)
     if found is None:
-        raise InputError(f"{target}: cannot read {rest!r}; write it like `{_EXAMPLE[kind]}`")
-    return _build_range(target, kind, found.groupdict(), reason, per)
-
-
-def _build_range(target: str, kind: Kind, said: dict[str, str | None], reason: str, per: Level) -> Range:
-    """Returns the range of the numbers that a line holds."""
-    numbers = {name: float(said[name] or 0.0) for name in ("mean", "std", "low", "high") if said.get(name)}
+        raise InputError(f"{target}: cannot read {rest!r}; write it like `{example}`")
+    said = found.groupdict()
+    numbers = {name: float(said[name]) for name in ("mean", "std", "low", "high") if said.get(name)}
     low, high = (numbers.get(name, numbers.get("mean", 0.0)) for name in ("low", "high"))
     if low > high:
         raise InputError(f"{target}: {low:g} .. {high:g} goes backwards: write the smaller number first")
@@ -122,7 +112,13 @@ def _build_range(target: str, kind: Kind, said: dict[str, str | None], reason: s
         raise InputError(f"{target}: % is for log-normal; give the standard deviation in the parameter's unit")
     mean = numbers.get("mean", (low + high) / 2)
     std = numbers.get("std", 0.0) / (100 if said.get("percent") else 1)
-    return Range(target, kind, low, high, mean, std, reason, per, _read_parts(target, said.get("parts") or ""))
+    parts: list[Part] = []
+    for piece in said["parts"].split(",") if said.get("parts") else ():
+        bell = _PART.fullmatch(piece.strip())
+        if bell is None:
+            raise InputError(f"{target}: cannot read {piece.strip()!r}; write it like `{example}`")
+        parts.append(Part(*map(float, bell.groups())))
+    return Range(target, kind, low, high, mean, std, reason, per, tuple(parts))
 
 
 def _split_level(rest: str, target: str) -> tuple[str, Level]:
@@ -133,16 +129,6 @@ def _split_level(rest: str, target: str) -> tuple[str, Level]:
         if level == found[1]:
             return rest[: found.start()], level
     raise InputError(f"{target}: no level {found[1]!r}; write per one of: {', '.join(LEVELS)}")
-
-
-def _read_parts(target: str, text: str) -> tuple[Part, ...]:
-    parts: list[Part] = []
-    for piece in text.split(",") if text else ():
-        found = _PART.fullmatch(piece.strip())
-        if found is None:
-            raise InputError(f"{target}: cannot read {piece.strip()!r}; write it like `{_EXAMPLE['mixture']}`")
-        parts.append(Part(*map(float, found.groups())))
-    return tuple(parts)
 
 
 def _read_correlation(words: list[str]) -> Correlation:

@@ -3,38 +3,27 @@
 import math
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from gapless.core.errors import InputError, nearest
-from gapless.core.results.audit import AuditResult
-from gapless.core.results.closing import EvaluateResult, LoopResult, RandomizeResult, ReportResult, TrainResult
-from gapless.core.results.excite import ExciteResult
-from gapless.core.results.fit import IdentifyResult
-from gapless.core.results.gap import DiagnoseResult, MeasureResult
-from gapless.core.results.sensor import SensorResult
-from gapless.core.results.soundness import CheckResult, NewResult
+from gapless.core.results.closing import (
+    AuditResult,
+    EvaluateResult,
+    LoopResult,
+    RandomizeResult,
+    ReportResult,
+    TrainResult,
+)
+from gapless.core.results.fit import ExciteResult, IdentifyResult, SensorResult
+from gapless.core.results.gap import CheckResult, DiagnoseResult, MeasureResult, NewResult
 
 FORMAT = 1
-
-Result = (
-    NewResult
-    | CheckResult
-    | MeasureResult
-    | IdentifyResult
-    | SensorResult
-    | ExciteResult
-    | DiagnoseResult
-    | RandomizeResult
-    | AuditResult
-    | TrainResult
-    | EvaluateResult
-    | LoopResult
-    | ReportResult
-)
+_Finding = NewResult | CheckResult | MeasureResult | DiagnoseResult | IdentifyResult | SensorResult | ExciteResult
+Result = _Finding | RandomizeResult | AuditResult | TrainResult | EvaluateResult | LoopResult | ReportResult
 _MARKING_FIELDS: dict[type[Any], str] = {SensorResult: "sensor", AuditResult: "audited"}  # field that only it has
 _RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result) if record not in _MARKING_FIELDS}
 
@@ -70,10 +59,8 @@ def from_json(data: Mapping[str, Any]) -> Result:
         InputError: If the format or the verb is unknown, or a field is missing that has no default.
     """
     if data.get("format") != FORMAT:
-        raise InputError(
-            f"this result has format {data.get('format')!r}; this gapless reads format {FORMAT}: run "
-            "the verb again, or use the gapless that wrote it"
-        )
+        text = f"this result has format {data.get('format')!r}; this gapless reads format {FORMAT}"
+        raise InputError(f"{text}: run the verb again, or use the gapless that wrote it")
     verb = str(data.get("verb"))
     if verb not in _RECORDS:
         raise InputError(f"no verb {verb!r} makes results; choose from: {nearest(verb, _RECORDS)}")
@@ -82,20 +69,14 @@ def from_json(data: Mapping[str, Any]) -> Result:
 
 
 def _read_record(kind: type[Any], data: Mapping[str, Any]) -> Any:
+    """Returns a record of a type. Fields that were added later have defaults, so that older results can be read."""
     hints = get_type_hints(kind)
-    absent = [item.name for item in fields(kind) if item.name not in data and _is_needed(item)]
-    if absent:
-        raise InputError(
-            f"a result of {getattr(kind, 'verb', kind.__name__)}: it lacks {', '.join(absent)}: run the verb again"
-        )
-    return kind(
-        **{item.name: _read_value(hints[item.name], data[item.name]) for item in fields(kind) if item.name in data}
-    )
-
-
-def _is_needed(item: Field[Any]) -> bool:
-    """Returns whether a field has no default. Later fields have one, so that older results can be read."""
-    return item.default is MISSING and item.default_factory is MISSING
+    needed = [item for item in fields(kind) if item.default is MISSING and item.default_factory is MISSING]
+    if absent := [item.name for item in needed if item.name not in data]:
+        name = getattr(kind, "verb", kind.__name__)
+        raise InputError(f"a result of {name}: it lacks {', '.join(absent)}: run the verb again")
+    present = [item.name for item in fields(kind) if item.name in data]
+    return kind(**{name: _read_value(hints[name], data[name]) for name in present})
 
 
 def _read_value(hint: Any, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""How the gap was closed: `randomize`, `train`, `evaluate`, `loop`, and the page about it."""
+"""How the gap was closed: `randomize`, `audit`, `train`, `evaluate`, `loop`, and the page about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range
 from gapless.core.interval import Interval
 from gapless.core.results.fit import IdentifyResult
-from gapless.core.results.gap import DiagnoseResult, MeasureResult
-from gapless.core.results.stored import StoredResult
+from gapless.core.results.gap import DiagnoseResult, MeasureResult, Note, StoredResult
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ class EvaluateResult(StoredResult):
 class Decision:
     """What a loop does about a gap, and why."""
 
-    # `train` (fit, randomise, train on), `done` (the target is met) or `stop` (training does not close this)
-    action: Literal["train", "done", "stop"]
+    action: Literal["train", "done", "stop"]  # `done`: the target is met; `stop`: training does not close this
     dimensions: tuple[Dimension, ...]  # dimensions that are randomised; parameters of others stay as fitted
     reason: str  # why, as a sentence for people
 
@@ -85,8 +83,7 @@ class LoopResult(StoredResult):
     target: float  # success asked for
     reached: bool  # whether `after` met the target
     rounds: int  # how many rounds were begun
-    # the gap in signals before; None where the loop ended earlier, as are the results below
-    measure: MeasureResult | None
+    measure: MeasureResult | None  # the gap in signals before; None where the loop ended earlier, as those below
     measure_fitted: MeasureResult | None  # the gap in signals with the fit
     identify: IdentifyResult | None  # the fit
     diagnose: DiagnoseResult | None  # the causes
@@ -104,3 +101,69 @@ class ReportResult(StoredResult):
     verb: ClassVar[str] = "report"
     inputs: tuple[str, ...]
     path: str
+
+
+AuditVerdict = Literal["wrong", "too narrow", "too wide", "fits", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class AuditedParameter:
+    """One parameter: its training range beside what the logs say."""
+
+    target: str  # what it sets
+    dimension: Dimension  # dimension of the gap
+    unit: str  # unit of the values
+    verdict: AuditVerdict  # `too narrow`, `too wide`, `fits`, or `cannot tell`
+    varied: bool  # whether the ranges have it; else training keeps it at the model's value, which is `low` and `high`
+    low: float  # smallest value that training draws; of bells without their tails, from 0.5 % to 99.5 %
+    high: float  # largest value that training draws
+    value: float  # value that predicts the logs best
+    value_low: float  # lower end of its 95 % interval
+    value_high: float  # upper end of its 95 % interval
+    told: bool  # whether the logs determine it on its own
+    # lower end of the range that the logs call for: as wide as they leave the value open, times what is left
+    # unexplained, and at least 20 % of the value and 2 % of the prior range to each side
+    needed_low: float
+    needed_high: float  # upper end of that range
+    # lower end of the range to train on: as it is where it fits or the logs determine nothing, `needed_low` where it
+    # is too wide, widened to hold what is needed where it is too narrow
+    advised_low: float
+    advised_high: float  # upper end of the range to train on
+    outside: float  # how far `value` lies beyond the nearer end of the range, in `unit`; 0 inside
+    growth: float  # share by which the squared error grows if this alone keeps to its range [1]; 0 inside
+    # width of the range over what is needed, as fits step [1]; None where logs do not determine it, or it is not varied
+    factor: float | None
+    share: float  # share of the values that training draws that lie in the advised range [1]
+
+
+@dataclass(frozen=True)
+class AuditedColumn:
+    """One measured column: what predictions leave of it, and the band of predictions that training sees."""
+
+    residual_to_noise: float  # error of the best row anywhere, in units of what noise explains [1]
+    residual_in_ranges: float  # the same of the best row within the ranges [1]
+    coverage: float  # share of the readings within the 90 % band of predictions with rows drawn from the ranges [1]
+    band_to_noise: float  # half the width of that band over that of the noise alone [1]
+    advised_band_to_noise: float  # the same with rows drawn from the advised ranges [1]
+
+
+@dataclass(frozen=True)
+class AuditResult(StoredResult):
+    """Is reality inside the training distribution?"""
+
+    verb: ClassVar[str] = "randomize"
+    inputs: tuple[str, ...]  # ids of the episodes used, and of the ranges where they are in the catalogue
+    audited: str  # the file of ranges
+    # the gravest that holds, in the order of `AuditVerdict`; `cannot tell` where the logs determine nothing
+    verdict: AuditVerdict
+    verdicts: tuple[AuditVerdict, ...]  # all that hold
+    reasons: tuple[str, ...]  # why, and what to do
+    parameters: tuple[AuditedParameter, ...]  # each parameter that is varied in training, or should be
+    columns: Mapping[str, AuditedColumn]  # column -> what predictions leave of it
+    residual_to_noise: float | None  # error of the best row anywhere over the noise, about 1 where it explains all [1]
+    residual_in_ranges: float | None  # the same of the best row within the ranges [1]
+    share: float  # share of the training worlds that lie in all advised ranges of what is too wide; 1 if nothing is [1]
+    window_s: float  # length of the prediction windows [s]
+    num_windows: int  # how many were predicted
+    seed: int  # seed in force
+    notes: tuple[Note, ...] = ()  # what was found wrong in the logs

@@ -1,13 +1,12 @@
-"""What `identify` found."""
+"""What `identify`, `noise` and `excite` found: values, the noise of sensors, a motion to record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
-from gapless.core.results.gap import Trace
-from gapless.core.results.soundness import Note
-from gapless.core.results.stored import StoredResult
+from gapless.core.interval import Interval
+from gapless.core.results.gap import Note, StoredResult, Trace
 
 Verdict = Literal["good", "poor", "refused"]
 
@@ -28,9 +27,7 @@ class FittedParameter:
     at_bound: bool  # whether the fit ended at a bound, so that the true value may lie beyond
     prior_low: float  # smallest value that was considered
     prior_high: float  # largest value that was considered
-    # standard deviation between runs of a per-run parameter, of which `value` is then the mean; 0 where
-    # all share one
-    spread: float = 0.0
+    spread: float = 0.0  # standard deviation between runs of a per-run parameter, `value` is their mean; else 0
     # run -> its own value, of runs that were fitted; empty where all share one
     by_run: Mapping[str, float] = field(default_factory=dict[str, float])
 
@@ -144,3 +141,124 @@ class IdentifyResult(StoredResult):
     since: Since | None = None  # the earlier fit that this one was compared with; None without one
     drift: tuple[Drift, ...] = ()  # what changed since then by more than chance
     notes: tuple[Note, ...] = ()  # what was found wrong in the logs, and what was left out of them
+
+
+@dataclass(frozen=True)
+class NoiseTerm(Interval):
+    """One number of a noise model; 0 where the log does not call for it."""
+
+    unit: str  # unit of the values
+    told: bool  # whether the log determines it; else only `high`, or not even that, means something
+
+
+@dataclass(frozen=True)
+class AllanCurve:
+    """The Allan deviation of a column over averaging time, for plots; all of one length."""
+
+    tau_s: tuple[float, ...]  # averaging times [s]
+    deviation: tuple[float, ...]  # overlapping Allan deviation
+    low: tuple[float, ...]  # lower ends of its intervals
+    high: tuple[float, ...]  # upper ends of its intervals
+    fitted: tuple[float, ...]  # of the sum of the fitted terms; NaN for times that were not fitted
+    terms: Mapping[str, tuple[float, ...]]  # name of each fitted term -> its part
+
+
+@dataclass(frozen=True)
+class ColumnNoise:
+    """The noise model of one column."""
+
+    unit: str  # unit of the readings
+    num_samples: int  # readings that were used
+    verdict: Verdict  # `good`, `poor` (something is not identifiable, or odd) or `refused` (nothing is identifiable)
+    reasons: tuple[str, ...]  # what this log does not identify, and why
+    # name -> number: `bias`, `white`, `density`, `angle_random_walk` or `velocity_random_walk`, `bias_instability`,
+    # `flicker`, `walk`, `drift`, `quantisation`, `quantum`; empty if refused
+    terms: Mapping[str, NoiseTerm]
+    instability_tau_s: float | None  # averaging time of the least Allan deviation [s]; None where it still falls
+    fitted_from_s: float | None  # shortest averaging time fitted [s]; below, the sensor filters or something vibrates
+    noise: float | None  # standard deviation for `noise` in `gapless.yaml`, in SI units; None where nothing can be said
+    layer: Mapping[str, float]  # parameters of the sensor layer of a simulation, in SI units
+    allan: AllanCurve | None  # the Allan deviation; None if refused
+
+
+@dataclass(frozen=True)
+class SensorResult(StoredResult):
+    """The noise of every measured column, from one log at rest."""
+
+    verb: ClassVar[str] = "identify"
+    inputs: tuple[str, ...]  # hash of the log
+    sensor: str  # the log: its name in the project, or its file
+    columns: Mapping[str, ColumnNoise]  # column -> its noise
+    verdict: Verdict  # `good`, `poor` or `refused`: the log moves, or no column is identifiable
+    reasons: tuple[str, ...]  # why
+    rate_hz: float  # rate of the readings [Hz]
+    duration_s: float  # length of the log [s]
+    notes: tuple[Note, ...]  # what was odd in the log, and what was left out of it
+
+
+Outlook = Literal["can be told", "too little motion", "no motion tells"]
+LimitSource = Literal["model", "logs", "assumed", "asked for"]
+
+
+@dataclass(frozen=True)
+class PredictedParameter:
+    """One parameter as `identify` would find it from a recording of the motion."""
+
+    target: str  # what it sets
+    dimension: Dimension  # dimension of the gap
+    unit: str  # unit of the values
+    value: float  # value assumed: that of the fit, or of the model as written
+    low: float  # lower end of the predicted interval
+    high: float  # upper end of the predicted interval
+    level: float  # level of the interval
+    wanted: bool  # whether the motion was chosen for it; the others are fitted along with it
+    identifiable: bool  # whether the recording would determine it on its own
+    outlook: Outlook  # `can be told`; `too little motion`: a longer one would; or `no motion tells`: of those tried
+    prior_low: float  # smallest value that would be considered
+    prior_high: float  # largest value that would be considered
+
+
+@dataclass(frozen=True)
+class KeptLimit:
+    """A limit, and how much of it the simulated motion uses."""
+
+    name: str  # what is limited, such as `joint/elbow position`
+    unit: str  # unit of the values
+    low: float  # smallest value allowed
+    high: float  # largest value allowed
+    reached_low: float  # smallest value reached
+    reached_high: float  # largest value reached
+    source: LimitSource  # where the limit comes from
+    active: bool  # whether the motion comes near it
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One column of the motion over time, in the units of the log, for plots."""
+
+    column: str  # the column's name
+    kind: Literal["command", "expected"]  # `command`, or `expected` for what the model says will be measured
+    times_s: tuple[float, ...]  # (num_samples,) [s]
+    values: tuple[float, ...]  # (num_samples,)
+
+
+@dataclass(frozen=True)
+class ExciteResult(StoredResult):
+    """Which motion to record so that the wanted parameters are identifiable."""
+
+    verb: ClassVar[str] = "excite"
+    inputs: tuple[str, ...]  # ids of the logs and of the fit that it started from
+    parameters: tuple[PredictedParameter, ...]  # what a recording would identify, parameter by parameter
+    inseparable: tuple[tuple[str, ...], ...]  # parameters that no tried motion separates; a group of one shows in none
+    limits: tuple[KeptLimit, ...]  # what was kept, and what the robot as believed and some that differ use of it
+    may_touch: tuple[str, ...]  # what the motion may touch; nothing else touches that does not touch at rest
+    start: Mapping[str, float]  # column -> reading at the start, in the units of the log: where everything has to be
+    noise: Mapping[str, float]  # column -> standard deviation of its readings that was assumed, in model units
+    advice: tuple[str, ...]  # what to do next, and what stands in the way, as sentences
+    path: str | None  # the motion: `time_s` and the commands in units of the log; None if none keeps the limits
+    duration_s: float  # length of the motion [s]
+    window_s: float  # length of the prediction windows that the intervals are for [s]
+    num_tried: int  # how many motions were simulated
+    seed: int  # seed in force
+    curves: tuple[Curve, ...] = ()  # the motion and what the model says will be measured, thinned out
+    assumed: tuple[str, ...] = ()  # what was assumed of what is around the robot, as sentences: first how low it may go

@@ -1,13 +1,49 @@
-"""How large the gap is, and what causes it: `measure` and `diagnose`."""
+"""What `new` and `check` have to say, how large the gap is, and what causes it: `measure` and `diagnose`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
-from gapless.core.results.soundness import Note
-from gapless.core.results.stored import StoredResult
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """The result of a verb."""
+
+    id: str | None = field(default=None, kw_only=True)  # its id in the catalogue; None where it is not stored there
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing that `check` or `new` has to say."""
+
+    level: Literal["fault", "warning", "info"]  # `fault`: the project cannot be used so; `warning`: look at it
+    where: str  # file, column or element it is about
+    text: str  # what was found and what to do
+
+
+@dataclass(frozen=True)
+class NewResult(StoredResult):
+    """What `new` made: the project folder and what it guessed on the way."""
+
+    verb: ClassVar[str] = "new"
+    inputs: tuple[str, ...]
+    project: str
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class CheckResult(StoredResult):
+    """What `check` found."""
+
+    verb: ClassVar[str] = "check"
+    inputs: tuple[str, ...]  # ids of the episodes that were read
+    sound: bool  # no fault was found
+    notes: tuple[Note, ...]  # what was found, faults first
+    # column -> how far halving the time step moves its prediction, as a share of its travel [1]; empty if not simulated
+    numerics: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -120,7 +156,6 @@ class DiagnoseResult(StoredResult):
     ambiguous: tuple[tuple[Dimension, ...], ...]  # groups of dimensions that these logs do not distinguish
     advice: tuple[Advice, ...]  # what to do next
     seed: int  # seed in force
-    # what the best explanation leaves of the error, in logarithms of squares; 0 for noise alone [1]
-    unexplained: float = 0.0
+    unexplained: float = 0.0  # error that the best explanation leaves, in logarithms of squares; 0 for noise alone [1]
     moments: tuple[TellingMoment, ...] = ()  # the stretches of the logs with the strongest evidence
     conditions: tuple[ConditionRate, ...] = ()  # how often runs failed under each condition, where outcomes are known

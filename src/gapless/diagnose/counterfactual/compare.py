@@ -10,6 +10,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval, wilson
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.run import Runs
 from gapless.core.signal import Array
 from gapless.diagnose.counterfactual.calibration import calibrate_likelihoods
@@ -22,7 +23,6 @@ from gapless.diagnose.counterfactual.likelihood import (
 )
 from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy
 from gapless.diagnose.counterfactual.signature import SignatureScale
-from gapless.fit.data import Progress
 
 DrawRows = Callable[[Dimension, np.random.Generator, int], Array]
 MIN_REAL_RUNS = 5

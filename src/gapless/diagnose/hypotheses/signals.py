@@ -8,6 +8,7 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import Interrupted
+from gapless.core.protocols import Progress
 from gapless.core.results import TellingMoment
 from gapless.core.signal import Array
 from gapless.diagnose.hypotheses.probability import (
@@ -20,7 +21,7 @@ from gapless.diagnose.hypotheses.probability import (
 from gapless.diagnose.hypotheses.problem import DiagnosisProblem
 from gapless.diagnose.hypotheses.rehearsal import load_or_rehearse
 from gapless.diagnose.hypotheses.search import SubsetFit, SubsetSearch, find_best_without
-from gapless.fit.data import Progress, ProjectData
+from gapless.fit.data import ProjectData
 
 REHEARSING, FITTING = "rehearsing on this model, once", "fitting causes"
 MAX_MOMENTS = 3  # of each cause

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
 from gapless.fit.prediction.idle_contacts import without_idle_contacts
@@ -19,7 +20,7 @@ from gapless.fit.search.config import SEARCH
 from gapless.fit.search.force_scale import fit_force_scale
 from gapless.fit.search.swaps import Swap, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
-from gapless.fit.solve import Progress, descend, partial_progress
+from gapless.fit.solve import descend, partial_progress
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step

@@ -9,12 +9,13 @@ from scipy.optimize import lsq_linear
 from scipy.special import ndtri, stdtr
 
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.results import TriedTerm
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.search.config import SEARCH
 from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP, slopes_ahead
-from gapless.fit.solve import Progress, Schedule, descend
+from gapless.fit.solve import Schedule, descend
 
 Columns = tuple[int, ...]
 

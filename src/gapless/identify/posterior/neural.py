@@ -20,12 +20,12 @@ from sbi.neural_nets import posterior_nn
 from scipy.special import ndtri
 from scipy.stats import kstest
 
+from gapless.core.protocols import Progress
 from gapless.core.results import NeuralPosterior, SampledParameter
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.solution import Solution
-from gapless.fit.solve import Progress
 from gapless.fit.summary import INTERVAL_LEVEL
 from gapless.identify.posterior.samples import NUM_SAMPLES, Cases
 

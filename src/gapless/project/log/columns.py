@@ -5,9 +5,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -31,21 +30,7 @@ CSV_BLOCK_BYTES = 4 * 2**20  # of text in memory at a time
 Report = Callable[[float], None]
 _MISSING = ("", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A")
 _DAMAGED = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error)
-
-
-@dataclass(frozen=True)
-class LogColumn:
-    """One column as gapless sees it.
-
-    Attributes:
-        name: Its name, `SOURCE` or `SOURCE_INDEX`.
-        source: The file's column or array.
-        index: Place in the list of each row; None where the source holds one value per row.
-    """
-
-    name: str
-    source: str
-    index: int | None = None
+_Place = tuple[str, int | None]  # the file's column or array; and the place in the list of each row, None without lists
 
 
 def log_error(text: str, path: Path) -> LogError:
@@ -65,10 +50,19 @@ def column_names(path: Path) -> tuple[str, ...]:
         raise log_error(f"cannot be read ({error.strerror}): check the name and its permissions", path) from None
     if size == 0:
         raise log_error("the file is empty: delete it or record again", path)
-    if suffix == ".csv":
-        return _csv_names(path, size)
-    columns = parquet_columns(path) if suffix == ".parquet" else _npz_columns(path)
-    return tuple(column.name for column in columns)
+    if suffix != ".csv":
+        return tuple(_find_parquet_places(path) if suffix == ".parquet" else _find_npz_places(path))
+    if size > MAX_CSV_BYTES:
+        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
+        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next((row for row in csv.reader(file) if row), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise log_error("not a text file in UTF-8: save it as CSV in UTF-8", path) from None
+    if header is None:
+        raise log_error("the file has no header: its first line must name the columns", path)
+    return tuple(header)
 
 
 def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None) -> dict[str, Array]:
@@ -96,24 +90,15 @@ def has_other_separator(available: Sequence[str]) -> bool:
 def _describe_absent(name: str, available: Sequence[str]) -> str:
     if has_other_separator(available):
         return "the columns are not separated by commas: save it with commas, and points in numbers"
-    if name == "time_s":
-        return f"no column time_s, the time in seconds; there are: {nearest(name, available)}; rename the time column"
     listed = nearest(name, available)
+    if name == "time_s":
+        return f"no column time_s, the time in seconds; there are: {listed}; rename the time column"
     return f"no column {name}, which gapless.yaml maps; there are: {listed}; correct gapless.yaml or the log"
 
 
-def _csv_names(path: Path, size: int) -> tuple[str, ...]:
-    if size > MAX_CSV_BYTES:
-        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
-        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = next((row for row in csv.reader(file) if row), None)
-    except (UnicodeDecodeError, csv.Error):
-        raise log_error("not a text file in UTF-8: save it as CSV in UTF-8", path) from None
-    if header is None:
-        raise log_error("the file has no header: its first line must name the columns", path)
-    return tuple(header)
+def as_doubles(column: Any) -> Array:
+    """Returns a column of numbers as float64, NaN where nothing is."""
+    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _read_csv(path: Path, wanted: list[str], report: Report | None) -> dict[str, Array]:
@@ -129,22 +114,18 @@ def _read_csv(path: Path, wanted: list[str], report: Report | None) -> dict[str,
                 blocks.append(block)
                 if report is not None:
                     report(file.tell() / path.stat().st_size)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        _raise_csv_error(path, wanted, error)
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        try:
+            found = _find_bad_cell(path, wanted)  # pyarrow gives the value, not the row
+        except csv.Error as csv_error:
+            error, found = csv_error, ""
+        raise log_error(found or f"not readable as CSV ({_shorten(error, 200)}): save it again", path) from None
     table = pa.Table.from_batches(blocks, reader.schema)
     return {name: as_doubles(table.column(name)) for name in wanted}
 
 
-def _raise_csv_error(path: Path, wanted: list[str], error: Exception) -> NoReturn:
-    """Names the first row or cell that is wrong; pyarrow gives the value, not the row."""
-    try:
-        found = _find_bad_cell(path, wanted)
-    except csv.Error as csv_error:
-        error, found = csv_error, ""
-    raise log_error(found or f"not readable as CSV ({_short(error, 200)}): save it again", path) from None
-
-
 def _find_bad_cell(path: Path, wanted: list[str]) -> str:
+    """Returns the first row or cell of a CSV that is wrong, in words; empty where none is."""
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         rows = (row for row in csv.reader(file) if row)
         header = next(rows)
@@ -169,66 +150,61 @@ def _is_number(cell: str) -> bool:
     return "_" not in cell
 
 
+def _list_places(lengths: dict[str, int | None]) -> dict[str, _Place]:
+    """Returns column -> its place, for the lengths of the lists in a file's columns; None where there are none."""
+    found: dict[str, _Place] = {}
+    for source, length in lengths.items():
+        found |= {source: (source, None)} if length is None else {f"{source}_{k}": (source, k) for k in range(length)}
+    return found
+
+
 def open_parquet(path: Path) -> Any:
     """Opens a Parquet file; raises LogError if it is none."""
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise log_error(f"not readable as Parquet, perhaps cut off ({_short(error)}): save it again", path) from None
+        raise log_error(f"not readable as Parquet, perhaps cut off ({_shorten(error)}): save it again", path) from None
 
 
-def parquet_columns(path: Path) -> list[LogColumn]:
+def _find_parquet_places(path: Path) -> dict[str, _Place]:
     """Returns the columns of a Parquet file, in its order; only lists of unstated length are read for it."""
-    file = open_parquet(path)
-    found: list[LogColumn] = []
+    file, lengths = open_parquet(path), dict[str, int | None]()
     for field in file.schema_arrow:
-        length: int | None = None
-        if pa.types.is_fixed_size_list(field.type):
-            length = field.type.list_size if _holds_numbers(field.type.value_type) else None
+        lengths[field.name] = None
+        if pa.types.is_fixed_size_list(field.type) and _holds_numbers(field.type.value_type):
+            lengths[field.name] = field.type.list_size
         elif _is_list_of_numbers(field.type):
             shortest, longest = _length_range(file, field.name, path)
-            length = longest if shortest == longest else None
-        found += _list_columns(field.name, length)
-    return found
+            lengths[field.name] = longest if shortest == longest else None
+    return _list_places(lengths)
 
 
-def take_column(table: Any, column: LogColumn) -> Any:
-    """Returns one column of a table, or one place of the lists that a column holds."""
-    values = table.column(column.source)
-    return values if column.index is None else pc.list_element(values, column.index)
-
-
-def as_doubles(column: Any) -> Array:
-    """Returns a column of numbers as float64, NaN where nothing is."""
-    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _list_columns(source: str, length: int | None) -> list[LogColumn]:
-    """Returns one column per place of a list, or the column itself where there is no list of known length."""
-    if length is None:
-        return [LogColumn(source, source)]
-    return [LogColumn(f"{source}_{index}", source, index) for index in range(length)]
+def read_flat_table(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
+    """Reads columns of a Parquet file as they were written, all without `names`; lists are a column per element."""
+    places = _find_parquet_places(path)
+    places = places if names is None else {name: places[name] for name in names}
+    table = _read_table(open_parquet(path), list(dict.fromkeys(source for source, _ in places.values())), path)
+    columns = {name: (table.column(source), index) for name, (source, index) in places.items()}
+    return {name: c if index is None else pc.list_element(c, index) for name, (c, index) in columns.items()}
 
 
 def _read_parquet(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
     file = open_parquet(path)
-    columns = {column.name: column for column in parquet_columns(path)}
-    for name in wanted:
-        kind = file.schema_arrow.field(columns[name].source).type
-        if columns[name].index is None and _is_list_of_numbers(kind):
+    columns = read_flat_table(path, wanted)
+    for name, column in columns.items():
+        if _is_list_of_numbers(column.type):
             low, high = _length_range(file, name, path)
             raise log_error(f"column {name} holds lists of {low} to {high} elements: save lists of one length", path)
-        if columns[name].index is None and not _holds_numbers(kind):
-            raise log_error(f"column {name} holds {kind}, not numbers: save it as numbers", path)
-    table = _read_table(file, list(dict.fromkeys(columns[name].source for name in wanted)), path)
-    return {name: as_doubles(take_column(table, columns[name])) for name in wanted}
+        if not _holds_numbers(column.type):
+            raise log_error(f"column {name} holds {column.type}, not numbers: save it as numbers", path)
+    return {name: as_doubles(column) for name, column in columns.items()}
 
 
 def _read_table(file: Any, sources: list[str], path: Path) -> Any:
     try:
         return file.read(columns=sources)
     except (pa.ArrowException, OSError) as error:
-        raise log_error(f"damaged Parquet ({_short(error)}): save it again", path) from None
+        raise log_error(f"damaged Parquet ({_shorten(error)}): save it again", path) from None
 
 
 def _holds_numbers(kind: Any) -> bool:
@@ -258,15 +234,11 @@ def open_npz(path: Path) -> Iterator[Any]:
         yield arrays
 
 
-def _npz_columns(path: Path) -> list[LogColumn]:
+def _find_npz_places(path: Path) -> dict[str, _Place]:
     """Returns the columns of an npz file, in its order; an array of shape (rows, n) is n columns."""
     with open_npz(path) as arrays:
         shapes = {name: _read_shape(arrays, name) for name in arrays.files}
-    return [
-        column
-        for name, shape in shapes.items()
-        for column in _list_columns(name, shape[1] if len(shape) == 2 else None)
-    ]
+    return _list_places({name: shape[1] if len(shape) == 2 else None for name, shape in shapes.items()})
 
 
 def _read_shape(arrays: Any, name: str) -> tuple[int, ...]:
@@ -281,28 +253,23 @@ def _read_shape(arrays: Any, name: str) -> tuple[int, ...]:
 
 
 def _read_npz(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
-    columns = {column.name: column for column in _npz_columns(path)}
-    found: dict[str, Array] = {}
+    places, found, loaded = _find_npz_places(path), dict[str, Array](), dict[str, Any]()
     with open_npz(path) as arrays:
-        loaded: dict[str, Any] = {}
         for name in wanted:
-            source, index = columns[name].source, columns[name].index
+            source, index = places[name]
             try:
-                values = loaded[source] if source in loaded else arrays[source]
+                values = loaded[source] = loaded[source] if source in loaded else arrays[source]
             except _DAMAGED:
                 raise log_error(f"array {source} is damaged or holds objects: save plain numbers", path) from None
-            loaded[source] = values
             if values.dtype.kind not in "fiub" or (index is None and values.ndim != 1):
                 kind = f"array {source} is {values.dtype} of shape {values.shape}"
                 raise log_error(f"{kind}, not one row of numbers: save one value per time stamp", path)
             found[name] = (values if values.ndim == 1 else values[:, index]).astype(np.float64)
-    first = wanted[0]
-    for name, values in found.items():
-        if len(values) != len(found[first]):
-            text = f"columns of different length: {first} has {len(found[first])}, {name} has {len(values)}"
-            raise log_error(f"{text}: save them with one value per time stamp", path)
+            if len(found[name]) != len(found[wanted[0]]):
+                text = f"{wanted[0]} has {len(found[wanted[0]])}, {name} has {len(found[name])}"
+                raise log_error(f"columns of different length: {text}: save them with one value per time stamp", path)
     return found
 
 
-def _short(error: Exception, limit: int = 160) -> str:
+def _shorten(error: Exception, limit: int = 160) -> str:
     return " ".join(str(error).split())[:limit]

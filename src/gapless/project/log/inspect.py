@@ -1,4 +1,4 @@
-"""What can be seen in logs without simulating: for `check`."""
+"""What can be seen in logs without simulating: oddities, for `check`, and copies of one recording."""
 
 import re
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.columns import Report
-from gapless.project.log.copies import copy_notes, find_copies
 from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
+DRIVE_OPTION = "--drive-by-effort"
 MAX_INTERVALS = 3.0  # a longer pause than this many median intervals is a gap
 MAX_RATE_DIFFERENCE = 0.05  # relative
 MAX_JITTER = 0.05  # of the median interval
@@ -34,14 +34,19 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
         model = load_model(project.model_path)
     except (InputError, OSError) as error:
         return (), (Note("fault", str(project.logs_path), str(error)),)
-    notes, logs = _count_unlogged(unlogged, len(paths)) + _check_drive(project, model), list[Log]()
+    notes, logs = _count_unlogged(unlogged, len(paths)), list[Log]()
+    notes += offer_drive(model, project.commands, project.measurements)
     for path, part in report_parts(paths, report):
         try:
             logs.append(read_log(project, path, report=part))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
         else:
-            notes += _inspect_log(project, logs[-1], model)
+            notes += [*logs[-1].notes, *time_notes(logs[-1], project.rate_hz)]
+            for command in project.commands:
+                notes += _inspect_command(logs[-1], command)
+            for measurement in project.measurements:
+                notes += _inspect_measurement(logs[-1], measurement, model)
     return tuple(logs), merge_notes([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
@@ -57,23 +62,16 @@ def _count_unlogged(unlogged: Sequence[Log], num_logs: int) -> list[Note]:
     return [first, *(note for run in unlogged for note in run.notes)]
 
 
-def _check_drive(project: Project, model: mujoco.MjModel) -> list[Note]:
+def offer_drive(
+    model: mujoco.MjModel, commands: Sequence[CommandMap], measurements: Sequence[MeasurementMap]
+) -> list[Note]:
     """Returns a warning where efforts are measured of joints that nothing drives in simulation."""
-    efforts = [item.name for item in project.measurements if item.element == "joint" and item.quantity == "effort"]
-    if model.nu or project.commands or not efforts:
+    num_efforts = sum(item.is_effort for item in measurements)
+    if model.nu or commands or not num_efforts:
         return []
-    text = f"nothing drives the joints: {project.model_path.name} has no actuators, though efforts are measured; "
-    text += "to drive the joints by them run gapless new MODEL LOG... DIR --drive-by-effort, with a new DIR"
+    text = f"it has no actuators, so that nothing drives its joints in simulation; the efforts of {num_efforts} "
+    text += f"joints are logged: to drive them by these, run gapless new MODEL LOG... DIR {DRIVE_OPTION} (a new DIR)"
     return [Note("warning", "model", text)]
-
-
-def _inspect_log(project: Project, log: Log, model: mujoco.MjModel) -> list[Note]:
-    notes = [*log.notes, *time_notes(log, project.rate_hz)]
-    for command in project.commands:
-        notes += _inspect_command(log, command)
-    for measurement in project.measurements:
-        notes += _inspect_measurement(log, measurement, model)
-    return notes
 
 
 def time_notes(log: Log, rate_hz: float) -> list[Note]:
@@ -170,3 +168,45 @@ def merge_notes(notes: list[Note]) -> tuple[Note, ...]:
         joined.append(Note(same[0].level, same[0].where, same[0].text + more))
     order = {"fault": 0, "warning": 1, "info": 2}
     return tuple(sorted(joined, key=lambda note: order[note.level]))
+
+
+MAX_SHARE_OF_TRAVEL = 1e-6  # by which equal columns differ; noise of any sensor is far more
+MAX_SHARE_OF_SIZE = 2.0**-22  # what saving in single precision changes, times 2
+MAX_TIME_DIFFERENCE_S = 1e-4  # by which equal stamps differ after a large offset was added and taken away
+MIN_SHARE_KNOWN = 0.9  # of the values in one table that the other must have: rounding may make a value a corrupt one
+
+
+def find_copies(logs: Sequence[Log]) -> dict[int, int]:
+    """Returns index of a log -> index of the first earlier log that holds the same recording.
+
+    The mapped columns over the time since the first stamp are compared, so another offset of the clock, another file
+    format or other columns beside them make no difference. Logs in which nothing changes are no copies of each other.
+    """
+    episodes = [log.episode for log in logs]  # time since the start, commands and measurements of each are compared
+    tables = [np.column_stack([e.measurements.times_s, e.commands.values, e.measurements.values]) for e in episodes]
+    copies: dict[int, int] = {}
+    for k, table in enumerate(tables):
+        known = np.nan_to_num(table)
+        travel = np.ptp(known, axis=0)
+        allowed = MAX_SHARE_OF_TRAVEL * travel + MAX_SHARE_OF_SIZE * np.abs(known).max(axis=0)
+        allowed[0] = MAX_TIME_DIFFERENCE_S
+        for earlier in (e for e in range(k if travel[1:].any() else 0) if e not in copies):
+            if table.shape == tables[earlier].shape and _are_equal(table, tables[earlier], allowed):
+                copies[k] = earlier
+                break
+    return copies
+
+
+def copy_notes(logs: Sequence[Log], copies: dict[int, int], *, left_out: bool) -> list[Note]:
+    """Returns what to say of each copy: a warning where it was left out, else a fault."""
+    pairs = [(logs[copy].path.name, logs[first].path.name) for copy, first in copies.items()]
+    if left_out:
+        return [Note("warning", a, f"it holds the same recording as {b} and is left out: delete one") for a, b in pairs]
+    return [Note("fault", a, f"{b} and {a} hold the same recording: delete one") for a, b in pairs]
+
+
+def _are_equal(one: Array, other: Array, allowed: Array) -> bool:
+    """Returns whether values that both have are equal but for rounding, and both have nearly all."""
+    known, either = np.isfinite(one) & np.isfinite(other), np.isfinite(one) | np.isfinite(other)
+    close = (np.abs(one - other) <= allowed) | ~known
+    return bool(close.all() and known.sum() >= MIN_SHARE_KNOWN * either.sum())

@@ -1,21 +1,88 @@
-"""Logs: one file each, read as one episode in model units."""
+"""Logs: one file each, read as one episode in model units, with what people say of it in `NAME.json` beside it."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 
-from gapless.core.episode import Episode
+from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
 from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
 from gapless.project.log.corrupt import find_corrupt
-from gapless.project.log.sidecar import SIDECAR_KEYS, parse_sidecar, read_object, read_sidecar
 from gapless.project.records import CommandMap, MeasurementMap, Project
+
+SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
+
+
+def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
+    """Returns what `NAME.json` beside a log says, as arguments of `Episode`; keys not used become a note."""
+    path = log.with_suffix(".json")
+    return parse_sidecar(read_object(path), path, notes) if path.is_file() else {"source": "real"}
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Returns the object in a JSON file; raises LogError if it is not JSON or no object."""
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
+        raise log_error(f"not JSON ({' '.join(str(error).split())}): correct it", path) from None
+    if not isinstance(data, dict):
+        raise log_error('not a JSON object: write {"source": "real"}', path)
+    return data
+
+
+def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
+    """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note."""
+    if unknown := sorted(set(data) - set(SIDECAR_KEYS)):
+        text = f"{', '.join(unknown)} not used; known are {', '.join(SIDECAR_KEYS)}"
+        notes.append(Note("info", path.name, text))
+    return {
+        "source": _parse_choice(data.get("source", "real"), "source", get_args(Source), path),
+        "outcome": _parse_choice(data.get("outcome"), "outcome", (None, *get_args(Outcome)), path),
+        "failed_in": _parse_text(data.get("failed_in"), "failed_in", path),
+        "conditions": _parse_conditions(data.get("conditions"), path),
+        "recorded_at": _parse_time(data.get("recorded_at"), path),
+    }
+
+
+def _parse_choice(value: Any, key: str, allowed: tuple[str | None, ...], path: Path) -> str | None:
+    if (value is None or isinstance(value, str)) and value in allowed:
+        return value
+    words = " or ".join(word for word in allowed if word)
+    raise log_error(f"{key} is {json.dumps(value)[:60]}: write {words}", path)
+
+
+def _parse_text(value: Any, key: str, path: Path) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise log_error(f"{key} is {json.dumps(value)[:60]}: write text in quotes", path)
+
+
+def _parse_conditions(value: Any, path: Path) -> dict[str, str]:
+    if not isinstance(value, dict | None):
+        raise log_error('conditions is not an object: write {"object": "mug", "light": "dim"}', path)
+    for key, item in (value or {}).items():
+        if not isinstance(item, str | int | float):
+            raise log_error(f"condition {key} is {json.dumps(item)[:60]}: write text or a number", path)
+    return {key: item if isinstance(item, str) else json.dumps(item) for key, item in (value or {}).items()}
+
+
+def _parse_time(value: Any, path: Path) -> str | None:
+    try:
+        if value is not None:
+            datetime.fromisoformat(value)
+        return value
+    except (TypeError, ValueError):
+        text = f"recorded_at is {json.dumps(value)[:60]}: write a time such as 2026-03-01T14:05:00+00:00"
+        raise log_error(text, path) from None
+
 
 MAX_VALUE = 1e12  # in model units; no robot has larger numbers, and the engine overflows far above them
 MAX_RATE_RATIO = 20.0  # rate_hz over the rate of a log: beyond, nearly all rows would be made up
@@ -25,17 +92,11 @@ _UNIT_RATIOS = {1e-3: "milliseconds", 1e-6: "microseconds", 1e-9: "nanoseconds"}
 
 @dataclass(frozen=True)
 class Log:
-    """One log as read.
+    """One log as read."""
 
-    Attributes:
-        path: The file.
-        episode: Its content, in model units; time begins at 0.
-        notes: What was left out or is missing, and how often.
-    """
-
-    path: Path
-    episode: Episode
-    notes: tuple[Note, ...]
+    path: Path  # the file
+    episode: Episode  # its content, in model units; time begins at 0
+    notes: tuple[Note, ...]  # what was left out or is missing, and how often
 
 
 def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...]:
@@ -87,15 +148,18 @@ def read_logs(
 
 def report_parts(paths: Sequence[Path], report: Report | None) -> Iterator[tuple[Path, Report | None]]:
     """Yields each log with a report of its own, which fills that log's part of the whole, by size of file."""
-    sizes = [path.stat().st_size for path in paths] if report else []
-    for number, path in enumerate(paths):
-        yield path, report and partial(_report_part, report, sum(sizes[:number]), sizes[number], sum(sizes))
-    if report is not None:
-        report(1.0)
+    if report is None:
+        yield from ((path, None) for path in paths)
+        return
+    sizes = [path.stat().st_size for path in paths]
+    for path, size, end in zip(paths, sizes, np.cumsum(sizes), strict=True):
 
+        def report_part(share: float, before: int = int(end - size), size: int = size) -> None:
+            # Looking through its columns takes as long as reading them.
+            report((before + 0.5 * size * share) / max(1, sum(sizes)))
 
-def _report_part(report: Report, before: int, size: int, total: int, share: float) -> None:
-    report((before + 0.5 * size * share) / max(1, total))  # looking through its columns takes as long as reading them
+        yield path, report_part
+    report(1.0)
 
 
 def _choose_paths(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
@@ -205,16 +269,11 @@ def _map_columns(
         if missing := int(np.isnan(raw).sum()):
             notes.append(Note("warning", where, f"{missing} of {len(raw)} values are missing"))
         if isinstance(item, MeasurementMap) and not as_recorded:
-            _remove_corrupt(values[:, place], times_s, item, where, notes)
+            for corrupt, kind in list(find_corrupt(values[:, place], times_s, item.quantity)):
+                values[corrupt, place] = np.nan
+                text = f"{int(corrupt.sum())} of {len(raw)} values {kind}; they count as missing"
+                notes.append(Note("warning", where, text))
     return TimeSeries(times_s, values, tuple(m.column for m in maps), tuple(m.unit for m in maps))
-
-
-def _remove_corrupt(values: Array, times_s: Array, item: MeasurementMap, where: str, notes: list[Note]) -> None:
-    """Turns samples that cannot be readings into NaN, in place, and says so."""
-    for corrupt, text in list(find_corrupt(values, times_s, item.quantity)):
-        values[corrupt] = np.nan
-        text = f"{int(corrupt.sum())} of {len(values)} values {text}; they count as missing"
-        notes.append(Note("warning", where, text))
 
 
 def read_unlogged(project: Project) -> tuple[Log, ...]:

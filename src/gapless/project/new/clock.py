@@ -1,6 +1,5 @@
 """The time of a log of another recorder: its column is found, and brought to seconds from the first sample."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,10 @@ from gapless.project.log.columns import (
     has_other_separator,
     log_error,
     open_npz,
-    open_parquet,
     read_columns,
+    read_flat_table,
 )
-from gapless.project.new.guess.names import split_words
+from gapless.project.new.names import split_words
 
 TIME_S = "time_s"
 _UNITS_S = {
@@ -32,27 +31,20 @@ _UNITS_S = {
     **dict.fromkeys(("ns", "nsec", "nsecs", "nanos", "nanosec", "nanosecs", "nanoseconds"), 1e-9),
 }
 _TIME_WORDS = frozenset(["time", "t", "timestamp", "stamp", "timestamps", "clock", "elapsed", "date", "datetime"])
-_PAIR = re.compile(r"^(?P<prefix>.*?)(?P<seconds>secs?|seconds)$", re.IGNORECASE)
-_NANOSECONDS = ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds")
+_SECONDS, _NANOSECONDS = ("sec", "secs", "seconds"), ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds")
+_FIRST_UNSURE_RANK = 2  # of a column whose name only perhaps says that it is the time
 _EPOCH_S = (1e9, 4e9)  # 2001 to 2096, in seconds since 1970
 _MIN_FORWARD_SHARE = 0.99  # of the steps, for a column that is only perhaps the time
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How the time is recorded in the logs of one recorder.
+    """How the time is recorded in the logs of one recorder."""
 
-    Attributes:
-        columns: The time column; or two, seconds and nanoseconds.
-        unit_s: Unit of the (first) column [s].
-        text: What was recognised, and by what; empty for `time_s`.
-        is_date: It holds dates, not numbers.
-    """
-
-    columns: tuple[str, ...]
-    unit_s: float = 1.0
-    text: str = ""
-    is_date: bool = False
+    columns: tuple[str, ...]  # the time column; or two, seconds and nanoseconds
+    unit_s: float = 1.0  # unit of the (first) column [s]
+    text: str = ""  # what was recognised, and by what; empty for `time_s`
+    is_date: bool = False  # it holds dates, not numbers
 
 
 def find_clock(path: Path) -> Clock:
@@ -61,14 +53,11 @@ def find_clock(path: Path) -> Clock:
     if TIME_S in available:
         return Clock((TIME_S,))
     first_error: LogError | None = None
-    for columns, unit, sure in _list_candidates(available):
+    for rank, columns, unit in _list_candidates(available):
         try:
-            clock, stamps = _recognise_clock(path, columns, unit)
-            _check_forward(stamps, columns[0], path, sure=sure)
+            return _recognise_clock(path, columns, unit, sure=rank < _FIRST_UNSURE_RANK)
         except LogError as error:
-            first_error = first_error or (error if sure else None)
-        else:
-            return clock
+            first_error = first_error or (error if rank < _FIRST_UNSURE_RANK else None)
     if first_error is not None:
         raise first_error
     if has_other_separator(available):
@@ -86,7 +75,7 @@ def read_times(path: Path, clock: Clock) -> Array:
             raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
     if clock.columns == (TIME_S,):
         return read_columns(path, [TIME_S])[TIME_S]
-    found = [_subtract_first(_read_raw(path, name), name, path) for name in clock.columns]
+    found = [_read_stamps(path, name) for name in clock.columns]
     if found[0][2] != clock.is_date:
         kinds = ("dates", "numbers") if clock.is_date else ("numbers", "dates")
         text = f"column {clock.columns[0]} holds {kinds[1]}, and {kinds[0]} in the first log"
@@ -98,47 +87,41 @@ def read_times(path: Path, clock: Clock) -> Array:
     return times_s
 
 
-def _list_candidates(available: Sequence[str]) -> list[tuple[tuple[str, ...], str | None, bool]]:
-    """Returns likely time columns, the unit that the name says, and whether the name leaves no doubt; best first."""
-    plain: list[tuple[tuple[str, ...], str | None, bool]] = []
-    longer: list[tuple[int, tuple[str, ...], str | None]] = []
-    for name in available:
+def _list_candidates(available: Sequence[str]) -> list[tuple[int, tuple[str, ...], str | None]]:
+    """Returns likely time columns with their rank, best first, and the unit that the name says."""
+    found: list[tuple[int, tuple[str, ...], str | None]] = []
+    by_lower = {name.lower(): name for name in available}
+    for lower, name in by_lower.items():
         words = split_words(name)
         unit = words.pop() if words and words[-1] in _UNITS_S else None
         others = [word for word in words if word not in _TIME_WORDS]
         if words and not others:
-            plain.append(((name,), unit, True))
+            found.append((0, (name,), unit))
         elif words and words[-1] in _TIME_WORDS - {"t"}:
-            longer.append((len(others), (name,), unit))
+            found.append((_FIRST_UNSURE_RANK + len(others), (name,), unit))
         elif not words and unit and len(unit) > 1:
-            longer.append((0, (name,), unit))
-    pairs = [(pair, "s", True) for pair in _find_pairs(available)]
-    return plain + pairs + [(columns, unit, False) for _, columns, unit in sorted(longer, key=lambda item: item[0])]
+            found.append((_FIRST_UNSURE_RANK, (name,), unit))
+        for ending in (ending for ending in _SECONDS if lower.endswith(ending)):
+            nanoseconds = (by_lower.get(lower.removesuffix(ending) + word) for word in _NANOSECONDS)
+            found += [(1, (name, other), "s") for other in nanoseconds if other and other != name]
+    return sorted(found, key=lambda candidate: candidate[0])
 
 
-def _find_pairs(available: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns columns of seconds with their columns of nanoseconds: `header.stamp.sec`, `header.stamp.nanosec`."""
-    by_lower = {name.lower(): name for name in available}
-    found: list[tuple[str, str]] = []
-    for name in available:
-        if match := _PAIR.match(name):
-            others = (by_lower.get(f"{match['prefix'].lower()}{word}") for word in _NANOSECONDS)
-            found += [(name, other) for other in others if other and other != name]
-    return found
-
-
-def _recognise_clock(path: Path, columns: tuple[str, ...], unit: str | None) -> tuple[Clock, Array]:
-    stamps, first, is_date = _subtract_first(_read_raw(path, columns[0]), columns[0], path)
-    begins = "; time_s starts at 0"
-    if is_date:
-        return Clock(columns, 1e-9, f"guessed: the time, as it holds dates{begins}", is_date=True), stamps
-    if len(columns) > 1:
-        return Clock(columns, 1.0, f"guessed: the time, seconds with nanoseconds in {columns[1]}{begins}"), stamps
+def _recognise_clock(path: Path, columns: tuple[str, ...], unit: str | None, *, sure: bool) -> Clock:
+    """Returns how the time is recorded in a column, or in two; raises LogError if it does not go forward."""
+    stamps, first, is_date = _read_stamps(path, columns[0])
     steps = np.diff(stamps[np.isfinite(stamps)])
-    step = float(np.median(steps[steps != 0])) if np.any(steps != 0) else 0.0
-    unit_s, reason = (_UNITS_S[unit], f"its name says {unit}") if unit else _guess_unit(first, step)
-    text = f"guessed: the time, in units of {unit_s:g} s, as {reason}{begins}"
-    return Clock(columns, unit_s, text), stamps
+    steps = steps[steps != 0]
+    step = float(np.median(steps)) if len(steps) else 0.0
+    if step <= 0 or (not sure and np.mean(steps > 0) < _MIN_FORWARD_SHARE):
+        raise log_error(f"column {columns[0]} does not go forward, so it is no time: rename it, or sort the rows", path)
+    unit_s, what = 1.0, f"seconds with nanoseconds in {columns[-1]}"
+    if is_date:
+        unit_s, what = 1e-9, "as it holds dates"
+    elif len(columns) == 1:
+        unit_s, reason = (_UNITS_S[unit], f"its name says {unit}") if unit else _guess_unit(first, step)
+        what = f"in units of {unit_s:g} s, as {reason}"
+    return Clock(columns, unit_s, f"guessed: the time, {what}; time_s starts at 0", is_date)
 
 
 def _guess_unit(first: float, step: float) -> tuple[float, str]:
@@ -150,18 +133,11 @@ def _guess_unit(first: float, step: float) -> tuple[float, str]:
     return unit_s, f"steps of {step:.4g} look like it"
 
 
-def _check_forward(stamps: Array, name: str, path: Path, *, sure: bool) -> None:
-    steps = np.diff(stamps[np.isfinite(stamps)])
-    moving = steps[steps != 0]
-    if not len(moving) or np.median(moving) <= 0 or (not sure and np.mean(moving > 0) < _MIN_FORWARD_SHARE):
-        raise log_error(f"column {name} does not go forward, so it is no time: rename it, or sort the rows", path)
-
-
 def _read_raw(path: Path, name: str) -> Any:
     """Reads one column in the type in which it was written: whole numbers and dates keep all their digits."""
     suffix = path.suffix.lower()
     if suffix == ".parquet":
-        return open_parquet(path).read(columns=[name]).column(name)
+        return read_flat_table(path, [name])[name]
     if suffix == ".npz":
         with open_npz(path) as arrays:
             return pa.chunked_array([pa.array(arrays[name])])
@@ -172,8 +148,9 @@ def _read_raw(path: Path, name: str) -> Any:
         return pa.chunked_array([read_columns(path, [name])[name]])  # says what is wrong, and where
 
 
-def _subtract_first(column: Any, name: str, path: Path) -> tuple[Array, float, bool]:
+def _read_stamps(path: Path, name: str) -> tuple[Array, float, bool]:
     """Returns stamps less the first, in the column's unit (dates: ns); the first; and whether they are dates."""
+    column = _read_raw(path, name)
     kind = column.type
     is_date = pa.types.is_temporal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
     try:

@@ -1,7 +1,7 @@
 """Logs given to `new`: which files they are, read before their columns are mapped, and written with `time_s`."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError, nearest
+from gapless.core.protocols import Progress
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.columns import (
@@ -19,14 +20,12 @@ from gapless.project.log.columns import (
     SUFFIXES,
     column_names,
     log_error,
-    open_parquet,
-    parquet_columns,
     read_columns,
-    take_column,
+    read_flat_table,
 )
 from gapless.project.log.read import increasing_times
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
-from gapless.project.new.guess.names import split_words
+from gapless.project.new.names import split_words
 
 _LEROBOT_INFO = Path("meta") / "info.json"
 _EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
@@ -102,27 +101,16 @@ def _flatten_names(names: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class Recording:
-    """One episode of a log that was recorded by others.
+    """One episode of a log that was recorded by others."""
 
-    Attributes:
-        path: The file it is in.
-        name: Name of its file in the project.
-        times_s: (num_samples,) [s], NaN where there is no stamp.
-        columns: All other columns that hold numbers, as recorded.
-        clock: How its time is recorded.
-        rows: Its rows in the file; None for all.
-        renamed: Better names of list elements, as `columns` has them.
-        notes: What cannot be read of it.
-    """
-
-    path: Path
-    name: str
-    times_s: Array
-    columns: dict[str, Array]
-    clock: Clock
-    rows: slice | None
-    renamed: dict[str, str]
-    notes: tuple[Note, ...]
+    path: Path  # the file it is in
+    name: str  # name of its file in the project
+    times_s: Array  # (num_samples,) [s], NaN where there is no stamp
+    columns: dict[str, Array]  # all other columns that hold numbers, as recorded
+    clock: Clock  # how its time is recorded
+    rows: slice | None  # its rows in the file; None for all
+    renamed: dict[str, str]  # better names of list elements, as `columns` has them
+    notes: tuple[Note, ...]  # what cannot be read of it
 
     @property
     def is_changed(self) -> bool:
@@ -130,7 +118,7 @@ class Recording:
         return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
 
 
-def read_recordings(paths: Sequence[Path], progress: Callable[[str, float], None] | None = None) -> list[Recording]:
+def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[Recording]:
     """Reads all columns of logs that hold numbers; the first log says how all record their time."""
     names = _name_logs(paths)
     clock = find_clock(paths[0])
@@ -198,24 +186,12 @@ def write_recording(recording: Recording, target: Path) -> None:
         kept = {key: values[rows] if values.ndim else values for key, values in kept.items()}
         np.savez(target, **{**kept, TIME_S: recording.times_s})
         return
-    is_csv = source.suffix.lower() == ".csv"
-    table: Any = pyarrow.csv.read_csv(source) if is_csv else _read_flat_table(source, recording.renamed)
-    dropped = {*recording.clock.columns, TIME_S}
-    pairs = zip(table.column_names, table.itercolumns(), strict=True)
-    kept = [(name, column) for name, column in pairs if name not in dropped]
-    length = len(recording.times_s)
-    columns = [pa.array(recording.times_s), *(column.slice(rows.start or 0, length) for _, column in kept)]
-    write = pyarrow.csv.write_csv if is_csv else pq.write_table
-    write(pa.table(columns, names=[TIME_S, *(name for name, _ in kept)]), target)
-
-
-def _read_flat_table(source: Path, renamed: dict[str, str]) -> Any:
-    """Reads a Parquet file with a column for each list element that has a name of its own."""
-    table = open_parquet(source).read()
-    flat = {element.source for element in parquet_columns(source) if element.name in renamed}
-    columns: dict[str, Any] = {}
-    for element in parquet_columns(source):
-        whole = element.source not in flat
-        name = element.source if whole else renamed.get(element.name, element.name)
-        columns[name] = table.column(element.source) if whole else take_column(table, element)
-    return pa.table(columns)
+    if source.suffix.lower() == ".csv":
+        table, write = pyarrow.csv.read_csv(source), pyarrow.csv.write_csv
+        columns: dict[str, Any] = dict(zip(table.column_names, table.itercolumns(), strict=True))
+    else:
+        columns, write = read_flat_table(source), pq.write_table
+    first, count, dropped = rows.start or 0, len(recording.times_s), {*recording.clock.columns, TIME_S}
+    kept = {name: column.slice(first, count) for name, column in columns.items() if name not in dropped}
+    named = {recording.renamed.get(name, name): column for name, column in kept.items()}
+    write(pa.table({TIME_S: pa.array(recording.times_s), **named}), target)

@@ -12,6 +12,7 @@ from scipy.optimize import lsq_linear
 from gapless.core.distribution import Distribution
 from gapless.core.interval import normal_quantile
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
 from gapless.fit.prediction.lengths import shortest_window_s
@@ -24,7 +25,7 @@ from gapless.fit.search.structure import (
     search_structure,
 )
 from gapless.fit.solution import Solution, summarize_solution
-from gapless.fit.solve import Progress, descend
+from gapless.fit.solve import descend
 from gapless.fit.start_errors import shift_starts
 from gapless.fit.start_search import search_starts
 from gapless.signals.track import subtract_readings

@@ -11,13 +11,13 @@ from gapless.check.examine import examine_data
 from gapless.core.distribution import Distribution, ranges_to_text
 from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult, Note
 from gapless.data.stored_results import artefact_ids, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.search.structure import build_problem
-from gapless.fit.solve import Progress
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 from gapless.randomize.audit.predictions import draw_rows, fit_anywhere, fit_inside, make_box, predict_band

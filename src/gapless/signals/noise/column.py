@@ -5,13 +5,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.results import ColumnNoise, NoiseTerm
-from gapless.core.signal import Array, Flags
-from gapless.signals.noise.allan import TERMS, AllanVariances, compute_allan_variances, term_shapes
-from gapless.signals.noise.allan_fit import INTERVAL_LEVEL, AllanFit, fit_terms
-from gapless.signals.noise.samples import find_outliers, fit_quantum
+from gapless.core.signal import Array
+from gapless.signals.noise.allan import (
+    INTERVAL_LEVEL,
+    TERMS,
+    AllanFit,
+    AllanVariances,
+    compute_allan_variances,
+    fit_terms,
+    term_shapes,
+)
+from gapless.signals.noise.readings import SI_FACTORS, UNKNOWN, find_outliers, fit_quantum
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
 from gapless.signals.noise.terms import compute_terms, describe_quantum, make_allan_curve, make_layer_parameters
-from gapless.signals.noise.units import UNKNOWN, si_factor
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,10 @@ def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColum
         return FittedColumn(_describe_hidden_noise(values, allan, quantum, unit), notes=tuple(notes))
     knocks = find_knocks(values, interval_s, step)
     if 0 < knocks.mean() < LIMITS.max_knocked_share:
-        notes.append(_describe_knocks(knocks, interval_s))
+        begins = np.flatnonzero(np.diff(knocks.astype(int), prepend=0) == 1) * interval_s
+        times = ", ".join(f"{at_s:.4g}" for at_s in begins[: LIMITS.max_knocks_named])
+        more, lost_s = ", ..." if len(begins) > LIMITS.max_knocks_named else "", float(knocks.sum()) * interval_s
+        notes.append(f"it was knocked: {lost_s:.3g} s about {len(begins)} jumps were left out, from {times}{more} s on")
         values = np.where(knocks, np.nan, values)
         allan = compute_allan_variances(values, interval_s)
     found = find_disturbances(values, interval_s, step, unit)
@@ -80,13 +89,6 @@ def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColum
 
 def _refuse(unit: str, num_samples: int, reason: str) -> FittedColumn:
     return FittedColumn(ColumnNoise(unit, num_samples, "refused", (reason,), {}, None, None, None, {}, None))
-
-
-def _describe_knocks(knocks: Flags, interval_s: float) -> str:
-    begins, most = np.flatnonzero(np.diff(knocks.astype(int), prepend=0) == 1) * interval_s, LIMITS.max_knocks_named
-    times = ", ".join(f"{at_s:.4g}" for at_s in begins[:most]) + (", ..." if len(begins) > most else "")
-    lost_s = float(knocks.sum()) * interval_s
-    return f"it was knocked: {lost_s:.3g} s about {len(begins)} jumps were left out, from {times} s on"
 
 
 def _choose_first(allan: AllanVariances) -> int:
@@ -139,7 +141,7 @@ def _fit_noise(values: Array, allan: AllanVariances, quantum: tuple[float, float
         terms=terms,
         instability_tau_s=tau_s,
         fitted_from_s=float(allan.tau_s[first]),
-        noise=si_factor(unit) * terms["white"].value,
+        noise=SI_FACTORS.get(unit, 1.0) * terms["white"].value,
         layer=make_layer_parameters(terms, tau_s, allan.interval_s, unit),
         allan=make_allan_curve(allan, first, fit),
     )
@@ -190,5 +192,5 @@ def _describe_hidden_noise(
     }
     text = f"steps of {step:.3g} {unit} hide the noise: it is at most {bound:.2g} {unit}"
     layer = make_layer_parameters(terms, None, allan.interval_s, unit)
-    rounding, curve = si_factor(unit) * step / float(np.sqrt(12)), make_allan_curve(allan, 0, None)
+    rounding, curve = SI_FACTORS.get(unit, 1.0) * step / float(np.sqrt(12)), make_allan_curve(allan, 0, None)
     return ColumnNoise(unit, count, "poor", (text,), terms, None, None, rounding, layer, curve)

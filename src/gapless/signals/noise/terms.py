@@ -1,20 +1,19 @@
 """The numbers of a noise model: in the units that people use, as a simulated sensor's settings, and as a curve."""
 
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 from scipy.stats import chi2, t
 
 from gapless.core.results import AllanCurve, NoiseTerm
 from gapless.core.signal import Array
-from gapless.signals.noise.allan import TERMS, AllanVariances, term_shapes
-from gapless.signals.noise.allan_fit import INTERVAL_LEVEL, AllanFit
-from gapless.signals.noise.units import name_random_walk, si_factor
+from gapless.signals.noise.allan import INTERVAL_LEVEL, TERMS, AllanFit, AllanVariances, term_shapes
+from gapless.signals.noise.readings import RANDOM_WALKS, SI_FACTORS
 
-FLICKER_PLATEAU = float(
-    np.sqrt(2 * np.log(2) / np.pi)
-)  # Allan deviation of flicker noise over its coefficient B: 0.664
+FLICKER_PLATEAU = float(np.sqrt(2 * np.log(2) / np.pi))  # Allan deviation of flicker noise over its coefficient B
+# n^2 times the variance of the slope of n samples in flicker noise of plateau 1: slope = 12 / n^3 (n/2 X(n) + n/2 X(0)
+# - integral of X), X the running sum with generalised covariance k^2 log(k) / (4 log 2); integrated over 400 steps.
+FLICKER_SLOPE_VARIANCE = 6.492073583222705
 MAX_FREEDOM = 10**9
 STRETCH_AVERAGES = 4  # times the shortest average that was fitted: stretches within which readings scatter
 MIN_STRETCH_SAMPLES = 16
@@ -38,9 +37,9 @@ def compute_terms(
         "white": _compute_scatter(values, first, fit, unit),
         "density": _scale_term(fit, "white", root, f"{unit}/√Hz"),
     }
-    walk = name_random_walk(unit)
-    if walk is not None:
-        terms[walk[0]] = _scale_term(fit, "white", root * walk[2], walk[1])
+    if unit in RANDOM_WALKS:
+        name, walk_unit, factor = RANDOM_WALKS[unit]
+        terms[name] = _scale_term(fit, "white", root * factor, walk_unit)
     terms["bias_instability"], tau_s = _find_floor(allan, first, fit, unit)
     terms["flicker"] = _scale_term(fit, "flicker", 1 / FLICKER_PLATEAU, unit)
     terms["walk"] = _scale_term(fit, "walk", 1 / root, f"{unit}/√s")
@@ -129,21 +128,7 @@ def slope_variances(num_samples: int) -> Array:
     white: 12 / n^3; random walk: 6 / (5 n); quantisation: 72 / n^4 (the two ends); flicker: a number over n^2.
     """
     n = float(num_samples)
-    return np.array([72 / n**4, 12 / n**3, _flicker_slope_variance() / n**2, 6 / (5 * n)])
-
-
-@cache
-def _flicker_slope_variance(count: int = 400) -> float:
-    """Returns n^2 times the variance of the slope in flicker noise of plateau 1, from its generalised covariance.
-
-    slope = 12 / n^3 (n/2 X(n) + n/2 X(0) - integral of X), with X the running sum and g(k) = k^2 log(k) / (4 log 2).
-    """
-    places = np.arange(count + 1) / count
-    weights = -np.ones(count + 1) / count
-    weights[[0, -1]] = 0.5 - 0.5 / count
-    distance = np.abs(places[:, None] - places[None, :])
-    covariance = distance**2 * np.log(np.where(distance > 0, distance, 1.0)) / (4 * np.log(2))
-    return float(144 * weights @ covariance @ weights)
+    return np.array([72 / n**4, 12 / n**3, FLICKER_SLOPE_VARIANCE / n**2, 6 / (5 * n)])
 
 
 def _find_floor(allan: AllanVariances, first: int, fit: AllanFit, unit: str) -> tuple[NoiseTerm, float | None]:
@@ -173,7 +158,7 @@ def make_layer_parameters(
     identify `scale`. `bias` and `quantum` are for the layers `scale and bias` and `quantisation`. `tau_s` is None where
     the Allan deviation still falls at the end.
     """
-    factor = si_factor(unit)
+    factor = SI_FACTORS.get(unit, 1.0)
     size = {name: term.value for name, term in terms.items()}
     quantum, density = size.get("quantum", 0.0), size.get("density", 0.0)
     floor = FLICKER_PLATEAU * size.get("flicker", 0.0)

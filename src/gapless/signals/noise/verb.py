@@ -1,6 +1,6 @@
 """The verb `noise`: how noisy are these sensors?"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ import numpy as np
 
 import gapless
 from gapless.core.errors import InputError
+from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
@@ -18,9 +19,7 @@ from gapless.project.load import load_project
 from gapless.project.log.columns import SUFFIXES
 from gapless.project.records import Project
 from gapless.signals.noise.column import fit_column_noise
-from gapless.signals.noise.read import Readings, find_log, read_bare, read_mapped
-from gapless.signals.noise.samples import find_time_grid
-from gapless.signals.noise.units import G_M_S2
+from gapless.signals.noise.readings import G_M_S2, Readings, find_log, find_time_grid, read_bare, read_mapped
 
 MIN_G, MAX_G = 0.5, 2.0  # times gravity that three axes of an accelerometer at rest may read
 
@@ -30,7 +29,7 @@ def noise(
     directory: str | Path | None = None,
     *,
     columns: Sequence[str] = (),
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> SensorResult:
     """Fits the noise of sensors from a log at rest and says what this log does not identify.
 
@@ -47,8 +46,7 @@ def noise(
     if directory is None:
         return _fit_columns(str(log), read_bare(Path(log).expanduser(), columns), (), progress)
     if Path(directory).suffix.lower() in SUFFIXES and Path(directory).is_file():
-        text = f"this is a log, not a project folder: write `gapless noise {directory}`"
-        raise InputError(f"{text}: {directory}")
+        raise InputError(f"this is a log, not a project folder: write `gapless noise {directory}`: {directory}")
     project = load_project(directory)
     path = find_log(project, str(log))
     readings = read_mapped(project, path, columns)
@@ -61,22 +59,19 @@ def noise(
 identify_sensor = noise  # its name before `noise` was a verb; kept for one version
 
 
-def _fit_columns(
-    name: str, readings: Readings, found: Sequence[Note], progress: Callable[[str, float], None] | None
-) -> SensorResult:
+def _fit_columns(name: str, readings: Readings, found: Sequence[Note], progress: Progress | None) -> SensorResult:
     grid, notes = find_time_grid(readings.times_s, readings.path.name)
     notes = [*readings.notes, *found, *notes]
     noises: dict[str, ColumnNoise] = {}
     moved: list[str] = []
+    report = progress or (lambda label, share: None)
     for count, (column, values) in enumerate(readings.columns.items()):
-        if progress is not None:
-            progress("fitting the noise", count / len(readings.columns))
+        report("fitting the noise", count / len(readings.columns))
         fitted = fit_column_noise(grid.place_values(values), grid.interval_s, readings.units[column])
         noises[column] = fitted.noise
         moved += [column] if fitted.moved else []
         notes += [Note("info", column, text) for text in fitted.notes]
-    if progress is not None:
-        progress("fitting the noise", 1.0)
+    report("fitting the noise", 1.0)
     verdict, reasons = _judge_log(noises, moved)
     return SensorResult(
         inputs=(readings.identity,),

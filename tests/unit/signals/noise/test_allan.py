@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from gapless.signals.noise.allan import TERMS, compute_allan_variances, estimate_covariance, term_shapes
-from gapless.signals.noise.allan_fit import fit_terms
+from gapless.signals.noise.allan import TERMS, compute_allan_variances, estimate_covariance, fit_terms, term_shapes
 from gapless.signals.noise.terms import slope_variances
 from unit.signals.noise.simulated import column
 

@@ -3,9 +3,8 @@ import pytest
 
 from gapless.core.signal import Array
 from gapless.signals.noise.column import fit_column_noise
-from gapless.signals.noise.samples import find_time_grid, fit_quantum
+from gapless.signals.noise.readings import find_time_grid, fit_quantum, read_unit
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
-from gapless.signals.noise.units import read_unit
 from gapless.sim.realism.layers.sensor import IMU
 from unit.signals.noise.simulated import column
 

@@ -25,15 +25,14 @@ COMMAND_WORDS = _word_set(
 )
 MEASURED_WORDS = _word_set("measured meas actual feedback state states observation observations obs")
 QUANTITY_WORDS = {
-    **dict.fromkeys(_word_set("q pos position positions angle angles qpos theta"), "position"),
-    **dict.fromkeys(_word_set("dq qd vel velocity velocities qvel speed speeds omega"), "velocity"),
-    **dict.fromkeys(_word_set("tau effort efforts torque torques trq"), "effort"),
+    **dict.fromkeys(("q", "pos", "position", "positions", "angle", "angles", "qpos", "theta"), "position"),
+    **dict.fromkeys(("dq", "qd", "vel", "velocity", "velocities", "qvel", "speed", "speeds", "omega"), "velocity"),
+    **dict.fromkeys(("tau", "effort", "efforts", "torque", "torques", "trq"), "effort"),
 }
 UNIT_SCALES = {
-    **dict.fromkeys(_word_set("deg degs degree degrees"), RADIANS_PER_DEGREE),
-    **dict.fromkeys(_word_set("rad radians m nm n s sec"), 1.0),
-    "mm": 1e-3,
-    "rpm": 2 * float(np.pi) / 60,
+    **dict.fromkeys(("deg", "degs", "degree", "degrees"), RADIANS_PER_DEGREE),
+    **dict.fromkeys(("rad", "radians", "m", "nm", "n", "s", "sec"), 1.0),
+    **{"mm": 1e-3, "rpm": 2 * float(np.pi) / 60},
 }
 FILLER_WORDS = _word_set("joint joints robot raw motor motors data value values k") | MEASURED_WORDS
 POSE_WORDS = _word_set(
@@ -56,25 +55,15 @@ _DISTINGUISHING_WORDS = _word_set("left right front rear upper lower x y z roll 
 
 @dataclass(frozen=True)
 class ColumnName:
-    """What the words of a column's name say.
+    """What the words of a column's name say."""
 
-    Attributes:
-        column: The name.
-        words: All its words.
-        role: `command`, `position`, `velocity`, `effort`, or nothing.
-        role_word: The word that says so.
-        quantity: Of what the command is, where the name says it: position, velocity, effort, or nothing.
-        unit: The word of the unit, or nothing.
-        rest: The words that may name an element of the model.
-    """
-
-    column: str
-    words: tuple[str, ...]
-    role: str
-    role_word: str
-    quantity: str
-    unit: str
-    rest: tuple[str, ...]
+    column: str  # the name
+    words: tuple[str, ...]  # all its words
+    role: str  # `command`, `position`, `velocity`, `effort`, or nothing
+    role_word: str  # the word that says so
+    quantity: str  # of what the command is, where the name says it: position, velocity, effort, or nothing
+    unit: str  # the word of the unit, or nothing
+    rest: tuple[str, ...]  # the words that may name an element of the model
 
     @property
     def scale(self) -> float:
@@ -95,6 +84,14 @@ class ColumnName:
     def number(self) -> int | None:
         """The number, where nothing else names an element: 3 of `data[3]`."""
         return int(self.rest[0]) if len(self.rest) == 1 and self.rest[0].isdecimal() else None
+
+    def why_ignored(self, model_words: frozenset[str]) -> str:
+        """Returns why the column cannot be a signal of the robot; empty where it can."""
+        words = set(self.words) - model_words
+        if words & _STAMP_WORDS or (self.words and set(self.words) <= _ROW_WORDS):
+            return "it stamps or counts rows"
+        others = sorted(words & _OTHER_QUANTITIES)
+        return f"'{others[0]}' is neither a command nor a position, velocity or effort" if others else ""
 
 
 def split_words(name: str) -> list[str]:
@@ -126,16 +123,6 @@ def must_agree(word: str) -> bool:
     return word.isdecimal() or word in _DISTINGUISHING_WORDS
 
 
-def why_ignored(name: ColumnName, model_words: frozenset[str]) -> str:
-    """Returns why a column cannot be a signal of the robot; empty where it can."""
-    words = set(name.words) - model_words
-    if words & _STAMP_WORDS or (name.words and set(name.words) <= _ROW_WORDS):
-        return "it stamps or counts rows"
-    if others := sorted(words & _OTHER_QUANTITIES):
-        return f"'{others[0]}' is neither a command nor a position, velocity or effort"
-    return ""
-
-
 @dataclass(frozen=True)
 class Match:
     """A name that a column may stand for; `score` in [0, 1] says how sure, `reason` why."""
@@ -164,17 +151,15 @@ def match_names(rest: Sequence[str], known: Sequence[str]) -> list[Match]:
 
 def _compare(asked: list[str], known: list[str]) -> tuple[float, str]:
     """Returns how well the words of a column agree with those of a name, in [0, 1], and in what."""
-    if asked == known:
-        return 1.0, "the names agree"
     if sorted(asked) == sorted(known) or "".join(asked) == "".join(known):
-        return 0.98, "the names agree"
+        return 1.0 if asked == known else 0.98, "the names agree"
     extra = list((Counter(asked) - Counter(known)).elements())
     lacking = list((Counter(known) - Counter(asked)).elements())
     if not lacking:
         return max(0.92 - 0.04 * len(extra), 0.65), f"its name is in it, beside '{' '.join(extra)}'"
     if not extra:
         return max(0.85 - 0.05 * len(lacking), 0.65), f"it is short for {'_'.join(known)}"
-    if any(map(must_agree, extra)) or any(map(must_agree, lacking)) or len(extra) != len(lacking):
+    if any(map(must_agree, [*extra, *lacking])) or len(extra) != len(lacking):
         return 0.0, ""
     scores = [max(_compare_words(word, other) for other in lacking) for word in extra]
     if min(scores) < _MIN_WORD_LIKENESS:

@@ -1,13 +1,17 @@
-"""What each column may be, by its name alone."""
+"""What the columns of a log mean, guessed from their names, and from what their signals do (motion.py)."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
+import numpy as np
+from scipy.optimize import linear_sum_assignment
 
+from gapless.core.signal import Array
 from gapless.project.model import QUANTITIES, command_unit, index, names
-from gapless.project.new.guess.names import (
+from gapless.project.new.names import (
+    MIN_SCORE,
     POSE_WORDS,
     SAME_NAME,
     TURN_WORDS,
@@ -17,10 +21,11 @@ from gapless.project.new.guess.names import (
     must_agree,
     read_name,
     split_words,
-    why_ignored,
 )
 from gapless.project.records import Element
 
+MAX_TIE = 0.03  # two scores that differ by less are equally good
+CERTAIN_SCORE = 0.9  # from this score on, nothing else is considered
 _ONE_NUMBER = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
 _MEASURED_BONUS = 0.05  # on the score of a measurement whose name says that it was measured
 _COMMAND_UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effort": ("N·m", "N")}
@@ -28,10 +33,7 @@ _COMMAND_UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "effor
 
 @dataclass(frozen=True)
 class Guess:
-    """What one column seems to be; `score` in [0, 1] says how sure, `reason` why.
-
-    `in_order` is true where only the order of columns and of the model's elements says so.
-    """
+    """What one column seems to be."""
 
     column: str
     element: Element
@@ -39,9 +41,9 @@ class Guess:
     quantity: str
     axis: int
     scale: float
-    score: float
+    score: float  # how sure, in [0, 1]
     reason: str
-    in_order: bool = False
+    in_order: bool = False  # whether only the order of columns and of the model's elements says so
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -60,19 +62,29 @@ class NameGuesser:
     def __init__(self, model: mujoco.MjModel, columns: Sequence[str]) -> None:
         """Reads the names of all columns, and of all elements that a column may stand for."""
         self.model = model
+        joint_types = {name: model.jnt_type[index(model, "joint", name)] for name in names(model, "joint")}
+        free = {int(model.jnt_bodyid[k]) for k in range(model.njnt) if model.jnt_type[k] not in _ONE_NUMBER}
+        bodies = list(names(model, "body"))
         self.known: dict[Element, list[str]] = {
-            "joint": [n for n in names(model, "joint") if model.jnt_type[index(model, "joint", n)] in _ONE_NUMBER],
+            "joint": [name for name, kind in joint_types.items() if kind in _ONE_NUMBER],
             "actuator": list(names(model, "actuator")),
-            "body": _free_bodies(model),
+            "body": [name for name in bodies if index(model, "body", name) in free] or bodies,
             "sensor": list(names(model, "sensor")),
         }
-        elements: tuple[Element, ...] = ("joint", "actuator", "body", "sensor")
-        self.words = frozenset(w for kind in elements for name in names(model, kind) for w in split_words(name))
-        self.names = self._read_names(columns)
+        every = (*joint_types, *bodies, *self.known["actuator"], *self.known["sensor"])
+        self.words = frozenset(word for name in every for word in split_words(name))
+        found = {column: read_name(column) for column in columns}
+        # Words that several columns share and no name of the model has are the topic.
+        used = Counter(word for name in found.values() for word in set(name.rest))
+        topic = {w for w, count in used.items() if count > 1 and w not in self.words and not must_agree(w)}
+        self.names = {
+            column: replace(name, rest=tuple(word for word in name.rest if word not in topic) or name.rest)
+            for column, name in found.items()
+        }
 
     def why_ignored(self, column: str) -> str:
         """Returns why a column cannot be a signal of the robot; empty where it can."""
-        return why_ignored(self.names[column], self.words)
+        return self.names[column].why_ignored(self.words)
 
     def guess(self, column: str) -> list[Guess]:
         """Returns all that a column may be."""
@@ -83,16 +95,6 @@ class NameGuesser:
         if name.role == "command":
             return found + self._guess_commands(name)
         return found + self._guess_joints(name) + self._guess_bodies(name)
-
-    def _read_names(self, columns: Sequence[str]) -> dict[str, ColumnName]:
-        """Reads the columns' names, without words that several share and no name of the model has: the topic."""
-        found = {column: read_name(column) for column in columns}
-        used = Counter(word for name in found.values() for word in set(name.rest))
-        noise = {w for w, count in used.items() if count > 1 and w not in self.words and not must_agree(w)}
-        return {
-            column: replace(name, rest=tuple(word for word in name.rest if word not in noise) or name.rest)
-            for column, name in found.items()
-        }
 
     def _guess_commands(self, name: ColumnName) -> list[Guess]:
         known = [n for n in self.known["actuator"] if self._accepts(n, name.quantity)]
@@ -119,8 +121,10 @@ class NameGuesser:
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
         weaker = [replace(m, score=m.score if self._is_called(name, m.name) else 0.9 * m.score) for m in matches]
-        found = [self._make_guess(name, "joint", m, "position") for m in weaker if name.rest]
-        return found or self._guess_bare_commands(name)
+        if found := [self._make_guess(name, "joint", m, "position") for m in weaker if name.rest]:
+            return found
+        called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if self._is_called(name, n)]
+        return [self._make_guess(name, "actuator", m, "command", "it is called as the actuator") for m in called]
 
     def _is_called(self, name: ColumnName, known: str) -> bool:
         return list(name.words) == split_words(known)
@@ -132,11 +136,6 @@ class NameGuesser:
         motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._accepts(n, "effort")}
         found = [replace(m, name=motors[m.name], score=0.95 * m.score) for m in matches if m.name in motors]
         return [self._make_guess(name, "actuator", m, "command") for m in found]
-
-    def _guess_bare_commands(self, name: ColumnName) -> list[Guess]:
-        """Returns the actuator that has exactly the column's name."""
-        called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if self._is_called(name, n)]
-        return [self._make_guess(name, "actuator", m, "command", "it is called as the actuator") for m in called]
 
     def _make_guess(
         self, name: ColumnName, element: Element, match: Match, quantity: str, reason: str | None = None
@@ -185,20 +184,11 @@ class NameGuesser:
         words, found = list(name.words), []
         for sensor in self.known["sensor"]:
             size, plain = int(self.model.sensor_dim[index(self.model, "sensor", sensor)]), split_words(sensor)
-            axis = 0 if words == plain and size == 1 else None
-            if axis is None and words[:-1] == plain:
-                axis = axes.get(words[-1])
+            axis = 0 if words == plain and size == 1 else axes.get(words[-1]) if words[:-1] == plain else None
             if axis is not None and axis < size:
                 reason = "the sensor has this name"
                 found.append(Guess(name.column, "sensor", sensor, "value", axis, name.scale, 1.0, reason))
         return found
-
-
-def _free_bodies(model: mujoco.MjModel) -> list[str]:
-    """Returns the bodies whose pose is free, or all where none is."""
-    free = {int(model.jnt_bodyid[k]) for k in range(model.njnt) if model.jnt_type[k] not in _ONE_NUMBER}
-    known = list(names(model, "body"))
-    return [name for name in known if index(model, "body", name) in free] or known
 
 
 def driven_joint(model: mujoco.MjModel, actuator: str) -> str:
@@ -207,3 +197,50 @@ def driven_joint(model: mujoco.MjModel, actuator: str) -> str:
     if model.actuator_trntype[actuator_id] != mujoco.mjtTrn.mjTRN_JOINT:
         return ""
     return mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_JOINT, model.actuator_trnid[actuator_id, 0]) or ""
+
+
+def assign_columns(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], dict[str, str]]:
+    """Gives each column at most one meaning and each meaning at most one column, best in sum.
+
+    Returns column -> guess; and, for columns with guesses that got none, why.
+    """
+    columns = [column for column, found in guesses.items() if found]
+    keys = list(dict.fromkeys(guess.key for column in columns for guess in guesses[column]))
+    by_key = {(guess.column, guess.key): guess for found in guesses.values() for guess in found}
+    score = np.zeros((len(columns), len(keys)))
+    for (column, key), guess in by_key.items():
+        score[columns.index(column), keys.index(key)] = guess.score
+    first_come = 1e-6 * np.arange(len(columns))[:, None] * (score > 0)  # of equals, the first column
+    rows, places = linear_sum_assignment(score - first_come, maximize=True)
+    owner = {int(place): int(row) for row, place in zip(rows, places, strict=True) if score[row, place] > 0}
+    chosen: dict[str, Guess] = {}
+    reasons: dict[str, str] = {}
+    for place, row in owner.items():
+        rival = _find_rival(score, owner, row, place)
+        guess = by_key[columns[row], keys[place]]
+        if not rival or (rival[0] != row and guess.in_order):
+            chosen[columns[row]] = guess
+        elif rival[0] == row:
+            reasons[columns[row]] = f"it may be {guess.what} or {by_key[columns[row], keys[rival[1]]].what}"
+        else:
+            reasons[columns[row]] = f"{columns[rival[0]]} and it may both be {guess.what}"
+    taken = {guess.key: guess.column for guess in chosen.values()}
+    for column in columns:
+        if column not in chosen and column not in reasons:
+            best = max(guesses[column], key=lambda guess: guess.score)
+            other = taken.get(best.key)
+            reasons[column] = f"{other} already is {best.what}" if other else f"another column may be {best.what}"
+    return chosen, reasons
+
+
+def _find_rival(score: Array, owner: Mapping[int, int], row: int, place: int) -> tuple[int, int] | None:
+    """Returns (row, place) of what is as good as this choice and not ruled out by a better one."""
+    mine = score[row, place]
+    if mine >= CERTAIN_SCORE:
+        return None
+    for other in np.flatnonzero(score[row] >= max(mine - MAX_TIE, MIN_SCORE)):
+        held = score[owner[int(other)], other] if int(other) in owner else 0.0
+        if other != place and held <= score[row, other] + MAX_TIE:
+            return row, int(other)
+    rows = np.flatnonzero(score[:, place] >= max(mine - MAX_TIE, MIN_SCORE))
+    return next(((int(r), place) for r in rows if r != row and int(r) not in owner.values()), None)
