@@ -34,6 +34,7 @@ def documented() -> set[str]:
     return {canonical(row) for row in rows}
 
 
+@cache
 def own_modules() -> set[str]:
     """Returns what may be imported without installing it: Python's own, ours, and the files of examples."""
     examples = {path.stem for path in (PACKAGE / "examples").rglob("*.py")}

@@ -50,8 +50,8 @@ def _make_owned(path: Path, name: str, offered: dict[str, int], protocol: type) 
     missing += [f"{key}()" for key in methods if not callable(getattr(made, key, None))]
     if missing:
         kind = protocol.__name__
-        text = f"{name} made a {type(made).__name__} without {', '.join(missing)}, which every {kind} has"
-        raise project_error(f"{text}; see gapless.core.protocols.{kind}", path)
+        lacking = f"{name} made a {type(made).__name__} without {', '.join(missing)}, which every {kind} has"
+        raise project_error(f"{lacking}; see gapless.core.protocols.{kind}", path)
     return made
 
 

@@ -275,7 +275,7 @@ def test_check_finds_extremes(damage: Damage, text: str, folder: Path, capsys: p
     ("content", "text"),
     [
         (b"nonsense", "this is no JSON"),
-        (b"\xff\xfe", "this is no JSON"),
+        (b"\xff\xfe", "this is no text"),
         (b"[]", "this is no result of `gapless identify`"),
         (b'{"verb": "measure"}', "it says 'measure'"),
     ],
