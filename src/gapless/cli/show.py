@@ -1,6 +1,6 @@
 """How each verb's result reads on the screen: `show(result, console)`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
 from gapless.cli.output import Printer, number, span
@@ -10,6 +10,7 @@ from gapless.core.results import (
     DiagnoseResult,
     EvaluateResult,
     ExciteResult,
+    HorizonErrors,
     IdentifyResult,
     LoopResult,
     MeasureResult,
@@ -53,6 +54,7 @@ def _(result: MeasureResult, console: Printer) -> None:
     console.print_table(("column", ">rmse", ">share of spread", ">bias", ">lag s", "unit"), rows)
     windows = f"windows of {result.window_s:g} s" if result.window_s else "whole episodes"
     console.print(f"{result.num_windows} {windows} from {len(result.inputs)} logs")
+    _show_horizons(result.horizons, console)
     for where, success in result.success.items():
         console.print(f"success in {where}: {success.percent()} of {success.n}")
     _show_notes((note for note in result.notes if note.level == "warning"), console)
@@ -72,6 +74,7 @@ def _(result: IdentifyResult, console: Printer) -> None:
         kept = [f"{' + '.join(t.targets)} ({100 * t.saving:.0f} %)" for t in result.tried if t.kept]
         text = f"needed, and what each saves of the squared error on other windows: {', '.join(kept)}; " if kept else ""
         console.print(f"{text}{len(result.tried) - len(kept)} more tried, not needed")
+    _show_horizons(result.horizons, console)
     _show_verdict(result.verdict, result.reasons, console)
     _show_drift(result, console)
     if result.neural:
@@ -80,6 +83,19 @@ def _(result: IdentifyResult, console: Printer) -> None:
     _show_notes((note for note in result.notes if note.level != "fault"), console)  # faults are among the reasons
     if result.model:
         console.print(f"corrected model: {result.model}")
+
+
+def _show_horizons(horizons: Sequence[HorizonErrors], console: Printer) -> None:
+    """Prints the error of each column by how long predictions run: before and, with a fit, after it."""
+    if not horizons:
+        return
+    names = [">whole run" if each.horizon_s is None else f">{each.horizon_s:g} s" for each in horizons]
+    rows: list[tuple[str, ...]] = []
+    for column, first in horizons[0].columns.items():
+        each = [horizon.columns[column] for horizon in horizons]
+        cells = [number(c.before) if c.after is None else f"{number(c.before)} -> {number(c.after)}" for c in each]
+        rows.append((column, *cells, number(first.noise), first.unit))
+    console.print_table(("error of predictions over", *names, ">noise", "unit"), rows)
 
 
 def _show_drift(result: IdentifyResult, console: Printer) -> None:

@@ -20,6 +20,7 @@ from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, Neu
 from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.horizons import measure_horizons
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
@@ -180,6 +181,9 @@ def _build_result(
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
     reference = describe_force_reference(data.blueprint, parameters)
+    judged = work.held if len(held_out.windows) else work.fitted
+    rows = np.stack([train.base, row])
+    horizons = measure_horizons(data, judged, train.predictor, rows)
     findings = FitFindings(
         refusal=None,
         parameters=parameters,
@@ -188,12 +192,13 @@ def _build_result(
         held_out=measure_fit_errors(held_out, work.names(work.held), row),
         scatter=scatter,
         remarks=remarks + ([reference] if reference else []),
+        horizon=next((each for each in horizons if each.horizon_s in (data.project.horizon_s, None)), None),
     )
     shown = held_out if len(held_out.windows) else train
-    predicted = shown.predictor.predict(shown.windows, np.stack([shown.base, row]))
+    predicted = shown.predictor.predict(shown.windows, rows)
     traces = example_traces(data, shown.windows, {"model": predicted[0], "fitted": predicted[1]})
     result = _make_result(work, findings, found.window_s)
-    return replace(result, tried=found.structure.tried, since=since, drift=drift, traces=traces)
+    return replace(result, tried=found.structure.tried, since=since, drift=drift, traces=traces, horizons=horizons)
 
 
 def _refuse(work: _Work, window_s: float, refusal: str) -> IdentifyResult:

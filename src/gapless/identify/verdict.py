@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gapless.core.results import FitErrors, FittedParameter, Verdict
+from gapless.core.results import FitErrors, FittedParameter, HorizonErrors, Verdict
 from gapless.fit.scatter.parameters import ScatterEstimate
 
-MAX_RESIDUAL_TO_NOISE = 3.0  # what a good fit may leave, in multiples of what noise explains
+MAX_RESIDUAL_TO_NOISE = 3.0  # what a good fit may leave, in multiples of what noise explains,
+MAX_ERROR_SHARE = 0.05  # or of how much each column moves within the project's horizon: precise sensors show trifles
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class FitFindings:
         faults: Mistakes in the data: no fit of these data can be called good.
         remarks: What the fitted values rest on.
         assumptions: What predictions assume of states that no column shows.
+        horizon: Errors of predictions as long as the project asks for; None where no run is that long.
     """
 
     refusal: str | None
@@ -34,6 +36,7 @@ class FitFindings:
     faults: Sequence[str] = ()
     remarks: Sequence[str] = ()
     assumptions: Sequence[str] = ()
+    horizon: HorizonErrors | None = None
 
 
 def judge_fit(found: FitFindings) -> tuple[Verdict, tuple[str, ...]]:
@@ -66,7 +69,13 @@ def _judge_predictions(found: FitFindings) -> tuple[Verdict, list[str]]:
             faults.append("the fit predicts new motions worse than the model as written")
     left = judged.residual_to_noise
     if left is not None and left > MAX_RESIDUAL_TO_NOISE:
-        faults.append(f"what is left is {left:.1f} times what noise explains: the model lacks something")
+        text = f"what is left is {left:.1f} times what noise explains"
+        share = None if found.horizon is None else found.horizon.worst_share
+        if share is not None and share <= MAX_ERROR_SHARE and found.horizon is not None:
+            after = f"{found.horizon.horizon_s:g} s" if found.horizon.horizon_s else "whole runs"
+            reasons.append(f"{text}, yet at most {100 * share:.2g} % of how far each column moves in {after}")
+        else:
+            faults.append(f"{text}: the model lacks something")
     at_bound = [p.target for p in parameters if p.at_bound and p.identifiable]
     if at_bound:
         faults.append(f"at a bound: {', '.join(at_bound)}: widen its range, or something else is wrong")

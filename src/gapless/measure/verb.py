@@ -13,6 +13,7 @@ from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, load_stored_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.horizons import measure_horizons
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.summary import example_traces
@@ -46,6 +47,9 @@ def measure(
     evidence = read_project_data(directory, with_unlogged=True, progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut_windows(evidence.project, evidence.tracks, window_s)
+    rows = row[None] if fit is None else np.stack([space.nominal, row])
+    episodes = range(len(evidence.tracks))
+    horizons = measure_horizons(evidence, episodes, Predictor(evidence.blueprint, space), rows)
     predicted = _predict(Predictor(evidence.blueprint, space), windows, row, progress)
     as_written: dict[str, ColumnError] = {}
     if fit is not None:
@@ -60,6 +64,7 @@ def measure(
         traces=example_traces(evidence, windows, {"model" if fit is None else "fitted": predicted}),
         as_written=as_written,
         notes=(*evidence.notes, *evidence.assumptions),
+        horizons=horizons,
     )
     config = {"project": fingerprint(evidence.project), "window_s": window_s, "fitted": fit is not None}
     provenance = Provenance("measure", gapless.__version__, (*evidence.ids, *artefact_ids(fit)), config)

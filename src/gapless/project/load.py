@@ -47,6 +47,7 @@ def load_project(directory: str | Path) -> Project:
         name=keys.name or folder.resolve().name,
         model_path=model_path,
         rate_hz=keys.rate_hz,
+        horizon_s=keys.horizon_s,
         commands=mapper.map_commands(keys),
         measurements=mapper.map_measurements(keys),
         logs_path=folder / Path(keys.logs).expanduser(),

@@ -63,6 +63,7 @@ class Project:
     name: str  # what its owner calls it
     model_path: Path  # MJCF or URDF file
     rate_hz: float  # control rate; logs are brought to it [Hz]
+    horizon_s: float  # how far ahead predictions must hold [s]
     commands: tuple[CommandMap, ...]  # may be empty
     measurements: tuple[MeasurementMap, ...]  # at least one
     logs_path: Path  # folder with one log per episode

@@ -14,6 +14,7 @@ from gapless.project.yaml_file import Document
 
 TARGET_KINDS = ("joint", "actuator", "body", "geom", "site", "world", "measurement")
 MIN_RATE_HZ, MAX_RATE_HZ = 0.1, 1e5  # slower is no control; faster than any drive's own current loop
+MAX_HORIZON_S = 3600.0
 MAX_BOUND = 1e12  # size of a bound of a parameter, in its unit
 # Fields that physics keeps from being negative. Gains, offsets, biases, loads, centres and tilts have either sign.
 NOT_NEGATIVE = frozenset(
@@ -87,6 +88,12 @@ def _check_rate(number: float) -> float:
     return number
 
 
+def _check_horizon(number: float) -> float:
+    if not 0.0 < number <= MAX_HORIZON_S:
+        raise ValueError(f"{number:g} s is no horizon: write how far ahead predictions must hold, such as 1")
+    return number
+
+
 def _check_bound(number: float) -> float:
     if abs(number) > MAX_BOUND:
         raise ValueError(f"{number:g} is beyond {MAX_BOUND:g}: write the largest value that this robot could have")
@@ -130,6 +137,7 @@ Scale = Annotated[Number, AfterValidator(_check_scale)]
 Bound = Annotated[Number, AfterValidator(_check_bound)]
 Noise = Annotated[Number, AfterValidator(_check_noise)]
 Rate = Annotated[Number, AfterValidator(_check_rate)]
+Horizon = Annotated[Number, AfterValidator(_check_horizon)]
 Code = Annotated[str, BeforeValidator(_read_code)]
 Target = Annotated[str, BeforeValidator(_read_target)]
 SharingName = Annotated[Sharing, BeforeValidator(_read_sharing)]
@@ -137,6 +145,7 @@ DimensionName = Annotated[Dimension, BeforeValidator(_read_dimension)]
 
 
 VERSION = "1"
+DEFAULT_HORIZON_S = 1.0
 MAX_RATIO_OF_BOUNDS = 1e12  # a search by factors gets lost in more
 _EXAMPLES = {
     "model": "model: robot.xml",
@@ -222,6 +231,7 @@ class ProjectKeys(_Strict):
     name: Text | None = None
     model: Text
     rate_hz: Rate
+    horizon_s: Horizon = DEFAULT_HORIZON_S
     commands: Annotated[dict[str, CommandKeys], BeforeValidator(_read_entries)] = Field(default_factory=dict)
     measurements: Annotated[dict[str, MeasurementKeys], BeforeValidator(_read_entries)]
     logs: Text = "logs"

@@ -103,6 +103,7 @@ def _context(found: parts.Parts) -> dict[str, Any]:
         for name, record in found.shown().items()
     ]
     groups, errors = parts.error_table(found)
+    horizons = (identify.horizons if identify else ()) or (found.measure.horizons if found.measure else ())
     return {
         "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
         "parts": found,
@@ -116,6 +117,8 @@ def _context(found: parts.Parts) -> dict[str, Any]:
         "verdict": identify and Badge(_VERDICTS.get(identify.verdict, "open"), f"Verdict: {identify.verdict}"),
         "traces": chosen,
         "num_more_traces": len(traces) - len(chosen),
+        "horizons": horizons,
+        "horizons_held_out": bool(identify and identify.horizons and identify.held_out.episodes),
         "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
         "error_groups": groups,
         "errors": errors,

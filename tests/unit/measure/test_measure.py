@@ -28,6 +28,34 @@ def free_body(folder: Path, seen_v: float) -> Path:
     return folder
 
 
+def test_errors_by_horizon_have_their_closed_form(tmp_path: Path) -> None:
+    # x = 0.2 t from each start, measured 0: over n intervals of 0.02 s the rmse is
+    # 0.004 sqrt((n + 1)(2 n + 1) / 6), with n = 5, 25, 50, 75 and, for the whole run, 150.
+    place = free_body(tmp_path, 0.2)
+    (place / "gapless.yaml").write_text((place / "gapless.yaml").read_text() + "horizon_s: 1.5\n")
+    found = measure(place).horizons
+    assert [each.horizon_s for each in found] == [0.1, 0.5, 1.0, 1.5, None]
+    for each, n in zip(found, (5, 25, 50, 75, 150), strict=True):
+        column = each.columns["x"]
+        assert column.before == pytest.approx(0.004 * np.sqrt((n + 1) * (2 * n + 1) / 6), rel=1e-6)
+        assert column.after is None
+        assert column.motion == pytest.approx(0.0, abs=1e-12)
+    assert found[-1].num_windows == 1
+
+
+def test_horizons_tell_the_model_from_the_fit(tmp_path: Path) -> None:
+    place = write_reality(tmp_path, {"joint/hinge/damping": 0.1})
+    fit = write_fit(tmp_path / "fit.json", fitted("joint/hinge/damping", 0.1))
+    for each in measure(place, fit=fit).horizons:
+        for column in each.columns.values():
+            assert column.after is not None
+            assert column.before is not None
+            assert column.after < 0.5 * column.before
+        assert each.after is not None
+        assert each.before is not None
+        assert each.after < each.before
+
+
 def test_errors_have_their_closed_form(tmp_path: Path) -> None:
     # Predicted: x = 0.2 t from each start, measured 0. Over t = 0.02 k, k = 1..15 (0.3 s):
     # rmse = 0.2 * 0.02 * sqrt(sum k^2 / 15) = 0.004 * sqrt(1240 / 15), bias = 0.004 * 8.

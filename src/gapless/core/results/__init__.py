@@ -14,6 +14,7 @@ from gapless.core.results.fit import (
     TriedTerm, Verdict,
 )
 from gapless.core.results.gap import (
-    Advice, Cause, CheckResult, ColumnError, ConditionRate, DiagnoseResult, MeasureResult, NewResult, Note,
+    Advice, Cause, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult, HorizonErrors,
+    MeasureResult, NewResult, Note,
     Probability, TellingMoment, Trace,
 )

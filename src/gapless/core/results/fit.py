@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
-from gapless.core.results.gap import Note, StoredResult, Trace
+from gapless.core.results.gap import HorizonErrors, Note, StoredResult, Trace
 
 Verdict = Literal["good", "poor", "refused"]
 
@@ -141,6 +141,7 @@ class IdentifyResult(StoredResult):
     since: Since | None = None  # the earlier fit that this one was compared with; None without one
     drift: tuple[Drift, ...] = ()  # what changed since then by more than chance
     notes: tuple[Note, ...] = ()  # what was found wrong in the logs, and what was left out of them
+    horizons: tuple[HorizonErrors, ...] = ()  # errors by how long predictions run, as far as possible of held-out logs
 
 
 @dataclass(frozen=True)

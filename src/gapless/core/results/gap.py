@@ -70,6 +70,37 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class ColumnHorizon:
+    """Prediction error of one column over windows of one length, in the column's model unit."""
+
+    unit: str  # unit of all its values
+    noise: float  # standard deviation of the readings' noise
+    motion: float  # root mean square distance of the readings from where their window starts
+    before: float | None  # root mean square error of the model as written
+    after: float | None  # the same with a fit; None without one
+
+
+@dataclass(frozen=True)
+class HorizonErrors:
+    """How far predictions over one horizon are off, before and after a fit."""
+
+    horizon_s: float | None  # length of the predictions [s]; None for whole runs
+    num_windows: int  # predictions that were compared
+    columns: Mapping[str, ColumnHorizon]  # per measured column
+    before: float | None  # root mean square of error / noise over all columns, of the model as written [1]
+    after: float | None  # the same with a fit; None without one
+
+    @property
+    def worst_share(self) -> float | None:
+        """The largest error after a fit, as a share of how much its column moves, of those above noise; None without.
+
+        Above noise is more than three standard deviations.
+        """
+        errors = [(c.after, c.motion) for c in self.columns.values() if c.after is not None and c.after > 3 * c.noise]
+        return max((after / max(motion, 1e-300) for after, motion in errors), default=0.0 if self.after else None)
+
+
+@dataclass(frozen=True)
 class MeasureResult(StoredResult):
     """How far simulation is from reality."""
 
@@ -83,6 +114,7 @@ class MeasureResult(StoredResult):
     # with a fit, the error per column of the model as written on the same windows; else empty
     as_written: Mapping[str, ColumnError] = field(default_factory=dict[str, ColumnError])
     notes: tuple[Note, ...] = ()  # what reading the logs had to say
+    horizons: tuple[HorizonErrors, ...] = ()  # errors by how long predictions run, the whole runs last
 
 
 @dataclass(frozen=True)
