@@ -32,15 +32,16 @@ def _make_owned(path: Path, name: str, offered: dict[str, int], protocol: type) 
     """Calls the owner's class or function with those of the offered arguments that it has, and checks what it made."""
     with _importable(path.parent):
         make = _load_callable(path, name)
-        signature = inspect.signature(make)
-        takes_any = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in signature.parameters.values())
-        arguments = {key: value for key, value in offered.items() if takes_any or key in signature.parameters}
+        arguments = offered
         try:
+            signature = inspect.signature(make)
+            takes_any = any(item.kind is inspect.Parameter.VAR_KEYWORD for item in signature.parameters.values())
+            arguments = {key: value for key, value in offered.items() if takes_any or key in signature.parameters}
             signature.bind(**arguments)
-        except TypeError as error:
+        except (TypeError, ValueError) as error:
             given = " and ".join(arguments) or "no arguments"
-            text = f"{name} cannot be called with {given}: {error}; give its other arguments default values"
-            raise project_error(text, path) from None
+            refused = f"{name} cannot be called with {given}: {error}"
+            raise project_error(f"{refused}; give its other arguments default values", path) from None
         try:
             made = make(**arguments)
         except (Exception, SystemExit) as error:

@@ -140,8 +140,8 @@ class _Mapper:
             body = self.model.body(self.model.jnt_bodyid[joint_id]).name or "NAME"
             quantities = {mujoco.mjtJoint.mjJNT_FREE: ("free", "x"), mujoco.mjtJoint.mjJNT_BALL: ("a ball", "qw")}
             if found := quantities.get(mujoco.mjtJoint(self.model.jnt_type[joint_id])):
-                many = f"{where[1]}: joint {name} is {found[0]}, not one number: map body"
-                raise self.document.error((*where, "joint"), f"{many}, {{body: {body}, quantity: {found[1]}}}")
+                several = f"{where[1]}: joint {name} is {found[0]}, not one number: map body"
+                raise self.document.error((*where, "joint"), f"{several}, {{body: {body}, quantity: {found[1]}}}")
 
     def _check_quantity(self, where: tuple[str, str], element: Element, quantity: str | None) -> str:
         known = QUANTITIES[element]

@@ -164,7 +164,12 @@ def measurement_unit(model: mujoco.MjModel, element: Element, name: str, quantit
         if quantity in ("x", "y", "z"):
             return "m"
         return {"v": "m/s", "w": "rad/s", "y": "rad", "q": "1"}[quantity[0]]
-    return _sensor_unit(model, index(model, "sensor", name))
+    sensor_id = index(model, "sensor", name)
+    kind = mujoco.mjtSensor(model.sensor_type[sensor_id]).name.removeprefix("mjSENS_")
+    if kind in _JOINT_SENSORS:
+        hinge = model.jnt_type[model.sensor_objid[sensor_id]] == mujoco.mjtJoint.mjJNT_HINGE
+        return (_ROTARY_UNITS if hinge else _LINEAR_UNITS)[_JOINT_SENSORS[kind]]
+    return _SENSOR_UNITS.get(kind, "1")
 
 
 def _transmission_units(model: mujoco.MjModel, actuator_id: int) -> tuple[str, str, str] | None:
@@ -175,14 +180,6 @@ def _transmission_units(model: mujoco.MjModel, actuator_id: int) -> tuple[str, s
     kind = model.jnt_type[model.actuator_trnid[actuator_id, 0]]
     by_kind = {mujoco.mjtJoint.mjJNT_HINGE: _ROTARY_UNITS, mujoco.mjtJoint.mjJNT_SLIDE: _LINEAR_UNITS}
     return by_kind.get(mujoco.mjtJoint(kind))
-
-
-def _sensor_unit(model: mujoco.MjModel, sensor_id: int) -> str:
-    kind = mujoco.mjtSensor(model.sensor_type[sensor_id]).name.removeprefix("mjSENS_")
-    if kind in _JOINT_SENSORS:
-        hinge = model.jnt_type[model.sensor_objid[sensor_id]] == mujoco.mjtJoint.mjJNT_HINGE
-        return (_ROTARY_UNITS if hinge else _LINEAR_UNITS)[_JOINT_SENSORS[kind]]
-    return _SENSOR_UNITS.get(kind, "1")
 
 
 @contextmanager

@@ -114,7 +114,8 @@ def _read_dimension(value: Any) -> Any:
 
 def _read_sharing(value: Any) -> Any:
     if value not in SHARINGS:
-        raise ValueError(f"per {show_value(value)}: write robot if all runs share it, episode if each has its own")
+        text = f"per {show_value(value)}: write robot if all runs share the value, episode if each has its own"
+        raise ValueError(text)
     return value
 
 

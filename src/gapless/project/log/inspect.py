@@ -102,19 +102,21 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
 
 def _inspect_command(log: Log, command: CommandMap) -> list[Note]:
     where = f"{log.path.name}: {command.column}"
-    values = _take_finite(log.episode.commands.column(command.column))
-    if len(values) and values.min() == values.max():
+    values = log.episode.commands.column(command.column)
+    known = values[np.isfinite(values)]
+    values = np.unique(known)
+    if len(values) == 1:
         text = f"the command is constant at {values[0]:.4g}: nothing can be identified from it"
         return [Note("warning", where, text)]
-    if len(np.unique(values)) == 2:
-        text = f"the command takes two values only, {values.min():.4g} and {values.max():.4g}"
-        return [Note("info", where, text)]
-    return _find_saturation(where, values)
+    if len(values) == 2:
+        return [Note("info", where, f"the command takes two values only, {values[0]:.4g} and {values[1]:.4g}")]
+    return _find_saturation(where, known)
 
 
 def _inspect_measurement(log: Log, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
     where = f"{log.path.name}: {item.column}"
-    values = _take_finite(log.episode.measurements.column(item.column))
+    values = log.episode.measurements.column(item.column)
+    values = values[np.isfinite(values)]
     if len(values) == 0:
         return [Note("warning", where, "no value at all: is it recorded under another name?")]
     if values.min() == values.max():
@@ -149,10 +151,6 @@ def _check_range(where: str, values: Array, item: MeasurementMap, model: mujoco.
         text = f"reaches {max(-low, high):.4g} rad, more than three turns; {hint}"
         return [Note("warning", where, f"{text}; a wheel may well turn so far")]
     return []
-
-
-def _take_finite(values: Array) -> Array:
-    return values[np.isfinite(values)]
 
 
 def merge_notes(notes: list[Note]) -> tuple[Note, ...]:

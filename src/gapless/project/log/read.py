@@ -142,7 +142,13 @@ def read_logs(
     Raises:
         LogError: About the first log that cannot be read, or about a pattern that matches none.
     """
-    paths = _choose_paths(log_paths(project, may_be_none=may_be_none), patterns)
+    paths = log_paths(project, may_be_none=may_be_none)
+    chosen = {p for p in paths for pattern in patterns if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)}
+    for pattern in patterns:
+        if not any(fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern) for p in chosen):
+            available = nearest(pattern, (path.stem for path in paths))
+            raise log_error(f"no log is called {pattern}; choose from: {available}", project.logs_path)
+    paths = [path for path in paths if not patterns or path in chosen]
     return tuple(read_log(project, path, report=part) for path, part in report_parts(paths, report))
 
 
@@ -160,18 +166,6 @@ def report_parts(paths: Sequence[Path], report: Report | None) -> Iterator[tuple
 
         yield path, report_part
     report(1.0)
-
-
-def _choose_paths(paths: Sequence[Path], patterns: Sequence[str]) -> list[Path]:
-    """Returns the paths whose name, with or without its ending, matches a pattern such as `march-*`."""
-    chosen: set[Path] = set()
-    for pattern in patterns:
-        matches = [p for p in paths if fnmatchcase(p.stem, pattern) or fnmatchcase(p.name, pattern)]
-        if not matches:
-            available = nearest(pattern, (path.stem for path in paths))
-            raise log_error(f"no log is called {pattern}; choose from: {available}", paths[0].parent)
-        chosen.update(matches)
-    return [path for path in paths if not patterns or path in chosen]
 
 
 def read_log(project: Project, path: Path, *, as_recorded: bool = False, report: Report | None = None) -> Log:
