@@ -7,7 +7,7 @@ import numpy as np
 from drawing import Curve, Panel, write
 
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.human import ADULTS, partners, reached
+from gapless.sim.realism.human import ADULTS, partners, reach_share
 from gapless.sim.realism.layer import Layer, LayerContext, run_layer
 from gapless.sim.realism.layers import contact, drive, friction
 from gapless.sim.realism.layers import environment as environments
@@ -166,7 +166,7 @@ def human() -> list[Panel]:
     """Returns the panels of people."""
     times = np.linspace(0, 3.5, 150)
     few = partners(ADULTS, 2, np.repeat(np.arange(3), 4), np.tile(np.arange(4), 3))
-    reach = np.stack([reached(few, time) for time in times])
+    reach = np.stack([reach_share(few, time) for time in times])
     reaches = [
         Curve(f"person {row // 4}" if row % 4 == 0 else "", times, reach[:, row], COLOURS[row // 4])
         for row in range(12)

@@ -164,7 +164,7 @@ class _HypothesisTester:
         self._sound, self._clock_is_sound = list(sound), clock_is_sound
         self._predictor = Predictor(blueprint, tolerance.space)
         self._rows, self._few_rows = tolerance.grid(), tolerance.grid(delays_s=(0.0, 0.06))
-        every = self._cut(0)
+        every = self._cut_shifted(0)
         unsure = [k for k in range(every.measured.shape[2]) if k not in sound]
         self.windows = pick_moving_windows(blueprint.project, every, unsure)
         every_place, picked = (windows.track * 10**9 + windows.first_row for windows in (every, self.windows))
@@ -226,12 +226,12 @@ class _HypothesisTester:
 
     def _change_windows(self, hypotheses: Sequence[MappingHypothesis]) -> Windows:
         shift_rows = sum(one.shift_rows for one in hypotheses)
-        windows = self._cut(shift_rows).pick(self._is_picked) if shift_rows else self.windows
+        windows = self._cut_shifted(shift_rows).pick(self._is_picked) if shift_rows else self.windows
         for one in hypotheses:
             windows = one.apply(self._blueprint.project, windows)
         return windows
 
-    def _cut(self, shift_rows: int) -> Windows:
+    def _cut_shifted(self, shift_rows: int) -> Windows:
         project = self._blueprint.project
         tracks = shift_commands(self._tracks, shift_rows) if shift_rows else self._tracks
         return cut_windows(project, tracks, max(LIMITS.window_s, LIMITS.min_steps / project.rate_hz))

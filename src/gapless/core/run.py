@@ -35,7 +35,7 @@ class Memory:
         self._frames[:, :-1] = self._frames[:, 1:]
         self._frames[:, -1] = np.concatenate([observation, action], axis=1)
 
-    def stacked(self) -> Array:
+    def flatten(self) -> Array:
         """Returns what the policy sees, (num_worlds, history * (observation_size + action_size))."""
         return self._frames.reshape(len(self._frames), -1).copy()
 
@@ -148,7 +148,7 @@ def _run_batch(
     phase = np.zeros(num_worlds, dtype=np.intp)
     for k in range(num_steps):
         walk += -0.1 * walk + 0.45 * exploration * rng.standard_normal(walk.shape)
-        action = np.clip(policy.act(memory.stacked()) + walk, -1.0, 1.0)
+        action = np.clip(policy.act(memory.flatten()) + walk, -1.0, 1.0)
         wanted = task.command(action, now)
         if guard is not None:
             wanted = guard.filter(wanted, measured)

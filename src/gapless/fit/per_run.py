@@ -34,7 +34,7 @@ class PerRunSolution:
     told: NDArray[np.bool_]
     own: dict[str, dict[int, float]]
 
-    def shown(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
+    def describe(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
         """Returns fitted parameters with what lies between runs; `names` are those of all runs."""
         unit, scaling = self.solution.unit, Scaling.of(self.space)
         ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
@@ -67,7 +67,7 @@ def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
         weight = 1.0 / (variance + np.median(variance))
         weights[row, columns] = weight / weight.sum()
         if parameter.per == "episode":
-            spread[row] = _spread(solution.unit[columns], weights[row, columns])
+            spread[row] = _weighted_sd(solution.unit[columns], weights[row, columns])
             own[parameter.target] = {int(space.parameters[k].run or 0): float(values[k]) for k in columns}
     unit, covariance = weights @ solution.unit, weights @ solution.covariance @ weights.T
     of_mean = spread**2 * np.sum(weights**2, axis=1)
@@ -84,7 +84,7 @@ def _whole_row(problem: FitProblem, solution: Solution, fitted: Mapping[str, flo
     return np.array([fitted.get(target, held[target]) for target in whole.shared.targets])
 
 
-def _spread(values: Array, weights: Array) -> float:
+def _weighted_sd(values: Array, weights: Array) -> float:
     """Returns the standard deviation between some values under weights that sum to 1; 0 for one value."""
     left = 1.0 - float(np.sum(weights**2))
     mean = float(weights @ values)

@@ -270,10 +270,10 @@ _SPRING = 0.1  # of joints; how stiff a contact is nobody knows
 
 def spreads(space: ParameterSpace) -> Array:
     """Returns how far a careful builder's values are off, as shares of their ranges: about one standard deviation."""
-    return np.array([_spread(parameter) for parameter in space.parameters])
+    return np.array([_typical_error(parameter) for parameter in space.parameters])
 
 
-def _spread(parameter: Parameter) -> float:
+def _typical_error(parameter: Parameter) -> float:
     field = split_target(parameter.target).field
     if parameter.target.startswith("joint/") and field == "stiffness":
         return _SPRING

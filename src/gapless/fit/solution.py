@@ -46,7 +46,7 @@ def summarize_solution(problem: FitProblem, unit: Array) -> Solution:
     residual, jacobian = judging_slopes(problem, unit)
     pieces = _pieces(problem, jacobian, residual)
     information = pieces.whole_information
-    covariance = _covariance(pieces, _pressed(unit, pieces.gradients.sum(axis=0)))
+    covariance = _covariance(pieces, _find_pressed(unit, pieces.gradients.sum(axis=0)))
     unseen = np.diag(information) < PRIOR_WEIGHT**2  # no window shows them: they stay as the model was written
     unit = np.where(unseen, problem.unit(problem.base), unit)
     row = problem.rows(unit[None])[0]
@@ -107,7 +107,7 @@ def _pieces(problem: FitProblem, jacobian: Array, residual: Array) -> Pieces:
     return Pieces(information, gradients, shared)
 
 
-def _pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
+def _find_pressed(unit: Array, gradient: Array) -> NDArray[np.bool_]:
     """Tells which parameters lie at a bound that the data would have them cross."""
     return ((unit < AT_BOUND) & (gradient > 0)) | ((unit > 1 - AT_BOUND) & (gradient < 0))
 

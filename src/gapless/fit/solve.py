@@ -57,16 +57,16 @@ def solve_least_squares(
         schedule: (finite-difference step as a share of the range, iterations at most) of each run.
         progress: Called with how far it is, in [0, 1].
     """
-    return summarize_solution(*_descended(problem, start, schedule, progress))
+    return summarize_solution(*_run_schedule(problem, start, schedule, progress))
 
 
 def descend(problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None = None) -> Array:
     """Returns the whole row that `solve_least_squares` arrives at, and spares what it takes to say how sure that is."""
-    problem, unit = _descended(problem, start, schedule, progress)
+    problem, unit = _run_schedule(problem, start, schedule, progress)
     return problem.rows(unit[None])[0]
 
 
-def _descended(
+def _run_schedule(
     problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None
 ) -> tuple[FitProblem, Array]:
     """Returns the free parameters in [0, 1] after all runs, and the problem as the last of them saw it.
@@ -194,10 +194,12 @@ def damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequen
     """Returns the step of each damping that stays within bounds, (num_dampings, num_free)."""
     hessian, gradient = jacobian.T @ jacobian, jacobian.T @ residual
     scale = np.maximum(np.diag(hessian), 1e-9 * np.diag(hessian).max() + 1e-12)
-    return np.stack([_bounded(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in dampings])
+    return np.stack(
+        [_solve_within_bounds(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in dampings]
+    )
 
 
-def _bounded(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:
+def _solve_within_bounds(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:
     """Returns the minimiser of x^T H x / 2 + g^T x within bounds."""
     factor = np.linalg.cholesky(hessian)
     return lsq_linear(factor.T, -np.linalg.solve(factor, gradient), (low - 1e-9, high + 1e-9), method="bvls").x

@@ -41,17 +41,17 @@ class StartErrors:
 
     def discount(self, residual: Array) -> Array:
         """Returns (1 + A A^T)^(-1/2) r for residuals (num_rows, num_windows, num_residuals)."""
-        return self._scaled(residual, self.shrink)
+        return self._scale_directions(residual, self.shrink)
 
     def left_over(self, residual: Array) -> Array:
         """Returns (1 + A A^T)^(-1) r: the residuals after the likeliest start errors are taken out."""
-        return self._scaled(residual, self.shrink**2)
+        return self._scale_directions(residual, self.shrink**2)
 
     def pick(self, index: NDArray[np.bool_]) -> "StartErrors":
         """Returns the starts of some of the windows."""
         return StartErrors(self.directions[index], self.shrink[index])
 
-    def _scaled(self, residual: Array, factor: Array) -> Array:
+    def _scale_directions(self, residual: Array, factor: Array) -> Array:
         along = np.einsum("wmd,rwm->rwd", self.directions, residual)
         return residual + np.einsum("wmd,rwd->rwm", self.directions, along * (factor - 1.0))
 

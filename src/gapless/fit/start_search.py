@@ -32,13 +32,13 @@ def search_starts(
     draws = np.where(rng.random((num_tries, len(kinds))) < 0.5, written, rng.random((num_tries, len(kinds))))
     every, costs = np.zeros((0, len(kinds))), np.zeros(0)
     for _ in range(num_rounds):
-        found = 0.5 * np.sum(problem.residuals(_spread(draws, centre, kinds)) ** 2, axis=(1, 2))
+        found = 0.5 * np.sum(problem.residuals(_move_kinds(draws, centre, kinds)) ** 2, axis=(1, 2))
         every, costs = np.concatenate([every, draws]), np.concatenate([costs, found])
         best = every[np.argsort(costs)[:NUM_BEST]]
         about = best[rng.integers(0, len(best), num_tries // 2)]
         spread = 0.7 * best.std(axis=0) + MIN_SPREAD
         draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
-    return problem.rows(_spread(_pick_distant(every[np.argsort(costs)], num_found), centre, kinds))
+    return problem.rows(_move_kinds(_pick_distant(every[np.argsort(costs)], num_found), centre, kinds))
 
 
 def _pick_distant(draws: Array, count: int) -> Array:
@@ -60,7 +60,7 @@ def _group_kinds(problem: FitProblem) -> list[list[int]]:
     return list(found.values())
 
 
-def _spread(draws: Array, centre: Array, kinds: list[list[int]]) -> Array:
+def _move_kinds(draws: Array, centre: Array, kinds: list[list[int]]) -> Array:
     """Returns (num_draws, num_free) units in which all parameters of a kind have the value of its draw."""
     units = np.tile(centre, (len(draws), 1))
     for number, columns in enumerate(kinds):

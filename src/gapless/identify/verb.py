@@ -175,7 +175,7 @@ def _build_result(
     data, train, runs = work.data, solved.train, solved.runs
     row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
     names = [episode.name for episode in data.episodes]
-    parameters = runs.shown(describe_parameters(runs.space, runs.solution), names)
+    parameters = runs.describe(describe_parameters(runs.space, runs.solution), names)
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)

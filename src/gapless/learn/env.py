@@ -81,7 +81,7 @@ class BatchedEnv(VecEnv):
         return self._stack(), judgement.reward.astype(np.float32), done, infos
 
     def _stack(self) -> np.ndarray:
-        return self._memory.stacked().astype(np.float32)
+        return self._memory.flatten().astype(np.float32)
 
     def _restart(self, ids: np.ndarray) -> None:
         start = self.task.start(self._rng, len(ids))

@@ -40,7 +40,7 @@ class Parts:
     loop: LoopResult | None  # the whole loop
     not_shown: tuple[str, ...]  # names of results that have no place on the page
 
-    def shown(self) -> dict[str, Result]:
+    def list_results(self) -> dict[str, Result]:
         """Returns the records on the page by name, in the order of the page."""
         found = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "not_shown"}
         return {name: record for name, record in found.items() if record is not None}

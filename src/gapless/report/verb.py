@@ -100,7 +100,7 @@ def _context(found: parts.Parts) -> dict[str, Any]:
     names |= {"measure_fitted": "measure, fitted"}
     sources = [
         Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
-        for name, record in found.shown().items()
+        for name, record in found.list_results().items()
     ]
     groups, errors = parts.error_table(found)
     horizons = (identify.horizons if identify else ()) or (found.measure.horizons if found.measure else ())

@@ -95,17 +95,17 @@ def run(task: Reach, policy: Constant, num_runs: int = 2, **options: object):
 def test_memory_begins_with_the_first_observation_and_no_action() -> None:
     memory = Memory(num_worlds=1, history=2, observation_size=2, action_size=1)
     memory.begin(np.array([[1.0, 2.0]]))
-    np.testing.assert_array_equal(memory.stacked(), [[1, 2, 0, 1, 2, 0]])
-    assert memory.stacked().shape[1] == Memory.size(history=2, observation_size=2, action_size=1) == 6
+    np.testing.assert_array_equal(memory.flatten(), [[1, 2, 0, 1, 2, 0]])
+    assert memory.flatten().shape[1] == Memory.size(history=2, observation_size=2, action_size=1) == 6
 
 
 def test_memory_forgets_the_oldest() -> None:
     memory = Memory(1, 2, 1, 1)
     memory.begin(np.array([[1.0]]))
     memory.push(np.array([[2.0]]), np.array([[0.2]]))
-    np.testing.assert_array_equal(memory.stacked(), [[1, 0, 2, 0.2]])
+    np.testing.assert_array_equal(memory.flatten(), [[1, 0, 2, 0.2]])
     memory.push(np.array([[3.0]]), np.array([[0.3]]))
-    np.testing.assert_array_equal(memory.stacked(), [[2, 0.2, 3, 0.3]])
+    np.testing.assert_array_equal(memory.flatten(), [[2, 0.2, 3, 0.3]])
 
 
 def test_memory_begins_anew_in_some_worlds_only() -> None:
@@ -113,14 +113,14 @@ def test_memory_begins_anew_in_some_worlds_only() -> None:
     memory.begin(np.array([[1.0], [5.0]]))
     memory.push(np.array([[2.0], [6.0]]), np.array([[0.2], [0.6]]))
     memory.begin(np.array([[9.0]]), ids=np.array([1]))
-    np.testing.assert_array_equal(memory.stacked(), [[1, 0, 2, 0.2], [9, 0, 9, 0]])
+    np.testing.assert_array_equal(memory.flatten(), [[1, 0, 2, 0.2], [9, 0, 9, 0]])
 
 
 def test_what_memory_shows_is_a_copy() -> None:
     memory = Memory(1, 1, 1, 1)
     memory.begin(np.array([[1.0]]))
-    memory.stacked()[:] = 7.0
-    np.testing.assert_array_equal(memory.stacked(), [[1, 0]])
+    memory.flatten()[:] = 7.0
+    np.testing.assert_array_equal(memory.flatten(), [[1, 0]])
 
 
 def test_episodes_hold_what_was_measured_and_sent() -> None:

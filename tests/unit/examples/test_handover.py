@@ -20,7 +20,7 @@ from gapless.project.load import load_project
 from gapless.project.records import Project
 from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
-from gapless.sim.realism.human import ADULTS, Partners, partners, reached, steady
+from gapless.sim.realism.human import ADULTS, Partners, partners, reach_share, steady
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 from gapless.verbs import EXAMPLES, copy_example
@@ -133,7 +133,7 @@ def test_people_reach_as_the_population_says(project: Project) -> None:
     np.testing.assert_allclose(shown[-1, :, 2], np.clip(there_m, 0.0, 0.55), atol=0.006)  # 5 s: all have arrived
     np.testing.assert_allclose(shown[-1, :, 3], start.positions["hand_y"][:, 0] + people.hand_m[:, 1], atol=0.006)
     np.testing.assert_allclose(shown[0, :, 4], people.hand_rad[:, 2], atol=0.05)
-    share = np.stack([reached(people, 0.04 * (k + 1)) for k in range(125)])
+    share = np.stack([reach_share(people, 0.04 * (k + 1)) for k in range(125)])
     np.testing.assert_allclose(shown[:, :, 2], np.clip(there_m, 0.0, 0.55) * share, atol=0.02)
     assert shown[:, :, 2].max() > 0.3
 

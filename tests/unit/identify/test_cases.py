@@ -6,7 +6,7 @@ from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.search.structure import build_problem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import solve_least_squares
-from gapless.identify.posterior.samples import NUM_SHAPES, SPREAD, Cases, Cloud, weighted
+from gapless.identify.posterior.samples import NUM_SHAPES, SPREAD, Cases, Cloud
 from unit.identify.realities import WHATEVER, write_reality
 
 NUM_DRAWS = 4000
@@ -68,12 +68,6 @@ def cases(solved: tuple[FitProblem, Solution]) -> Cases:
     return Cases.of(*solved, np.random.default_rng(0))
 
 
-def test_weighted_residuals_made_robust_are_those_of_the_problem(solved: tuple[FitProblem, Solution]) -> None:
-    problem, solution = solved
-    unit = np.stack([solution.unit, solution.unit + 0.02])
-    np.testing.assert_allclose(flatten_outliers(weighted(problem, unit)), problem.residuals(unit), atol=1e-12)
-
-
 def test_the_logs_tell_a_small_step_from_their_own_solution(cases: Cases) -> None:
     # The gradient is 0 at the minimum, but for the prior, for the solver's tolerance (1e-3 of the range) and for its
     # one-sided slopes: less than a standard deviation, of which the cloud's unit has SPREAD.
@@ -83,7 +77,7 @@ def test_the_logs_tell_a_small_step_from_their_own_solution(cases: Cases) -> Non
 def test_cases_without_noise_tell_their_parameters(cases: Cases) -> None:
     draws = cases.cloud.sample(np.random.default_rng(3), 200)
     silent = Cases(cases.problem, cases.cloud, 0 * cases.residual, cases.steps, cases.shapes)
-    moved = flatten_outliers(cases.residual - weighted(cases.problem, draws)).reshape(200, -1) @ cases.steps
+    moved = flatten_outliers(cases.residual - cases.problem.plain_residuals(draws)).reshape(200, -1) @ cases.steps
     z = (draws - cases.cloud.centre) @ np.linalg.inv(cases.cloud.factor).T
     np.testing.assert_allclose(moved, z, atol=0.15)  # this problem is nearly linear within four standard deviations
     assert silent.observed() == pytest.approx(np.zeros(2 + NUM_SHAPES))

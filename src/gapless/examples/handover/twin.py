@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Start, Step
 from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
-from gapless.sim.realism.human import ADULTS, Partners, partners, reached
+from gapless.sim.realism.human import ADULTS, Partners, partners, reach_share
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
 
@@ -73,12 +73,12 @@ class Room:
         """Returns where each person takes the hand, (num_worlds,) [m]: towards the robot if asked, else back."""
         people = self.__people
         there_m = asked_m + people.reach_m - ADULTS.reach_m.median + people.hand_m[:, 0]
-        now_m = self.__from_m + (self.__to_m - self.__from_m) * reached(people, self.__since_s)
+        now_m = self.__from_m + (self.__to_m - self.__from_m) * reach_share(people, self.__since_s)
         to_m = np.where(asked_m > ASKED_M, np.clip(there_m, 0.0, 0.55), 0.0)
         changed = to_m != self.__to_m
         self.__from_m[changed], self.__to_m[changed] = now_m[changed], to_m[changed]
         self.__since_s = np.where(changed, 0.0, self.__since_s) + 1 / self.rate_hz
-        before, at, after = (reached(people, self.__since_s + later_s) for later_s in (-0.02, 0.0, 0.02))
+        before, at, after = (reach_share(people, self.__since_s + later_s) for later_s in (-0.02, 0.0, 0.02))
         speed, change = (after - before) / 0.04, (after - 2 * at + before) / 0.02**2
         kp, kd, mass = self.__arm  # what a hand must aim at so that its arm brings it where it shall be
         return self.__from_m + (self.__to_m - self.__from_m) * (at + kd / kp * speed + mass / kp * change)

@@ -26,7 +26,7 @@ from scipy.special import ndtr, ndtri
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
-from gapless.fit.problem import MAX_RESIDUAL, FitProblem, flatten_outliers
+from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.slopes import FINE_STEP
 from gapless.fit.solution import Solution
 
@@ -124,13 +124,13 @@ class Cases:
         The shapes are the principal directions in which residuals move within the cloud, apart from the step.
         """
         cloud = Cloud.about(solution.unit, solution.covariance)
-        residual = weighted(problem, solution.unit[None])[0]
+        residual = problem.plain_residuals(solution.unit[None])[0]
         slopes = _slopes(problem, solution.unit)
         inverse = np.linalg.inv(slopes.T @ slopes + UNIFORM * np.eye(len(solution.unit)))
         steps = slopes @ inverse @ np.linalg.inv(cloud.factor).T
         first = cls(problem, cloud, residual, steps, np.zeros((residual.size, 0)))
         few = int(np.clip(MAX_NUMBERS // residual.size, 16, 256))
-        moved = flatten_outliers(first._moved(cloud.sample(rng, few))).reshape(few, -1)
+        moved = flatten_outliers(first._shift_residuals(cloud.sample(rng, few))).reshape(few, -1)
         basis = np.linalg.qr(slopes)[0]
         apart = moved - (moved @ basis) @ basis.T
         shapes = np.linalg.svd(apart - apart.mean(axis=0), full_matrices=False)[2][:NUM_SHAPES]
@@ -153,8 +153,8 @@ class Cases:
         at_once = int(np.clip(MAX_NUMBERS // self.residual.size, 1, 256))
         pieces: list[Array] = []
         for first in range(0, len(unit), at_once):
-            moved = self._moved(unit[first : first + at_once])
-            pieces.append(np.stack([self._told(moved, rng) for _ in range(copies)]))
+            moved = self._shift_residuals(unit[first : first + at_once])
+            pieces.append(np.stack([self._simulate_readings(moved, rng) for _ in range(copies)]))
         return np.concatenate(pieces, axis=1)
 
     def focused(self, rng: np.random.Generator) -> "Cases":
@@ -182,7 +182,7 @@ class Cases:
         problem = self.problem
         return -0.5 * np.sum((problem.prior * (unit - problem.unit(problem.base))) ** 2, axis=-1)
 
-    def _told(self, moved: Array, rng: np.random.Generator) -> Array:
+    def _simulate_readings(self, moved: Array, rng: np.random.Generator) -> Array:
         count, num_windows, _ = moved.shape
         noisy = moved + self.lost * rng.standard_normal((count, num_windows, 1)) * self.residual
         shapes = self.shapes.reshape(*self.residual.shape, -1)
@@ -191,17 +191,9 @@ class Cases:
         shown += self.lost * np.sqrt(np.sum(per_window**2, axis=0)) * rng.standard_normal(shown.shape)
         return np.concatenate([flatten_outliers(noisy).reshape(count, -1) @ self.steps, shown], axis=1)
 
-    def _moved(self, unit: Array) -> Array:
+    def _shift_residuals(self, unit: Array) -> Array:
         """Returns how the residuals of the solution move if the parameters are those, (num_draws, ...)."""
-        return self.residual - weighted(self.problem, unit)
-
-
-def weighted(problem: FitProblem, unit: Array) -> Array:
-    """Returns residuals as `Problem.residuals` has them before they are made robust."""
-    ratio = problem.errors(problem.rows(unit)) / problem.sigma
-    ratio = np.nan_to_num(np.clip(ratio, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-    ratio = ratio.reshape(len(unit), len(problem.windows), -1)
-    return ratio if problem.starts is None else problem.starts.discount(ratio)
+        return self.residual - self.problem.plain_residuals(unit)
 
 
 def _slopes(problem: FitProblem, unit: Array) -> Array:

@@ -88,31 +88,31 @@ def partners(population: Population, seed: int, person: NDArray[np.int64], trial
     trials = Draws(people.named("trials").seed, person.astype(np.uint64))
     counter = trial.astype(np.int64)[:, None]
 
-    def drawn(name: str, width: int = 1) -> Array:
+    def draw_trait(name: str, width: int = 1) -> Array:
         trait: Trait = getattr(population, name)
         column = counter * 8 + np.arange(width)
         change = trait.person * people.normal(name, width) + trait.trial * trials.normal(name, column)
         return trait.median + change if trait.signed else trait.median * np.exp(change)
 
-    odds = drawn("hesitation_share")[:, 0]
+    odds = draw_trait("hesitation_share")[:, 0]
     share = odds / (1 - population.hesitation_share.median + odds)
     pauses = trials.uniform("pauses", counter)[:, 0] < share
-    grip_n = drawn("grip_n")[:, 0]
+    grip_n = draw_trait("grip_n")[:, 0]
     return Partners(
         person=person.astype(np.int64),
-        reach_m=drawn("reach_m")[:, 0],
-        reaction_s=drawn("reaction_s")[:, 0],
-        reach_time_s=drawn("reach_time_s")[:, 0],
-        pause_s=np.where(pauses, drawn("hesitation_s")[:, 0], 0.0),
+        reach_m=draw_trait("reach_m")[:, 0],
+        reaction_s=draw_trait("reaction_s")[:, 0],
+        reach_time_s=draw_trait("reach_time_s")[:, 0],
+        pause_s=np.where(pauses, draw_trait("hesitation_s")[:, 0], 0.0),
         pause_at=trials.uniform("pause at", counter)[:, 0],
         grip_n=grip_n,
-        pulled_grip_n=grip_n * drawn("grip_change")[:, 0],
-        hand_m=drawn("hand_m", 3),
-        hand_rad=drawn("hand_rad", 3),
+        pulled_grip_n=grip_n * draw_trait("grip_change")[:, 0],
+        hand_m=draw_trait("hand_m", 3),
+        hand_rad=draw_trait("hand_rad", 3),
     )
 
 
-def reached(people: Partners, time_s: float | Array) -> Array:
+def reach_share(people: Partners, time_s: float | Array) -> Array:
     """Returns how far along the reach each hand is at a time after the cue, (num_worlds,) from 0 to 1.
 
     Minimum jerk (Flash, Hogan 1985): s = 10 x^3 - 15 x^4 + 6 x^5 of the share x of the reach time that has passed;

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gapless.core.errors import InputError
-from gapless.sim.realism.human import ADULTS, Trait, partners, reached, steady
+from gapless.sim.realism.human import ADULTS, Trait, partners, reach_share, steady
 
 
 def crowd(num_people: int = 200, num_trials: int = 50, seed: int = 0):
@@ -60,14 +60,14 @@ def test_the_steady_population_is_the_median_person_every_time() -> None:
 def test_a_reach_starts_after_the_reaction_is_half_way_in_the_middle_and_waits_in_a_pause() -> None:
     certain = replace(steady(ADULTS), hesitation_share=Trait(1.0, 0.0, 0.0))
     calm = partners(steady(ADULTS), 0, np.zeros(1, int), np.zeros(1, int))
-    assert reached(calm, 0.35)[0] == 0.0
-    np.testing.assert_allclose(reached(calm, 0.35 + 0.45), 0.5)
-    assert reached(calm, 0.35 + 0.9)[0] == 1.0
+    assert reach_share(calm, 0.35)[0] == 0.0
+    np.testing.assert_allclose(reach_share(calm, 0.35 + 0.45), 0.5)
+    assert reach_share(calm, 0.35 + 0.9)[0] == 1.0
     pausing = replace(partners(certain, 0, np.zeros(1, int), np.zeros(1, int)), pause_at=np.array([0.5]))
     for time_s in (0.85, 1.25):  # half way from 0.8 s on, for half a second
-        np.testing.assert_allclose(reached(pausing, time_s), 0.5)
-    assert reached(pausing, 1.4)[0] > 0.5
-    np.testing.assert_allclose(reached(pausing, 1.75), 1.0)
+        np.testing.assert_allclose(reach_share(pausing, time_s), 0.5)
+    assert reach_share(pausing, 1.4)[0] > 0.5
+    np.testing.assert_allclose(reach_share(pausing, 1.75), 1.0)
 
 
 def test_a_person_without_a_trial_is_refused() -> None:
