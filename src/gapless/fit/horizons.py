@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gapless.core.protocols import Progress
 from gapless.core.results import ColumnHorizon, HorizonErrors
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
@@ -17,7 +18,7 @@ MAX_WINDOWS = 200  # of each horizon, spread evenly: root mean squares are then 
 
 
 def measure_horizons(
-    data: ProjectData, episodes: Sequence[int], predictor: Predictor, rows: Array
+    data: ProjectData, episodes: Sequence[int], predictor: Predictor, rows: Array, progress: Progress | None = None
 ) -> tuple[HorizonErrors, ...]:
     """Returns the errors of some episodes by horizon, the whole runs last.
 
@@ -29,12 +30,13 @@ def measure_horizons(
         episodes: Which of them.
         predictor: Predicts under rows of its space.
         rows: (1 or 2, num_parameters) the model as written, and the fit if there is one.
+        progress: Called with what is being done and how far it is, in [0, 1].
     """
     tracks = [data.tracks[k] for k in episodes]
     longest_s = max((len(track.measured) - 1 for track in tracks), default=0) / data.project.rate_hz
-    asked = sorted({*HORIZONS_S, data.project.horizon_s})
+    asked = [each for each in sorted({*HORIZONS_S, data.project.horizon_s}) if each < longest_s]
     found: list[HorizonErrors] = []
-    for horizon_s in (*(each for each in asked if each < longest_s), None):
+    for number, horizon_s in enumerate((*asked, None)):
         windows = cut_windows(data.project, tracks, horizon_s or 0.0)
         chosen = np.unique(np.linspace(0, len(windows) - 1, min(len(windows), MAX_WINDOWS)).astype(np.intp))
         windows = windows.pick(chosen)
@@ -42,6 +44,8 @@ def measure_horizons(
             of_data = np.array(list(episodes), dtype=np.intp)[windows.track]  # runs may have values of their own
             shown = predictor.predict(replace(windows, track=of_data), rows)
             found.append(_compare_readings(data, windows, shown, horizon_s))
+        if progress is not None:
+            progress("predicting further", (number + 1) / (len(asked) + 1))
     return tuple(found)
 
 

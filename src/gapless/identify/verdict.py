@@ -7,7 +7,7 @@ from gapless.core.results import FitErrors, FittedParameter, HorizonErrors, Verd
 from gapless.fit.scatter.parameters import ScatterEstimate
 
 MAX_RESIDUAL_TO_NOISE = 3.0  # what a good fit may leave, in multiples of what noise explains,
-MAX_ERROR_SHARE = 0.05  # or of how much each column moves within the project's horizon: precise sensors show trifles
+MAX_ERROR_SHARE = 0.05  # or of how far each column moves within the project's horizon; judgement, not measured
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class FitFindings:
         faults: Mistakes in the data: no fit of these data can be called good.
         remarks: What the fitted values rest on.
         assumptions: What predictions assume of states that no column shows.
-        horizon: Errors of predictions as long as the project asks for; None where no run is that long.
+        horizon: Errors of predictions as long as the project asks for, or of whole runs where none is that long.
     """
 
     refusal: str | None

@@ -47,10 +47,10 @@ def measure(
     evidence = read_project_data(directory, with_unlogged=True, progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut_windows(evidence.project, evidence.tracks, window_s)
+    predictor = Predictor(evidence.blueprint, space)
+    predicted = _predict(predictor, windows, row, progress)
     rows = row[None] if fit is None else np.stack([space.nominal, row])
-    episodes = range(len(evidence.tracks))
-    horizons = measure_horizons(evidence, episodes, Predictor(evidence.blueprint, space), rows)
-    predicted = _predict(Predictor(evidence.blueprint, space), windows, row, progress)
+    horizons = measure_horizons(evidence, range(len(evidence.tracks)), predictor, rows, progress)
     as_written: dict[str, ColumnError] = {}
     if fit is not None:
         model = Predictor(evidence.blueprint, EMPTY_SPACE)

@@ -75,6 +75,7 @@ MISTAKES = {
     "no rate": (("rate_hz: 100\n", ""), ["rate_hz is missing", "rate_hz: 100"]),
     "rate 0": (("rate_hz: 100", "rate_hz: 0"), ["0 is not positive", "Hz"]),
     "negative rate": (("rate_hz: 100", "rate_hz: -5"), ["-5 is not positive"]),
+    "negative horizon": (("rate_hz: 100", "rate_hz: 100\nhorizon_s: -1"), ["-1 s is no horizon", "such as 1"]),
     "rate text": (("rate_hz: 100", "rate_hz: 100 Hz"), ["'100 Hz' is not a number"]),
     "model missing": (("robot.xml", "robt.xml"), ["no model file robt.xml", "robot.xml"]),
     "parameters": ((AUTO, "parameters: all"), ["'all'", "neither auto nor a list"]),

@@ -15,6 +15,5 @@ from gapless.core.results.fit import (
 )
 from gapless.core.results.gap import (
     Advice, Cause, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult, HorizonErrors,
-    MeasureResult, NewResult, Note,
-    Probability, TellingMoment, Trace,
+    MeasureResult, NewResult, Note, Probability, TellingMoment, Trace,
 )

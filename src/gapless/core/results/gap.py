@@ -97,7 +97,9 @@ class HorizonErrors:
         Above noise is more than three standard deviations.
         """
         errors = [(c.after, c.motion) for c in self.columns.values() if c.after is not None and c.after > 3 * c.noise]
-        return max((after / max(motion, 1e-300) for after, motion in errors), default=0.0 if self.after else None)
+        return max(
+            (after / max(motion, 1e-300) for after, motion in errors), default=None if self.after is None else 0.0
+        )
 
 
 @dataclass(frozen=True)

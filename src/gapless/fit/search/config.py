@@ -10,6 +10,8 @@ from gapless.fit.solve import Schedule
 class SearchConfig:
     """How the terms of a fit are searched; set on the tuning twins 100-107 of `benchmarks/identify.py`.
 
+    Later, and by judgement alone: `first_look`, `final`, `polish`, `min_swap_promise`, `min_force_gain`.
+
     A saving is a share of the held-out cost that noise does not explain [1]; a score is a saving in standard errors.
 
     Attributes:
