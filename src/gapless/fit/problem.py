@@ -21,7 +21,8 @@ PRIOR_WEIGHT = 1.0  # one unit of residual for moving a parameter across its who
 PIECE_S = 0.3  # errors that far apart are taken to be independent [s]
 START_ERROR_FACTOR = 10.0  # starts may be off by this many times what the smoother says; see `starts`
 MAX_RESIDUAL = 1e3  # a diverged simulation counts as this much, not as infinity
-COUPLING_WINDOWS = 8  # on which it is measured what couples
+COUPLING_WINDOWS = (3, 8)  # least and most on which it is measured what couples,
+COUPLING_S = 6.0  # about so much in all [s]
 COUPLING_STEPS = (0.03, 0.25)  # of parameters, as shares of their ranges: limits show in large ones only
 Watch = Callable[[ParameterSpace, Array], None]
 
@@ -129,11 +130,13 @@ class FitProblem:
         return spread_changes(changes, groups, pattern).reshape(len(unit), len(self.windows), -1)
 
     def with_coupling(self, row: Array) -> "FitProblem":
-        """Returns the problem with its coupling as it is at a row on at most `COUPLING_WINDOWS` of its windows.
+        """Returns the problem with its coupling as it is at a row on a few of its windows.
 
         Costs two predictions per parameter of the whole space, and four per measured column, on those windows.
         """
-        index = np.linspace(0, len(self.windows) - 1, min(COUPLING_WINDOWS, len(self.windows))).astype(np.intp)
+        window_s = self.windows.num_steps / self.predictor.blueprint.project.rate_hz
+        wanted = int(np.clip(round(COUPLING_S / window_s), *COUPLING_WINDOWS))
+        index = np.linspace(0, len(self.windows) - 1, min(wanted, len(self.windows))).astype(np.intp)
         whole = replace(self.on_windows(self.windows.pick(index)), free=tuple(range(len(self.base))), coupling=None)
         unit, num_columns = whole.unit(row), len(self.sigma)
         here = whole.weighted_errors(unit[None])[0]
@@ -212,7 +215,7 @@ class FitProblem:
         noise = self.windows.noise
         error = self.errors(row[None])
         weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        starts = estimate_start_errors(self.predictor, self.windows, row, noise)
+        starts = estimate_start_errors(self.predictor, self.windows, row, noise, coupling=self.coupling)
         left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
         return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
 

@@ -13,9 +13,8 @@ COARSE_STEP, MEDIUM_STEP, FINE_STEP = (
     0.01,
 )  # finite-difference steps as shares of the range; contact needs large ones
 FINEST_STEP = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where nothing touches
-MAX_SLOPE_RATIO = (
-    1.5  # a slope that grows by more than this with finer steps is a jump, and tells nothing of its parameter
-)
+MAX_SLOPE_RATIO = 1.5  # a slope that grows by more with finer steps is a jump, and tells nothing of its parameter
+CHECKED_WINDOW = 4  # where nothing touches, every so many windows show whether slopes are jumps
 
 
 def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float) -> Array:
@@ -57,18 +56,27 @@ def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Ar
     pass for knowledge without end: then the finest steps count with whose slopes coarser ones agree.
     """
     residual = problem.plain_residuals(unit[None])[0]
-    steps = (*((FINEST_STEP,) if is_smooth(problem.predictor.blueprint) else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
-    found = np.zeros((len(unit), *residual.shape))
+    smooth = is_smooth(problem.predictor.blueprint)
+    finest, *coarser = (*((FINEST_STEP,) if smooth else ()), FINE_STEP, MEDIUM_STEP, COARSE_STEP)
+    some = np.arange(len(residual)) % (CHECKED_WINDOW if smooth else 1) == 0
     asked = np.arange(first, len(unit))  # whose slopes no coarser ones have agreed with yet
-    finer = np.full(len(unit), np.inf)
-    for step in steps:
+    found = np.zeros((len(unit), *residual.shape))
+    if not len(asked):
+        return residual, np.moveaxis(found[first:], 0, -1)
+    if smooth:  # steps so fine show no curvature
+        ahead = np.where(unit + finest <= 1.0, finest, -finest)
+        moved = problem.plain_residuals(unit + np.diag(ahead)[asked])
+        found[asked] = (moved - residual) / ahead[asked, None, None]
+    else:
+        found[asked] = _two_sided(problem, unit, asked, finest)
+    for step in coarser:
+        checked = _two_sided(problem if some.all() else problem.keep_windows(some), unit, asked, step)
+        sizes = [np.sqrt(np.sum(slopes**2, axis=(1, 2))) for slopes in (found[asked][:, some], checked)]
+        jumps = sizes[0] > MAX_SLOPE_RATIO * sizes[1]
+        asked = asked[jumps]
         if not len(asked):
             break
-        slopes = _two_sided(problem, unit, asked, step)
-        sizes = np.sqrt(np.sum(slopes**2, axis=(1, 2)))
-        jumps = finer[asked] > MAX_SLOPE_RATIO * sizes
-        asked, slopes, sizes = asked[jumps], slopes[jumps], sizes[jumps]
-        found[asked], finer[asked] = slopes, sizes
+        found[asked] = checked[jumps] if some.all() else _two_sided(problem, unit, asked, step)
     return residual, np.moveaxis(found[first:], 0, -1)
 
 

@@ -65,14 +65,14 @@ def widen_intervals(
     of them besides: too little to fit them, yet enough to say how far off they may be.
 
     Args:
-        problem: What was solved.
+        problem: What was solved, with errors of the start states discounted as they show there.
         solution: Its solution.
         held: Columns of values that were not fitted.
         finer_time: Predicts with a far finer time step.
         left: Share of the step's effect that may be left in the values.
     """
     number = len(problem.free)
-    both = replace(problem, free=(*problem.free, *held)).with_starts_at(solution.row)
+    both = replace(problem, free=(*problem.free, *held))
     unit = both.unit(solution.row)
     residual, jacobian = judging_slopes(both, unit, 0 if solution.slopes is None else number)
     if solution.slopes is not None:

@@ -162,7 +162,9 @@ class _Descent:
         problem = self.problem
         jacobian = np.concatenate([slopes.reshape(-1, len(self.unit)), np.diag(self._prior)])
         for _ in range(max_steps):
-            places = [k for k in (self.damping - 1, self.damping, self.damping + 2) if 0 <= k < len(SOLVER.dampings)]
+            places = sorted(
+                {int(np.clip(k, 0, len(SOLVER.dampings) - 1)) for k in (self.damping - 1, self.damping + 1)}
+            )
             steps = damped_steps(jacobian, self.residual, self.unit, [SOLVER.dampings[k] for k in places])
             tries = np.clip(self.unit + steps, 0.0, 1.0)
             weighted = problem.weighted_errors(tries)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.fit.coupling import Coupling, group_independent, spread_changes
+from gapless.fit.prediction.idle_contacts import is_smooth
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 
@@ -66,8 +67,8 @@ def start_effects(
 ) -> Array:
     """Returns what one standard error of each start value and slope does to the readings, in units of sigma.
 
-    (2 * num_measurements, num_windows, num_steps, num_measurements), by differences both ways: costs 4 predictions per
-    measured column, or per group of columns that do not couple.
+    (2 * num_measurements, num_windows, num_steps, num_measurements). By differences both ways where things may touch,
+    else one way: costs 4 or 2 predictions per measured column, or per group of columns that do not couple.
     """
     num_windows, num_columns = len(windows), windows.measured.shape[2]
     pattern = np.ones((num_columns, num_columns), bool) if coupling is None else coupling.starts
@@ -76,14 +77,16 @@ def start_effects(
     for number, group in enumerate(groups):
         chosen[number, group] = 1.0
     nothing = np.zeros_like(chosen)
-    steps = np.concatenate([chosen * windows.start_sd, nothing])
-    slopes = np.concatenate([nothing, chosen * windows.slope_sd])
-    index = np.tile(np.arange(num_windows), 4 * len(groups))
-    value = np.repeat(np.concatenate([steps, -steps]), num_windows, axis=0)
-    slope = np.repeat(np.concatenate([slopes, -slopes]), num_windows, axis=0)
-    shown = predictor.predict(shift_starts(windows.pick(index), value, slope), row[None])[0, :, 1:]
-    up, down = np.split(shown.reshape(4 * len(groups), num_windows, -1, num_columns), 2)
-    changes = (up - down) / 2 / sigma
+    steps = np.stack(
+        [np.concatenate([chosen * windows.start_sd, nothing]), np.concatenate([nothing, chosen * windows.slope_sd])]
+    )
+    one_way = is_smooth(predictor.blueprint)
+    moves = np.concatenate([steps, np.zeros_like(steps[:, :1]) if one_way else -steps], axis=1)
+    index = np.tile(np.arange(num_windows), moves.shape[1])
+    shifted = shift_starts(windows.pick(index), *np.repeat(moves, num_windows, axis=1))
+    shown = predictor.predict(shifted, row[None])[0, :, 1:].reshape(-1, num_windows, windows.num_steps, num_columns)
+    count = steps.shape[1]
+    changes = (shown[:count] - shown[count:]) / (1.0 if one_way else 2.0) / sigma
     return np.concatenate([spread_changes(half, groups, pattern) for half in np.split(changes, 2)])
 
 

@@ -46,7 +46,7 @@ def remove_time_step_error(
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
     Args:
-        problem: What was solved.
+        problem: What was solved, with errors of the start states discounted as they show at its solution.
         row: (num_parameters,) its solution.
         slopes: Of its residuals there; see `fine_slopes`.
         may_cost: By how much the cost under the model's own step may grow.
@@ -54,7 +54,7 @@ def remove_time_step_error(
     fine = with_finer_time_step(problem.predictor)
     without, found = problem, row
     for _ in range(NUM_ROUNDS):
-        without = subtract_time_step_error(problem, fine, found).with_starts_at(found)
+        without = replace(subtract_time_step_error(problem, fine, found), starts=problem.starts)
         found = follow_slopes(without, found, slopes)
     if problem.cost(found) > may_cost * problem.cost(row):
         return TimeStepCorrection(problem, row, fine, 1.0)

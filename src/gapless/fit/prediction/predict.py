@@ -120,6 +120,8 @@ def play_windows(world: Simulation, states: StateReader, windows: Windows, ident
 
 
 def _even_share(count: int) -> int:
-    """Returns how many worlds to run at once: equal shares, in multiples of 32 so that few sizes are kept."""
-    num_calls = -(-count // MAX_WORLDS)
-    return 32 * -(-count // (32 * num_calls))
+    """Returns how many worlds to run at once: equal shares, rounded up by an eighth so that few sizes are kept."""
+    num_calls = max(1, -(-count // MAX_WORLDS))
+    share = -(-count // num_calls)
+    multiple = max(2, 2 ** max(0, share.bit_length() - 4))
+    return multiple * max(1, -(-share // multiple))

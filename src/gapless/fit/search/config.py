@@ -22,7 +22,6 @@ class SearchConfig:
         still_window_weight: How likely a window without motion is drawn, against 1 for a typical one.
         first: Schedule of first solves; see `solve_least_squares`.
         brief: Of solves that only compare.
-        thorough: Of solves that compare play with friction: coarse steps cannot tell play of a few mm from it.
         first_look: Tells which of some starts is worth a solve.
         final: Of the solve with all terms chosen.
         last: Of solves that begin near their end.
@@ -57,7 +56,6 @@ class SearchConfig:
     still_window_weight: float = 0.1
     first: Schedule = ((MEDIUM_STEP, 8),)
     brief: Schedule = ((MEDIUM_STEP, 3),)
-    thorough: Schedule = ((MEDIUM_STEP, 4), (FINE_STEP, 3))
     first_look: Schedule = ((MEDIUM_STEP, 1),)
     final: Schedule = ((MEDIUM_STEP, 2), (FINE_STEP, 6))
     last: Schedule = ((MEDIUM_STEP, 2), (FINE_STEP, 3))

@@ -52,32 +52,42 @@ def widen_by_force_scale(problem: FitProblem, row: Array, slopes: Array, schedul
     """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
-    variance along s is |s|^2 / d; where slopes promise less, that much is added. The lowest end is the solution.
+    variance along s is |s|^2 / d; where slopes promise less, that much is added. If an end is lower, the fit goes on
+    from there.
 
     Args:
-        problem: What was solved.
+        problem: What was solved, with errors of the start states discounted as they show there.
         row: (num_parameters,) where a fit has ended.
         slopes: Of its residuals there; see `fine_slopes`.
         schedule: Of a further solve, from an end that is lower than where the fit has ended.
     """
     forces = _force_columns(problem)
     starts = [_scale_columns(problem, row, forces, factor) for factor in SEARCH.near_factors] if forces else []
-    rows = [row, *(descend(problem, follow_slopes(problem, start, slopes), SEARCH.polish) for start in starts)]
+    rows = [row, *(follow_slopes(problem, start, slopes) for start in starts)]
     squares = [_sum_of_squares(problem, problem.unit(end)) for end in rows]
     inflation = problem.error_inflation(problem.residuals(problem.unit(row)[None])[0])
     if min(squares) < squares[0] - SEARCH.min_force_gain * inflation:
-        rows.append(descend(problem, rows[int(np.argmin(squares))], schedule))
-        squares.append(_sum_of_squares(problem, problem.unit(rows[-1])))
-    ends, best = [problem.unit(end) for end in rows], int(np.argmin(squares))
-    solution = summarize_solution(problem.with_starts_at(problem.rows(ends[best][None])[0]), ends[best])
+        row = descend(problem, rows[int(np.argmin(squares))], schedule)
+    unit = problem.unit(row)
+    solution, lowest = summarize_solution(problem, unit), _sum_of_squares(problem, unit)
     covariance = solution.covariance.copy()
     known = solution.information + np.diag(problem.prior**2)
-    for end, square in zip(ends, squares, strict=True):
-        step = end - solution.unit
-        promised, seen = float(step @ known @ step), max(1.0, square - squares[best])
+    for end in rows:
+        step, promised, seen = _compare_ends(problem, end, unit, known, lowest)
+        if seen < promised:  # slopes that are measured there may lead back
+            step, promised, seen = _compare_ends(problem, descend(problem, end, SEARCH.polish), unit, known, lowest)
         if seen < promised:
             covariance += np.outer(step, step) * (1.0 / seen - 1.0 / promised)
     return replace(solution, covariance=covariance)
+
+
+def _compare_ends(
+    problem: FitProblem, end: Array, unit: Array, known: Array, lowest: float
+) -> tuple[Array, float, float]:
+    """Returns the step from a solution to another end, and by how much squares rise: as slopes promise, and as seen."""
+    step = problem.unit(end) - unit
+    rise = _sum_of_squares(problem, problem.unit(end)) - lowest
+    return step, float(step @ known @ step), max(1.0, rise)
 
 
 def _sum_of_squares(problem: FitProblem, unit: Array) -> float:

@@ -22,7 +22,8 @@ from gapless.fit.search.terms import (
     training_saving,
     tried_term,
 )
-from gapless.fit.solve import Schedule, descend
+from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP
+from gapless.fit.solve import descend
 from gapless.sim.targets import driven_joint, force_per_command
 from gapless.sim.targets.target import split_target
 
@@ -33,7 +34,7 @@ def try_lag(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: f
     """Tries the lag among the terms in exchange for half of each delay; see `_try_exchange`."""
     lag = next(iter(groups_ending_in(problem, groups, "/lag")), ())
     return _try_exchange(
-        problem, row, lag, [with_lag(problem, row, lag, share) for share in SEARCH.lag_shares], worth, SEARCH.brief
+        problem, row, lag, [with_lag(problem, row, lag, share) for share in SEARCH.lag_shares], worth, MEDIUM_STEP
     )
 
 
@@ -46,7 +47,7 @@ def try_play(problem: FitProblem, row: Array, groups: Sequence[Columns], worth: 
         gears,
         [with_play(problem, row, gears, share) for share in SEARCH.play_shares],
         worth,
-        SEARCH.thorough,
+        FINE_STEP,
     )
 
 
@@ -81,7 +82,7 @@ def with_play(problem: FitProblem, row: Array, gears: Columns, share: float) -> 
 
 
 def _try_exchange(
-    problem: FitProblem, row: Array, group: Columns, starts: Sequence[Array], worth: float, schedule: Schedule
+    problem: FitProblem, row: Array, group: Columns, starts: Sequence[Array], worth: float, step: float
 ) -> Structure:
     """Tries one exchange: fitted on one half of the windows, judged on the other, both ways round.
 
@@ -93,7 +94,7 @@ def _try_exchange(
         group: Columns of the term; none where there is nothing to try.
         starts: Rows after the exchange; the one that leads to the least cost counts.
         worth: Least share of the held-out cost that the term must save.
-        schedule: Of the solves on halves; see `solve`.
+        step: Finite-difference step of the slopes that solves on halves follow.
     """
     if not group:
         return Structure(problem.free, row, ())
@@ -102,7 +103,7 @@ def _try_exchange(
     end = descend(wide, min(ends, key=wide.cost), SEARCH.brief)
     saving = training_saving(problem, wide.cost(end), problem.cost(row))
     if saving.share > SEARCH.min_swap_promise * worth:
-        (saving,) = solve_for_savings(problem, row, [(group, end)], schedule)
+        (saving,) = solve_for_savings(problem, row, [(group, end)], step)
     kept = convinces(saving, worth, SEARCH.min_swap_score)
     tried = (tried_term(problem.predictor.space, group, saving, kept),)
     return Structure(wide.free, end, tried) if kept else Structure(problem.free, row, tried)

@@ -15,7 +15,7 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers
 from gapless.fit.search.config import SEARCH
 from gapless.fit.slopes import COARSE_STEP, MEDIUM_STEP, slopes_ahead
-from gapless.fit.solve import Schedule, descend
+from gapless.fit.solve import descend, follow_slopes
 
 Columns = tuple[int, ...]
 
@@ -157,32 +157,37 @@ def _choose_by_solving(
     few = [left[int(k)] for k in order if savings[int(k)].share > SEARCH.min_promise * worth]
     if not few:
         return None
-    found = solve_for_savings(problem, row, [(group, row) for group in few])
+    wide = [replace(problem, free=tuple(sorted({*problem.free, *group}))) for group in few]
+    ends = [descend(one, row, SEARCH.brief) for one in wide]
+    found = solve_for_savings(problem, row, list(zip(few, ends, strict=True)))
     last.update(zip(few, found, strict=True))
     convincing = [k for k in range(len(few)) if convinces(found[k], worth)]
     return [few[max(convincing, key=lambda k: found[k].share)]] if convincing else None
 
 
 def solve_for_savings(
-    problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], schedule: Schedule = SEARCH.brief
+    problem: FitProblem, row: Array, candidates: Sequence[tuple[Columns, Array]], step: float = MEDIUM_STEP
 ) -> list[Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
+
+    Slopes are measured once, on all windows; each half then follows its own.
 
     Args:
         problem: What to minimise, as it is at `row`.
         row: (num_parameters,) a solution without any of them.
-        candidates: Columns of each term, and the row that its solve begins at.
-        schedule: Of each solve; see `solve`.
+        candidates: Columns of each term, and the row that its solve begins at: nearly a solution on all windows.
+        step: Finite-difference step of the slopes, as a share of the range.
     """
     halves = halves_of(problem)
     costs = np.empty((1 + len(candidates), len(halves)))
-    for fitted in (halves, ~halves):
-        part = replace(problem.keep_windows(fitted), watch=None)
-        rows = [descend(part, row, schedule)]
-        for group, start in candidates:
-            rows.append(descend(replace(part, free=tuple(sorted({*problem.free, *group}))), start, schedule))
-        judge = replace(problem.keep_windows(~fitted), free=tuple(range(len(row))))
-        costs[:, ~fitted] = 0.5 * np.sum(judge.residuals(np.stack([judge.unit(r) for r in rows])) ** 2, axis=2)
+    for k, (group, start) in enumerate([((), row), *candidates]):
+        wide = replace(problem, free=tuple(sorted({*problem.free, *group})), watch=None)
+        unit = wide.unit(start)
+        slopes = slopes_ahead(wide, unit, wide.weighted_errors(unit[None])[0], step)
+        for fitted in (halves, ~halves):
+            end = follow_slopes(wide.keep_windows(fitted), start, slopes[fitted])
+            judge = wide.keep_windows(~fitted)
+            costs[k, ~fitted] = 0.5 * np.sum(judge.residuals(judge.unit(end)[None])[0] ** 2, axis=1)
     noise = problem.noise_cost()
     return [_compare_costs(costs[0], cost, noise) for cost in costs[1:]]
 
