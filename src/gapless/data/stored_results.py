@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -86,11 +86,21 @@ def newest_result(catalogue: Catalogue, verb: str) -> str | None:
     return found[-1].id if found else None
 
 
-def find_same_result(catalogue: Catalogue, verb: str, provenance: Provenance) -> str | None:
-    """Returns the id of a result that the same code made from the same inputs, or None."""
-    wanted = replace(provenance, code_version=code_version()).canonical()
+def find_same_result(
+    catalogue: Catalogue, verb: str, provenance: Provenance, found_keys: Sequence[str] = ()
+) -> str | None:
+    """Returns the id of a result that the same code made from the same inputs, or None.
+
+    `found_keys` are keys of its configuration that were found on the way, and are not compared.
+    """
+
+    def as_asked(one: Provenance) -> str:
+        config = {key: value for key, value in one.config.items() if key not in found_keys}
+        return replace(one, config=config).canonical()
+
+    wanted = as_asked(replace(provenance, code_version=code_version()))
     rows = reversed(catalogue.artefacts(verb))
-    return next((row.id for row in rows if row.provenance.canonical() == wanted), None)
+    return next((row.id for row in rows if as_asked(row.provenance) == wanted), None)
 
 
 def artefact_ids(*paths: str | Path | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The verb `identify`: from the logs of a project to fitted parameters with intervals and a verdict."""
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,12 @@ from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, NeuralPosterior
 from gapless.core.signal import Array
-from gapless.data.stored_results import store_result_if_possible
+from gapless.data.catalogue import Catalogue
+from gapless.data.stored_results import (
+    find_same_result,
+    load_stored_result,
+    store_result_if_possible,
+)
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.horizons import measure_horizons
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
@@ -55,6 +60,8 @@ from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
 FIT = "fit"  # what it is called where progress is shown
+MODEL = "model.xml"  # the corrected model, beside the result
+WINDOW = "window_s"  # in the provenance of a fit: the length of windows that was found best [s]
 
 
 def identify(
@@ -70,6 +77,8 @@ def identify(
     watch: Watch | None = None,
 ) -> IdentifyResult:
     """Fits the model's parameters to the logs on short windows and says what is not identifiable.
+
+    A fit that the same code made of the same project and logs with the same options is taken from the catalogue.
 
     Args:
         directory: The project folder.
@@ -87,14 +96,24 @@ def identify(
         InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
     neural = _import_neural(posterior)
-    examination = examine_data(read_project_data(directory, logs, progress=progress), progress)
+    data = read_project_data(directory, logs, progress=progress)
+    fitted, held = data.split(hold_out)
+    asked = {
+        "project": fingerprint(data.project),
+        "held_out": [data.episodes[k].name for k in held],
+        "asked_window_s": window_s,
+        "posterior": posterior,
+    }
+    provenance = Provenance("identify", gapless.__version__, data.ids, asked, seed)
+    if watch is None and since is None and (known := _find_stored_fit(data.catalogue, provenance)) is not None:
+        return known
+    examination = examine_data(data, progress)
     if neural and any(p.per == "episode" for p in examination.evidence.space.parameters):
         raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
     shared, scatter = split_scatter_parameters(examination.evidence)
     data = shared.for_runs
     named = find_earlier_fit(data, since, 0.0) if since is not None else None  # bad input shows before the work
-    fitted, held = data.split(hold_out)
-    work = _Work(examination, shared, scatter, fitted, held, seed)
+    work = _Work(examination, shared, scatter, fitted, held, seed, provenance)
     rng = np.random.default_rng(seed)
     first_s = window_s or shortest_window_s(data.project)
     train = replace(build_problem(data, data.whole, fitted, first_s, rng), watch=watch)
@@ -108,6 +127,7 @@ def identify(
         solved = _solve(structure, partial_progress(report, 0.7, 0.3), checkpoint)
         windows_s = structure.window_s
         held_out = build_problem(data, data.whole, held, windows_s, rng) if held else solved.train.without_windows
+        held_out = replace(held_out, coupling=structure.problem.coupling)
         earlier = named or find_earlier_fit(data, None, windows_s)
         result = _build_result(work, structure, solved, held_out, earlier)
         result, files = _add_samples(result, solved, neural, progress)
@@ -127,6 +147,7 @@ class _Work:
         fitted: Episodes that are fitted.
         held: Episodes that are held out.
         seed: Of everything random.
+        provenance: Of the result, but for what is found on the way.
     """
 
     examination: Examination
@@ -135,6 +156,7 @@ class _Work:
     fitted: list[int]
     held: list[int]
     seed: int
+    provenance: Provenance
 
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""
@@ -157,6 +179,7 @@ def _solve(found: StructureResult, progress: Progress | None, checkpoint: Checkp
     start = found.structure.row
     problem = train.weighted_at(start)
     row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, partial_progress(progress, 0.0, 0.3)))
+    problem = problem.with_starts_at(row)
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
     report_progress(progress, 0.5)
@@ -303,20 +326,32 @@ def _import_neural(posterior: str) -> ModuleType | None:
 def _store(work: _Work, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
     """Enters the fit, its corrected model and its samples in the catalogue; returns the result with their paths."""
     data = work.data
-    config = {
-        "project": fingerprint(data.project),
-        "window_s": result.window_s,
-        "held_out": list(result.held_out.episodes),
-    }
-    provenance = Provenance("identify", gapless.__version__, result.inputs, config, result.seed)
+    provenance = replace(work.provenance, config={**work.provenance.config, **{WINDOW: result.window_s}})
     files: dict[str, bytes] = {}
     if result.verdict != "refused":
         folder = data.catalogue.artefact_folder("0")
-        files["model.xml"] = corrected_xml(data.blueprint, data.whole, row, folder).encode()
+        files[MODEL] = corrected_xml(data.blueprint, data.whole, row, folder).encode()
         files |= samples
     identity = store_result_if_possible(data.catalogue, result, provenance, files)
-    path: dict[str, str] = {}
-    if identity is not None:
-        path = {name: str(data.catalogue.artefact_path(identity, name).resolve()) for name in files}
+    return result if identity is None else _add_paths(data.catalogue, replace(result, id=identity), files)
+
+
+def _add_paths(catalogue: Catalogue, result: IdentifyResult, files: Iterable[str]) -> IdentifyResult:
+    """Returns a stored result with the paths of its files."""
+    path = {name: str(catalogue.artefact_path(result.id or "", name).resolve()) for name in files}
     neural = replace(result.neural, path=path.get(NEURAL)) if result.neural else None
-    return replace(result, id=identity, model=path.get("model.xml"), posterior=path.get(GAUSSIAN), neural=neural)
+    return replace(result, model=path.get(MODEL), posterior=path.get(GAUSSIAN), neural=neural)
+
+
+def _find_stored_fit(catalogue: Catalogue, provenance: Provenance) -> IdentifyResult | None:
+    """Returns the fit that the same code made of the same logs with the same options, if it is whole; else None."""
+    identity = find_same_result(catalogue, "identify", provenance, found_keys=(WINDOW,))
+    try:
+        result = load_stored_result(catalogue, identity) if identity else None
+    except (InputError, OSError, ValueError, TypeError):  # deleted or damaged: it is made again
+        return None
+    if not isinstance(result, IdentifyResult):
+        return None
+    names = () if result.verdict == "refused" else (MODEL, GAUSSIAN, *((NEURAL,) if result.neural else ()))
+    whole = all(catalogue.artefact_path(result.id or "", name).is_file() for name in names)
+    return _add_paths(catalogue, result, names) if whole else None

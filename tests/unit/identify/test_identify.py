@@ -252,3 +252,20 @@ def test_the_verdict_follows_from_errors_and_bounds(
     found, reasons = judge_fit(FitFindings(None, [parameter], (), errors(10, 1, 1.0), held_out))
     assert found == word
     assert any(reason in text for text in reasons)
+
+
+def test_the_same_fit_is_taken_from_the_catalogue(
+    folder: Path, result: IdentifyResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gapless.identify.verb.search_structure", lambda *_: pytest.fail("fitted again"))
+    again = identify(folder)
+    assert again.id == result.id
+    assert again.parameters == result.parameters
+    assert Path(again.model or "").read_bytes() == Path(result.model or "").read_bytes()
+
+
+def test_a_fit_whose_model_was_deleted_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_reality(tmp_path, TRUTH, measurements=ANGLE, noise=NOISE[:1])
+    first = identify(folder)
+    Path(first.model or "").unlink()
+    assert Path(identify(folder).model or "").is_file()
