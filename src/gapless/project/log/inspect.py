@@ -9,7 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.columns import Report
+from gapless.project.log.formats import Report
 from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project

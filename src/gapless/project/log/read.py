@@ -14,8 +14,9 @@ from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
-from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
+from gapless.project.log.columns import read_columns
 from gapless.project.log.corrupt import find_corrupt
+from gapless.project.log.formats import SUFFIXES, Report, log_error
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
