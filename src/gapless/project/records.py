@@ -49,9 +49,9 @@ class ParameterEntry:
     """One line of the list `parameters`; None leaves a value to gapless."""
 
     target: str  # path of what it sets, such as `joint/elbow/damping`
-    low: float | None  # smallest value considered
-    high: float | None  # largest value considered
-    dimension: Dimension | None  # dimension of the gap it belongs to
+    low: float | None = None  # smallest value considered
+    high: float | None = None  # largest value considered
+    dimension: Dimension | None = None  # dimension of the gap it belongs to
     per: Sharing = "robot"  # whether all runs share one value, or each has its own; see `Parameter`
 
 

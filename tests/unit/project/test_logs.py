@@ -189,8 +189,8 @@ def test_sidecar(arm: Path) -> None:
         ('{"source": "robot"}', "real or twin or sim"),
         ('{"outcome": true}', "success or failure"),
         ('{"failed_in": 3}', "failed_in is 3"),
-        ('{"conditions": ["a"]}', "conditions is not an object"),
-        ('{"conditions": {"a": {}}}', "condition a"),
+        ('{"conditions": ["a"]}', 'conditions is ["a"]: write an object'),
+        ('{"conditions": {"a": {}}}', 'conditions is {"a": {}}: write'),
         ('{"recorded_at": "yesterday"}', "recorded_at"),
     ],
 )
