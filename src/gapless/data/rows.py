@@ -14,18 +14,22 @@ from gapless.core.provenance import Provenance
 
 MAX_SEED = 2**63 - 1  # what 64 bits hold
 
-_TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
+_TEXT, _TEXTS, _NUMBER = pa.string(), pa.list_(pa.string()), pa.float64()
 _PROVENANCE_FIELDS = [
     *(("made_by", _TEXT), ("code_version", _TEXT), ("parents", _TEXTS), ("config", _TEXT), ("seed", pa.int64()))
 ]
 EPISODES_SCHEMA = pa.schema(
     [
         *((name, _TEXT) for name in ("id", "name", "source", "outcome", "failed_in", "conditions", "recorded_at")),
-        *(("duration_s", pa.float64()), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
+        *(("duration_s", _NUMBER), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
     ]
 )
 ARTEFACTS_SCHEMA = pa.schema(
     [("id", _TEXT), ("kind", _TEXT), ("files", _TEXTS), ("created_at", _TEXT), *_PROVENANCE_FIELDS]
+)
+
+SAMPLES_SCHEMA = pa.schema(  # of the view; files keep texts as dictionaries
+    [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
 )
 
 
