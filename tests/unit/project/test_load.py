@@ -66,7 +66,7 @@ MISTAKES = {
         (f"commands:\n{U1}\n  u2: {{actuator: m2}}", "commands: m1"),
         ["commands: 'm1' must be a valid dictionary", "{actuator: elbow}"],
     ),
-    "tab": ((U1, "\tu1: {actuator: m1}"), ["tab in line 6", "use spaces"]),
+    "tab": ((U1, "\tu1: {actuator: m1}"), ["not YAML in line 6", "by spaces, not tabs"]),
     "syntax": ((U1, "  u1: {actuator: m1"), ["not YAML in line", "indentation"]),
     "key twice": ((U1, f"{U1}\n{U1}"), ["key u1 stands twice", "line 6", "line 7"]),
     "top key twice": (("rate_hz: 100", "rate_hz: 100\nrate_hz: 50"), ["key rate_hz stands twice"]),
