@@ -21,6 +21,11 @@ class CommandMap:
     unit: str = "1"  # of the model value; `1` where the model does not say
     noise: float | None = None  # standard deviation in model units; None where nobody said
 
+    @property
+    def what(self) -> str:
+        """What it maps, in words."""
+        return f"actuator {self.actuator} command"
+
 
 @dataclass(frozen=True)
 class MeasurementMap:
@@ -37,6 +42,11 @@ class MeasurementMap:
     offset: float = 0.0
     noise: float | None = None  # standard deviation in model units; None where nobody said
     unit: str = "1"  # of the model value; `1` where the model does not say
+
+    @property
+    def what(self) -> str:
+        """What it maps, in words."""
+        return f"{self.element} {self.name} {self.quantity}" + (f" axis {self.axis}" if self.axis else "")
 
     @property
     def is_effort(self) -> bool:
