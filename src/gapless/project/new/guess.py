@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
-import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from gapless.core.signal import Array
 from gapless.project.model import QUANTITIES, command_unit, index, names
 from gapless.project.new.names import (
     MIN_SCORE,
