@@ -113,7 +113,10 @@ class NameGuesser:
             matches = matches or match_names(name.rest, self.known["joint"])
             more = _MEASURED_BONUS if name.is_measured else 0.0
             surer = [replace(m, score=min(m.score + more, 1.0)) for m in matches]
-            return [self._make_guess(name, "joint", m, name.role) for m in surer] + self._guess_motors(name, matches)
+            found = [self._make_guess(name, "joint", m, name.role) for m in surer]
+            if name.role == "effort" and not name.is_measured:  # what a motor applies, if another column measures it
+                found += [replace(guess, score=0.95 * guess.score) for guess in self._guess_commands(name)]
+            return found
         if matches and not (name.is_measured and len(self._find_numbers(name)) == len(self.known["joint"])):
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
@@ -125,14 +128,6 @@ class NameGuesser:
 
     def _is_called(self, name: ColumnName, known: str) -> bool:
         return list(name.words) == split_words(known)
-
-    def _guess_motors(self, name: ColumnName, matches: Sequence[Match]) -> list[Guess]:
-        """Returns the motors that an effort may command, where another column is the measured effort."""
-        if name.role != "effort" or name.is_measured:
-            return []
-        motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._accepts(n, "effort")}
-        found = [replace(m, name=motors[m.name], score=0.95 * m.score) for m in matches if m.name in motors]
-        return [self._make_guess(name, "actuator", m, "command") for m in found]
 
     def _make_guess(
         self, name: ColumnName, element: Element, match: Match, quantity: str, reason: str | None = None
