@@ -5,7 +5,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -70,10 +70,14 @@ class Catalogue:
         ids, episodes, stored = list[str](), dict[str, Episode](), dict[str, dict[str, Any]]()
         for episode, provenance in items:
             rows.check_provenance(provenance)
+            if episode.source not in get_args(Source):
+                known = ", ".join(get_args(Source))
+                raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
             id = content_id(episode_content(episode), provenance)
             ids.append(id)
             episodes[id] = episode
-            stored[id] = rows.episode_to_stored(id, episode, provenance, added_at)
+            about = {"id": id, "duration_s": episode.duration_s, "added_at": added_at}
+            stored[id] = {**about, **rows.to_stored(episode), **rows.to_stored(provenance)}
         query = "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
         known = {row["id"] for row in self._views().select(query, (ids,))}
         with self._explain_failure():
@@ -85,7 +89,7 @@ class Catalogue:
 
     def episode(self, id: str) -> Episode:
         """Returns an episode exactly as it was added."""
-        row = rows.episode_from_stored(self._views().row("episodes", id))
+        row = rows.from_stored(EpisodeRow, self._views().row("episodes", id))
         path = self._samples_path(id)
         try:
             commands, measurements = read_samples(path)
@@ -99,7 +103,7 @@ class Catalogue:
         """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
         found = self._views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
-        return tuple(rows.episode_from_stored(stored) for stored in found)
+        return tuple(rows.from_stored(EpisodeRow, stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
         """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
@@ -114,12 +118,12 @@ class Catalogue:
         if not stored or stored[-1].id != id:
             with self._explain_failure():
                 write_files(self.artefact_folder(id), self._temporary, content)
-                self._artefacts.append([{**about, **rows.provenance_to_stored(provenance)}])
+                self._artefacts.append([{**about, **rows.to_stored(provenance)}])
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
         """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
-        return rows.artefact_from_stored(self._views().row("artefacts", id))
+        return rows.from_stored(ArtefactRow, self._views().row("artefacts", id))
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies."""
@@ -139,7 +143,7 @@ class Catalogue:
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
-        return tuple(rows.artefact_from_stored(stored) for stored in self._views().select(sql, (kind,)))
+        return tuple(rows.from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
