@@ -1,5 +1,6 @@
 """The parts of a target's path, `KIND/NAME/FIELD`. Names may hold any character, `/` too; fields are known."""
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -16,6 +17,25 @@ FIELDS = {
     "world": ("tilt/x", "tilt/y", "gravity"),
     "measurement": ("bias", "scale", "delay"),
 }
+# Fields that physics keeps from being negative. Gains, offsets, biases, loads, centres and tilts have either sign.
+NOT_NEGATIVE = frozenset(
+    (
+        *("damping", "frictionloss", "armature", "stiffness", "backlash", "creep"),  # of joints
+        *("kp", "kd", "delay", "lag", "limit", "speed", *MOTOR_FIELDS),  # of actuators and readings
+        *("mass", "length", "inertia", "spread", "payload"),  # of bodies
+        *("friction", "restitution", "size"),  # of geoms
+    )
+)
+
+
+def smallest_value(target: str) -> float:
+    """Returns the smallest value that a target can have by physics, in its unit or as a factor; -inf without a limit.
+
+    Knobs of layers have limits of their own besides; see `Knob`.
+    """
+    *_, owner, field = ("", *target.split("/"))
+    name = owner if field in ("x", "y", "z") else field
+    return 0.0 if name in NOT_NEGATIVE else -math.inf
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 import contextlib
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 
@@ -34,8 +34,8 @@ class Catalogue:
         """Takes the catalogue in a folder that `open` has prepared."""
         self._directory = directory
         self._temporary = directory / "temporary"
-        self._episodes = Table("episodes", directory, rows.EPISODES_SCHEMA, self._samples_path, ("source",))
-        self._artefacts = Table("artefacts", directory, rows.ARTEFACTS_SCHEMA, self.artefact_folder)
+        self._episodes = Table(directory / "tables" / "episodes", rows.EPISODES_SCHEMA, ("source",))
+        self._artefacts = Table(directory / "tables" / "artefacts", rows.ARTEFACTS_SCHEMA)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -66,24 +66,30 @@ class Catalogue:
 
     def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
         """Adds episodes in one commit, all or none, and returns their ids in the order given."""
-        added_at, ids = rows.now_text(), list[str]()
-        stored, episodes = dict[str, dict[str, Any]](), dict[str, Episode]()
+        added_at = rows.now_text()
+        ids, episodes, stored = list[str](), dict[str, Episode](), dict[str, dict[str, Any]]()
         for episode, provenance in items:
             rows.check_provenance(provenance)
+            if episode.source not in get_args(Source):
+                known = ", ".join(get_args(Source))
+                raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
             id = content_id(episode_content(episode), provenance)
             ids.append(id)
             episodes[id] = episode
-            stored[id] = rows.episode_to_stored(id, episode, provenance, added_at)
-
-        def write(id: str) -> None:
-            write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
-
-        self._episodes.add(stored, write)
+            about = {"id": id, "duration_s": episode.duration_s, "added_at": added_at}
+            stored[id] = {**about, **rows.to_stored(episode), **rows.to_stored(provenance)}
+        query = "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
+        known = {row["id"] for row in self._views().select(query, (ids,))}
+        with self._explain_failure():
+            for id in stored.keys() - known:
+                write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
+            if new := [row for id, row in stored.items() if id not in known]:
+                self._episodes.append(new)
         return tuple(ids)
 
     def episode(self, id: str) -> Episode:
         """Returns an episode exactly as it was added."""
-        row = rows.episode_from_stored(self._episodes.row(id))
+        row = rows.from_stored(EpisodeRow, self._views().row("episodes", id))
         path = self._samples_path(id)
         try:
             commands, measurements = read_samples(path)
@@ -96,8 +102,8 @@ class Catalogue:
     def episodes(self, *, source: Source | None = None, outcome: Outcome | None = None) -> tuple[EpisodeRow, ...]:
         """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
-        found = self._episodes.views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
-        return tuple(rows.episode_from_stored(stored) for stored in found)
+        found = self._views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
+        return tuple(rows.from_stored(EpisodeRow, stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
         """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
@@ -108,14 +114,16 @@ class Catalogue:
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
         about = {"id": id, "kind": kind, "files": sorted(content), "created_at": rows.now_text()}
-        row = {**about, **rows.provenance_to_stored(provenance)}
-        folder = self.artefact_folder(id)
-        self._artefacts.add({id: row}, lambda _: write_files(folder, self._temporary, content))
+        stored = self.artefacts(kind)
+        if not stored or stored[-1].id != id:
+            with self._explain_failure():
+                write_files(self.artefact_folder(id), self._temporary, content)
+                self._artefacts.append([{**about, **rows.to_stored(provenance)}])
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
         """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
-        return rows.artefact_from_stored(self._artefacts.row(id))
+        return rows.from_stored(ArtefactRow, self._views().row("artefacts", id))
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies."""
@@ -135,7 +143,7 @@ class Catalogue:
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
-        return tuple(rows.artefact_from_stored(stored) for stored in self._artefacts.views().select(sql, (kind,)))
+        return tuple(rows.from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
@@ -144,8 +152,9 @@ class Catalogue:
         """
         views = self._views()
         everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"
-        if not views.select(f"SELECT id FROM {everything} WHERE id = $1", (id,)):
-            raise views.unknown_id("episode or artefact", everything, id)
+        known = [row["id"] for row in views.select(f"SELECT id FROM {everything}")]
+        if id not in known:
+            raise CatalogueError(f"no episode or artefact {id!r}; choose from: {nearest(id, known)}: {self._directory}")
         found = views.select(
             f"WITH RECURSIVE entries AS {everything}, up(id, depth) AS ("
             "SELECT unnest(parents), 1 FROM entries WHERE id = $1 UNION "
@@ -181,6 +190,14 @@ class Catalogue:
 
     def _samples_path(self, id: str) -> Path:
         return self._directory / "samples" / id[:2] / f"{id}.parquet"
+
+    @contextlib.contextmanager
+    def _explain_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            text = f"the catalogue cannot be written ({error.strerror or error}): check space and permissions"
+            raise CatalogueError(f"{text}: {self._directory}") from error
 
     def _views(self) -> Views:
         return Views(self._directory, self._episodes.files(), self._artefacts.files())

@@ -110,6 +110,8 @@ def check_file_names(kind: str, content: Mapping[str, bytes]) -> None:
 
 def write_files(folder: Path, temporary: Path, content: Mapping[str, bytes]) -> None:
     """Writes the files of an artefact; if `folder` is there already it holds the same files, and is left alone."""
+    if folder.is_dir():
+        return
     unfinished = temporary / uuid.uuid4().hex
     for name, data in content.items():
         path = unfinished / name

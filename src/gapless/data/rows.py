@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -14,18 +14,22 @@ from gapless.core.provenance import Provenance
 
 MAX_SEED = 2**63 - 1  # what 64 bits hold
 
-_TEXT, _TEXTS = pa.string(), pa.list_(pa.string())
+_TEXT, _TEXTS, _NUMBER = pa.string(), pa.list_(pa.string()), pa.float64()
 _PROVENANCE_FIELDS = [
     *(("made_by", _TEXT), ("code_version", _TEXT), ("parents", _TEXTS), ("config", _TEXT), ("seed", pa.int64()))
 ]
 EPISODES_SCHEMA = pa.schema(
     [
         *((name, _TEXT) for name in ("id", "name", "source", "outcome", "failed_in", "conditions", "recorded_at")),
-        *(("duration_s", pa.float64()), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
+        *(("duration_s", _NUMBER), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
     ]
 )
 ARTEFACTS_SCHEMA = pa.schema(
     [("id", _TEXT), ("kind", _TEXT), ("files", _TEXTS), ("created_at", _TEXT), *_PROVENANCE_FIELDS]
+)
+
+SAMPLES_SCHEMA = pa.schema(  # of the view; files keep texts as dictionaries
+    [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
 )
 
 
@@ -56,6 +60,9 @@ class ArtefactRow:
     provenance: Provenance
 
 
+Row = TypeVar("Row", EpisodeRow, ArtefactRow)
+
+
 def now_text() -> str:
     """Returns the time now as ISO 8601 text in UTC whose order as text is its order in time."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
@@ -75,40 +82,20 @@ def check_provenance(provenance: Provenance) -> None:
         raise CatalogueError(f"seed {provenance.seed} is too large: use one below 2**63")
 
 
-def episode_to_stored(id: str, episode: Episode, provenance: Provenance, added_at: str) -> dict[str, Any]:
-    """Returns an episode as stored; raises CatalogueError if its source is none of those that exist."""
-    if episode.source not in get_args(Source):
-        known = ", ".join(get_args(Source))
-        raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
-    same = ("name", "source", "outcome", "failed_in", "recorded_at", "duration_s")
-    return {
-        **{key: getattr(episode, key) for key in same},
-        **provenance_to_stored(provenance),
-        "id": id,
-        "conditions": json.dumps(dict(episode.conditions), sort_keys=True),
-        "added_at": added_at,
-    }
+def to_stored(record: Episode | Provenance) -> dict[str, Any]:
+    """Returns those fields of a record that the tables have, mappings as JSON and tuples as lists."""
+    stored: dict[str, Any] = {}
+    for name in (field.name for field in fields(record) if field.name in EPISODES_SCHEMA.names):
+        value = getattr(record, name)
+        value = json.dumps(dict(value), sort_keys=True) if isinstance(value, Mapping) else value
+        stored[name] = list(value) if isinstance(value, tuple) else value
+    return stored
 
 
-def episode_from_stored(stored: Mapping[str, Any]) -> EpisodeRow:
-    """Returns the record of a stored episode."""
-    same = ("id", "name", "source", "outcome", "failed_in", "recorded_at", "duration_s")
-    conditions, provenance = json.loads(stored["conditions"]), _provenance_from_stored(stored)
-    return EpisodeRow(**{key: stored[key] for key in same}, conditions=conditions, provenance=provenance)
-
-
-def artefact_from_stored(stored: Mapping[str, Any]) -> ArtefactRow:
-    """Returns the record of a stored artefact."""
-    same = {key: stored[key] for key in ("id", "kind", "created_at", "stored_at")}
-    return ArtefactRow(**same, files=tuple(stored["files"]), provenance=_provenance_from_stored(stored))
-
-
-def provenance_to_stored(provenance: Provenance) -> dict[str, Any]:
-    """Returns the columns of a provenance."""
-    config = json.dumps(dict(provenance.config), sort_keys=True)
-    return {**asdict(provenance), "parents": list(provenance.parents), "config": config}
-
-
-def _provenance_from_stored(stored: Mapping[str, Any]) -> Provenance:
-    made_by, code_version, seed = (stored[key] for key in ("made_by", "code_version", "seed"))
-    return Provenance(made_by, code_version, tuple(stored["parents"]), json.loads(stored["config"]), seed)
+def from_stored(kind: type[Row], stored: Mapping[str, Any]) -> Row:
+    """Returns the record of a stored row."""
+    values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in stored.items()}
+    values |= {key: json.loads(stored[key]) for key in ("conditions", "config") if key in stored}
+    provenance = Provenance(**{field.name: values[field.name] for field in fields(Provenance)})
+    own = (field.name for field in fields(kind) if field.name != "provenance")
+    return kind(**{name: values[name] for name in own}, provenance=provenance)

@@ -18,7 +18,7 @@ from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import read_project_data
 from gapless.fit.solution import AT_BOUND
 from gapless.project.load import load_project
-from gapless.project.log.columns import SUFFIXES
+from gapless.project.log.formats import SUFFIXES
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.auto import parameter_space, parameters_of

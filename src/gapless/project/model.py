@@ -37,12 +37,7 @@ _SENSOR_UNITS = {
     **dict.fromkeys(("FORCE", "TOUCH"), "N"),
     **{"TORQUE": "N·m", "FRAMEANGACC": "rad/s^2", "CLOCK": "s"},
 }
-_FIELD_OWNERS = {
-    **{name: name for name in ("body", "geom", "actuator", "tendon", "site", "sensor", "pair", "mesh", "key")},
-    **{"jnt": "joint", "eq": "equality", "cam": "camera"},
-}
-_MAY_BE_INFINITE = re.compile("range|_user$|numeric_data")  # a joint without limits, a drive without a force limit
-_DERIVED = re.compile("invweight0|subtreemass|_M0|aabb|rbound|_ipos|inertia|0$")  # of a number that is wrong elsewhere
+_MAY_BE_INFINITE = re.compile("range|user$|numeric_data")  # a joint without limits, a drive without a force limit
 _OPTIONS = ("timestep", "gravity", "wind", "magnetic", "density", "viscosity", "impratio")
 
 
@@ -58,7 +53,7 @@ def load_spec(path: Path) -> mujoco.MjSpec:
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
     if any("NaN" in text for text in warned):  # the engine would take another value in its place, or compute with nan
-        raise project_error(f"{_find_nan_in_text(path)}: write a number", path)
+        raise _not_finite_error(path)
     for text in warned:
         warnings.warn(f"{text} ({path})", stacklevel=2)
     return spec
@@ -70,8 +65,11 @@ def load_model(path: Path) -> mujoco.MjModel:
         model = load_spec(path).compile()
     except (ValueError, RuntimeError, mujoco.FatalError) as error:
         raise _model_error(error, path) from None
-    if found := _find_not_finite(model):
-        raise project_error(f"{found}: write a finite number", path)
+    fields = {name: getattr(model, name) for name in dir(model) if not _MAY_BE_INFINITE.search(name)}
+    numbers = [values for values in fields.values() if isinstance(values, np.ndarray) and values.dtype.kind == "f"]
+    numbers += [getattr(model.opt, name) for name in _OPTIONS]
+    if not all(np.isfinite(values).all() for values in numbers):
+        raise _not_finite_error(path)
     return model
 
 
@@ -193,37 +191,14 @@ def _collect_warnings() -> Iterator[list[str]]:
         mujoco.set_mju_user_warning(before)
 
 
-def _find_nan_in_text(path: Path) -> str:
-    """Returns which element of a model file has a nan, and in which line."""
+def _not_finite_error(path: Path) -> ProjectError:
+    """Says which element of a model file has a number that is nan or inf, and in which line."""
     text = path.read_text(encoding="utf-8", errors="replace")
     for element in re.finditer(r"<(\w+)\b[^<>]*>", text):
         for name, value in re.findall(r"""(\w+)\s*=\s*["']([^"']*)["']""", element[0]):
-            if "nan" in value.lower().split() and name not in ("name", "class"):
+            bad = {"nan", "inf", "+inf", "-inf", "infinity"} & set(value.lower().split())
+            if bad and name not in ("name", "class") and not _MAY_BE_INFINITE.search(name):
                 line = text.count("\n", 0, element.start()) + 1
-                return f"{' '.join(element[0].split())[:120]} in line {line} has {name} nan"
-    return "a file that the model includes holds nan"
-
-
-def _find_not_finite(model: mujoco.MjModel) -> str | None:
-    """Returns which number of a compiled model is not finite, with the name of its element; None if all are."""
-    names = [name for name in dir(model) if not name.startswith("_")]
-    for name in sorted(names, key=lambda name: bool(_DERIVED.search(name))):
-        values = getattr(model, name)
-        if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
-            continue
-        wrong = np.isnan(values) if _MAY_BE_INFINITE.search(name) else ~np.isfinite(values)
-        if wrong.any():
-            at = tuple(int(k) for k in np.argwhere(wrong)[0])
-            return f"{_describe_field(model, name, at[0])} is {values[at]:g}"
-    wrong_options = (name for name in _OPTIONS if not np.isfinite(getattr(model.opt, name)).all())
-    return next((f"{name} of the model's option is not finite" for name in wrong_options), None)
-
-
-def _describe_field(model: mujoco.MjModel, name: str, index: int) -> str:
-    """Returns a field of a model in words: `mass of body 'arm'`."""
-    prefix, _, field = name.partition("_")
-    if prefix == "dof":
-        prefix, index = "jnt", int(model.dof_jntid[index])
-    if prefix not in _FIELD_OWNERS:
-        return name
-    return f"{field} of {_FIELD_OWNERS[prefix]} '{getattr(model, prefix)(index).name or index}'"
+                found = f"{' '.join(element[0].split())[:120]} in line {line} has {name} {value}"
+                return project_error(f"{found}: write a finite number", path)
+    return project_error("a file that the model includes holds nan or inf: write a finite number", path)

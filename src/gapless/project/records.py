@@ -21,6 +21,11 @@ class CommandMap:
     unit: str = "1"  # of the model value; `1` where the model does not say
     noise: float | None = None  # standard deviation in model units; None where nobody said
 
+    @property
+    def what(self) -> str:
+        """What it maps, in words."""
+        return f"actuator {self.actuator} command"
+
 
 @dataclass(frozen=True)
 class MeasurementMap:
@@ -39,6 +44,11 @@ class MeasurementMap:
     unit: str = "1"  # of the model value; `1` where the model does not say
 
     @property
+    def what(self) -> str:
+        """What it maps, in words."""
+        return f"{self.element} {self.name} {self.quantity}" + (f" axis {self.axis}" if self.axis else "")
+
+    @property
     def is_effort(self) -> bool:
         """Whether it is the generalised force at a joint."""
         return self.element == "joint" and self.quantity == "effort"
@@ -49,9 +59,9 @@ class ParameterEntry:
     """One line of the list `parameters`; None leaves a value to gapless."""
 
     target: str  # path of what it sets, such as `joint/elbow/damping`
-    low: float | None  # smallest value considered
-    high: float | None  # largest value considered
-    dimension: Dimension | None  # dimension of the gap it belongs to
+    low: float | None = None  # smallest value considered
+    high: float | None = None  # largest value considered
+    dimension: Dimension | None = None  # dimension of the gap it belongs to
     per: Sharing = "robot"  # whether all runs share one value, or each has its own; see `Parameter`
 
 

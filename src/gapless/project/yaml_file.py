@@ -11,7 +11,6 @@ from gapless.core.errors import ProjectError
 
 Place = tuple[str | int, ...]
 FILE_NAME = "gapless.yaml"
-MAX_BYTES, MAX_DEPTH = 10_000_000, 20  # a project file has a few kB and three levels
 _MAKE_ONE = "make one with: gapless new MODEL LOG... DIR"
 _NULL_OR_MERGE = ("tag:yaml.org,2002:null", "tag:yaml.org,2002:merge")
 
@@ -58,7 +57,7 @@ def read_document(path: Path) -> Document:
         if node is not None:
             _note_lines(node, (), lines, path)
         data = loader.construct_document(node) if node is not None else None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise _syntax_error(error, text, path) from None
     if not isinstance(data, dict):
         found = "the file is empty" if data is None else "the file is not a mapping"
@@ -72,8 +71,6 @@ def _read_text(path: Path) -> str:
     if not path.is_file():
         raise project_error(f"no {FILE_NAME} in this folder; {_MAKE_ONE}", path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise project_error(f"larger than {MAX_BYTES // 10**6} MB, so not a project file: {_MAKE_ONE}", path)
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise project_error(f"not UTF-8 text (byte {error.start}): save it as UTF-8", path) from None
@@ -83,8 +80,6 @@ def _read_text(path: Path) -> str:
 
 def _note_lines(node: yaml.Node, place: Place, lines: dict[Place, int], path: Path) -> None:
     """Notes the line of every value, makes keys text and refuses keys that stand twice."""
-    if len(place) > MAX_DEPTH:
-        raise project_error(f"nested more than {MAX_DEPTH} levels deep: use the three that a project has", path)
     if isinstance(node, yaml.SequenceNode):
         for index, item in enumerate(node.value):
             lines[(*place, index)] = item.start_mark.line + 1
@@ -105,15 +100,13 @@ def _note_lines(node: yaml.Node, place: Place, lines: dict[Place, int], path: Pa
         _note_lines(value, (*place, key.value), lines, path)
 
 
-def _syntax_error(error: yaml.YAMLError, text: str, path: Path) -> ProjectError:
+def _syntax_error(error: Exception, text: str, path: Path) -> ProjectError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     if mark is None:
         return project_error(f"not YAML: {' '.join(str(error).split())}; correct it", path)
     place = f"{path}, line {mark.line + 1}"
     row = (text.splitlines()[mark.line : mark.line + 1] or [""])[0]
-    if "\t" in row:
-        return project_error(f"a tab in line {mark.line + 1}: YAML has no tabs, use spaces", place)
     problem = getattr(error, "problem", None) or "cannot be read"
     shown = f" near '{row.strip()[:60]}'" if row.strip() else ""
-    advice = "check the indentation, colons and brackets there and just above"
+    advice = "check the indentation (by spaces, not tabs), colons and brackets there and just above"
     return project_error(f"not YAML in line {mark.line + 1}{shown}: {problem}; {advice}", place)

@@ -54,15 +54,15 @@ def test_writers_at_once_lose_and_double_nothing_and_a_reader_never_fails(tmp_pa
 
 def test_two_that_race_for_the_same_row_leave_one(catalogue: Catalogue, tmp_path: Path, monkeypatch) -> None:
     """The other process commits the same row exactly between the look into the table and the commit."""
-    commit, raced = tables.Table._commit, []
+    append, raced = tables.Table.append, []
 
-    def late(table, snapshot, rows) -> None:
+    def late(table, rows) -> None:
         if not raced:
             raced.append(True)
             Catalogue.open(tmp_path).add_episode(make_episode(), make_provenance())
-        commit(table, snapshot, rows)
+        append(table, rows)
 
-    monkeypatch.setattr(tables.Table, "_commit", late)
+    monkeypatch.setattr(tables.Table, "append", late)
     catalogue.add_episodes([(make_episode(k), make_provenance()) for k in range(3)])
     assert raced
     assert sorted(row.name for row in catalogue.episodes()) == ["run0000", "run0001", "run0002"]

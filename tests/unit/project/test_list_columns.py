@@ -40,5 +40,5 @@ def test_arrays_of_npz(tmp_path: Path) -> None:
     np.savez(path, time_s=np.arange(4.0), q=np.arange(8).reshape(4, 2), images=np.zeros((4, 2, 2)))
     assert column_names(path) == ("time_s", "q_0", "q_1", "images")
     np.testing.assert_array_equal(read_columns(path, ["time_s", "q_1"])["q_1"], [1, 3, 5, 7])
-    with pytest.raises(LogError, match=r"array images .*\(4, 2, 2\)"):
+    with pytest.raises(LogError, match=r"column images holds arrays of shape \(2, 2\)"):
         read_columns(path, ["images"])

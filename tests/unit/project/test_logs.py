@@ -12,7 +12,7 @@ import pytest
 
 from gapless.core.errors import LogError
 from gapless.project.load import load_project
-from gapless.project.log.columns import MAX_CSV_BYTES
+from gapless.project.log.formats import MAX_CSV_BYTES
 from gapless.project.log.inspect import read_and_inspect
 from gapless.project.log.read import Log, log_paths, read_log, read_logs
 
@@ -142,7 +142,7 @@ def test_npz_lengths_and_kinds(arm: Path) -> None:
     np.savez(arm / "logs" / "a.npz", **{**columns, "q1": np.zeros((200, 2))})
     assert "no column q1, which gapless.yaml maps; there are: q1_0" in refusal(arm, "a.npz")
     np.savez(arm / "logs" / "a.npz", **{**columns, "q1": np.zeros((200, 2, 2))})
-    assert "shape (200, 2, 2)" in refusal(arm, "a.npz")
+    assert "column q1 holds arrays of shape (2, 2)" in refusal(arm, "a.npz")
 
 
 def test_parquet_text_column(arm: Path) -> None:
@@ -189,8 +189,8 @@ def test_sidecar(arm: Path) -> None:
         ('{"source": "robot"}', "real or twin or sim"),
         ('{"outcome": true}', "success or failure"),
         ('{"failed_in": 3}', "failed_in is 3"),
-        ('{"conditions": ["a"]}', "conditions is not an object"),
-        ('{"conditions": {"a": {}}}', "condition a"),
+        ('{"conditions": ["a"]}', 'conditions is ["a"]: write an object'),
+        ('{"conditions": {"a": {}}}', 'conditions is {"a": {}}: write'),
         ('{"recorded_at": "yesterday"}', "recorded_at"),
     ],
 )

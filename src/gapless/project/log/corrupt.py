@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gapless.core.signal import Array, Flags, Indices
+from gapless.core.signal import Array, Flags
 
 # How many times the usual step a jump is: positions 10, velocities 30.
 MIN_JUMPS = {"position": 10.0, "x": 10.0, "y": 10.0, "z": 10.0, "velocity": 30.0, "vx": 30.0, "vy": 30.0, "vz": 30.0}
@@ -36,10 +36,11 @@ def find_corrupt(values: Array, times_s: Array, quantity: str) -> Iterator[tuple
         return
     quantum, usual = float(moving.min()), max(float(np.percentile(steps, 95)), float(moving.min()))
     period = _find_period(x, quantum)
+    lost, frozen = _find_held(x, times_s[known], factor * usual)
     kinds: list[tuple[Flags, str]] = [
         (_find_spikes(x, factor, usual), "stick out from their neighbours by more than ten times any usual step"),
-        (_find_teleports(x, factor * usual), "are one value that is reached and left by a jump"),
-        (_find_frozen(x, times_s[known], factor * usual), "repeat one value that then jumps to where it should be"),
+        (lost, "are one value that is reached and left by a jump"),
+        (frozen, "repeat one value that then jumps to where it should be"),
     ]
     if period > 1:
         text = f"repeat the one before: it changes every {period} samples only"
@@ -71,34 +72,21 @@ def _find_spikes(x: Array, factor: float, usual: float) -> Flags:
     return found
 
 
-def _find_runs(x: Array) -> tuple[Indices, Indices]:
-    """Returns where runs of equal values begin, and where they end: the place after the last."""
+def _find_held(x: Array, times_s: Array, jump: float) -> tuple[Flags, Flags]:
+    """Returns which samples repeat one value that is lost, and which one that is frozen.
+
+    A value is lost if it is reached and left by a jump: the marker of a lost reading, such as 0 or -1. It is frozen if
+    it was reached smoothly, holds for long and is left by a jump; the first of its samples was read.
+    """
     edges = np.flatnonzero(np.diff(x)) + 1
-    return np.concatenate([[0], edges]), np.concatenate([edges, [len(x)]])
-
-
-def _find_jumps(x: Array, first: Indices, end: Indices) -> tuple[Array, Array]:
-    """Returns how far each run of equal values is from the value before it and from the one after; NaN at the ends."""
+    first, end = np.concatenate([[0], edges]), np.concatenate([edges, [len(x)]])  # of each run of equal values
     padded = np.concatenate([[np.nan], x, [np.nan]])
-    return np.abs(x[first] - padded[first]), np.abs(padded[end + 1] - x[end - 1])
-
-
-def _find_teleports(x: Array, jump: float) -> Flags:
-    """Returns runs of one value that begin and end with a jump: the marker of a lost reading, such as 0 or -1."""
-    first, end = _find_runs(x)
-    before, after = _find_jumps(x, first, end)
+    before, after = np.abs(x[first] - padded[first]), np.abs(padded[end + 1] - x[end - 1])
     lost = (end - first > MAX_SPIKE_SAMPLES) & (before > jump) & (after > jump)
-    return np.repeat(lost, end - first)
-
-
-def _find_frozen(x: Array, times_s: Array, jump: float) -> Flags:
-    """Returns what repeats a value for long that was reached smoothly and is left by a jump."""
-    first, end = _find_runs(x)
-    before, after = _find_jumps(x, first, end)
     stuck = (times_s[end - 1] - times_s[first] > MAX_HOLD_S) & (before <= jump) & (after > jump)
-    found = np.repeat(stuck, end - first)
-    found[first] = False  # the first of them was read
-    return found
+    frozen = np.repeat(stuck, end - first)
+    frozen[first] = False
+    return np.repeat(lost, end - first), frozen
 
 
 def _find_period(x: Array, quantum: float) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.columns import Report
+from gapless.project.log.formats import Report
 from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
@@ -43,10 +43,8 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
             notes.append(Note("fault", path.name, str(error)))
         else:
             notes += [*logs[-1].notes, *time_notes(logs[-1], project.rate_hz)]
-            for command in project.commands:
-                notes += _inspect_command(logs[-1], command)
-            for measurement in project.measurements:
-                notes += _inspect_measurement(logs[-1], measurement, model)
+            for item in (*project.commands, *project.measurements):
+                notes += _inspect_column(logs[-1], item, model)
     return tuple(logs), merge_notes([*notes, *copy_notes(logs, find_copies(logs), left_out=False)])
 
 
@@ -100,34 +98,29 @@ def time_notes(log: Log, rate_hz: float) -> list[Note]:
     return notes
 
 
-def _inspect_command(log: Log, command: CommandMap) -> list[Note]:
-    where = f"{log.path.name}: {command.column}"
-    values = log.episode.commands.column(command.column)
-    known = values[np.isfinite(values)]
-    values = np.unique(known)
-    if len(values) == 1:
-        text = f"the command is constant at {values[0]:.4g}: nothing can be identified from it"
-        return [Note("warning", where, text)]
-    if len(values) == 2:
-        return [Note("info", where, f"the command takes two values only, {values[0]:.4g} and {values[1]:.4g}")]
-    return _find_saturation(where, known)
-
-
-def _inspect_measurement(log: Log, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:
-    where = f"{log.path.name}: {item.column}"
-    values = log.episode.measurements.column(item.column)
+def _inspect_column(log: Log, item: CommandMap | MeasurementMap, model: mujoco.MjModel) -> list[Note]:
+    """Returns what is odd in the values of one column: constant, saturated, or out of range."""
+    where, is_command = f"{log.path.name}: {item.column}", isinstance(item, CommandMap)
+    values = (log.episode.commands if is_command else log.episode.measurements).column(item.column)
     values = values[np.isfinite(values)]
-    if len(values) == 0:
-        return [Note("warning", where, "no value at all: is it recorded under another name?")]
-    if values.min() == values.max():
-        text = f"constant at {values[0]:.4g} {item.unit}: did nothing move, or is the sensor dead?"
+    levels = np.unique(values)
+    if len(levels) == 0:
+        return [] if is_command else [Note("warning", where, "no value at all: is it recorded under another name?")]
+    if len(levels) == 1 and is_command:
+        text = f"the command is constant at {levels[0]:.4g}: nothing can be identified from it"
         return [Note("warning", where, text)]
-    return _find_saturation(where, values) + _check_range(where, values, item, model)
+    if len(levels) == 1:
+        text = f"constant at {levels[0]:.4g} {item.unit}: did nothing move, or is the sensor dead?"
+        return [Note("warning", where, text)]
+    if len(levels) == 2 and is_command:
+        return [Note("info", where, f"the command takes two values only, {levels[0]:.4g} and {levels[1]:.4g}")]
+    in_range = _check_range(where, values, item, model) if isinstance(item, MeasurementMap) else []
+    return _find_saturation(where, values) + in_range
 
 
 def _find_saturation(where: str, values: Array) -> list[Note]:
     notes: list[Note] = []
-    for side, bound in (("smallest", values.min()), ("largest", values.max())) if len(values) else ():
+    for side, bound in (("smallest", values.min()), ("largest", values.max())):
         share = float(np.mean(values == bound))
         if share > MAX_SHARE_AT_BOUND:
             text = f"{100 * share:.0f} % of the samples are exactly the {side} value, {bound:.4g}"

@@ -6,25 +6,49 @@ from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
-from gapless.project.log.columns import SUFFIXES, Report, log_error, read_columns
+from gapless.project.log.columns import read_columns
 from gapless.project.log.corrupt import find_corrupt
+from gapless.project.log.formats import SUFFIXES, Report, log_error
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
-SIDECAR_KEYS = ("source", "outcome", "failed_in", "conditions", "recorded_at")
+_SIDECAR_ADVICE = {  # key -> what to write
+    "source": "real or twin or sim",
+    "outcome": "success or failure",
+    "failed_in": "text in quotes",
+    "conditions": 'an object of texts and numbers, such as {"object": "mug", "light": "dim"}',
+    "recorded_at": "a time such as 2026-03-01T14:05:00+00:00",
+}
 
 
-def read_sidecar(log: Path, notes: list[Note]) -> dict[str, Any]:
-    """Returns what `NAME.json` beside a log says, as arguments of `Episode`; keys not used become a note."""
-    path = log.with_suffix(".json")
-    return parse_sidecar(read_object(path), path, notes) if path.is_file() else {"source": "real"}
+def _check_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+class Sidecar(BaseModel):
+    """What people say of a run, in `NAME.json`; for the fields see `Episode`."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+    source: Source = "real"
+    outcome: Outcome | None = None
+    failed_in: str | None = None
+    conditions: dict[str, str | bool | int | float] | None = None
+    recorded_at: Annotated[str, AfterValidator(_check_time)] | None = None
+
+    def as_arguments(self) -> dict[str, Any]:
+        """Returns arguments of `Episode`; conditions that are numbers become text."""
+        conditions = (self.conditions or {}).items()
+        texts = {key: item if isinstance(item, str) else json.dumps(item) for key, item in conditions}
+        return {**self.model_dump(), "conditions": texts}
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -40,47 +64,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
     """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note."""
-    if unknown := sorted(set(data) - set(SIDECAR_KEYS)):
-        text = f"{', '.join(unknown)} not used; known are {', '.join(SIDECAR_KEYS)}"
-        notes.append(Note("info", path.name, text))
-    return {
-        "source": _parse_choice(data.get("source", "real"), "source", get_args(Source), path),
-        "outcome": _parse_choice(data.get("outcome"), "outcome", (None, *get_args(Outcome)), path),
-        "failed_in": _parse_text(data.get("failed_in"), "failed_in", path),
-        "conditions": _parse_conditions(data.get("conditions"), path),
-        "recorded_at": _parse_time(data.get("recorded_at"), path),
-    }
-
-
-def _parse_choice(value: Any, key: str, allowed: tuple[str | None, ...], path: Path) -> str | None:
-    if (value is None or isinstance(value, str)) and value in allowed:
-        return value
-    words = " or ".join(word for word in allowed if word)
-    raise log_error(f"{key} is {json.dumps(value)[:60]}: write {words}", path)
-
-
-def _parse_text(value: Any, key: str, path: Path) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    raise log_error(f"{key} is {json.dumps(value)[:60]}: write text in quotes", path)
-
-
-def _parse_conditions(value: Any, path: Path) -> dict[str, str]:
-    if not isinstance(value, dict | None):
-        raise log_error('conditions is not an object: write {"object": "mug", "light": "dim"}', path)
-    for key, item in (value or {}).items():
-        if not isinstance(item, str | int | float):
-            raise log_error(f"condition {key} is {json.dumps(item)[:60]}: write text or a number", path)
-    return {key: item if isinstance(item, str) else json.dumps(item) for key, item in (value or {}).items()}
-
-
-def _parse_time(value: Any, path: Path) -> str | None:
+    known = Sidecar.model_fields
+    if unknown := sorted(set(data) - set(known)):
+        notes.append(Note("info", path.name, f"{', '.join(unknown)} not used; known are {', '.join(known)}"))
     try:
-        if value is not None:
-            datetime.fromisoformat(value)
-        return value
-    except (TypeError, ValueError):
-        text = f"recorded_at is {json.dumps(value)[:60]}: write a time such as 2026-03-01T14:05:00+00:00"
+        return Sidecar.model_validate(data).as_arguments()
+    except ValidationError as error:
+        key = str(error.errors()[0]["loc"][0])
+        text = f"{key} is {json.dumps(data[key])[:60]}: write {_SIDECAR_ADVICE[key]}"
         raise log_error(text, path) from None
 
 
@@ -182,7 +173,8 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False, report:
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
     _check_rate(times_s, project.rate_hz, path)
-    about = read_sidecar(path, notes)
+    sidecar = path.with_suffix(".json")
+    about = parse_sidecar(read_object(sidecar) if sidecar.is_file() else {}, sidecar, notes)
     episode = Episode(
         name=path.stem,
         commands=_map_columns(project.commands, columns, times_s, keep, path, notes),
@@ -280,7 +272,7 @@ def read_unlogged(project: Project) -> tuple[Log, ...]:
     found: list[Log] = []
     for path in (path for path in files if path.suffix == ".json" and path.stem not in logged):
         data, notes = read_object(path), list[Note]()
-        if {"format", "verb"} <= set(data) or not set(data) & set(SIDECAR_KEYS):
+        if {"format", "verb"} <= set(data) or not set(data) & set(Sidecar.model_fields):
             continue  # what a verb wrote by --json, or a file of the owner's
         about = parse_sidecar(data, path, notes)
         if about["outcome"] is None:

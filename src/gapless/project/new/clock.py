@@ -8,19 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.columns import (
-    as_doubles,
-    column_names,
-    has_other_separator,
-    log_error,
-    open_npz,
-    read_columns,
-    read_flat_table,
-)
+from gapless.project.log.columns import as_doubles, column_names, has_other_separator, read_columns, read_raw
+from gapless.project.log.formats import log_error
 from gapless.project.new.names import split_words
 
 TIME_S = "time_s"
@@ -133,24 +125,9 @@ def _guess_unit(first: float, step: float) -> tuple[float, str]:
     return unit_s, f"steps of {step:.4g} look like it"
 
 
-def _read_raw(path: Path, name: str) -> Any:
-    """Reads one column in the type in which it was written: whole numbers and dates keep all their digits."""
-    suffix = path.suffix.lower()
-    if suffix == ".parquet":
-        return read_flat_table(path, [name])[name]
-    if suffix == ".npz":
-        with open_npz(path) as arrays:
-            return pa.chunked_array([pa.array(arrays[name])])
-    options = pyarrow.csv.ConvertOptions(include_columns=[name], null_values=["", "nan", "NaN", "null"])
-    try:
-        return pyarrow.csv.read_csv(path, convert_options=options).column(name)
-    except (pa.ArrowException, OSError):
-        return pa.chunked_array([read_columns(path, [name])[name]])  # says what is wrong, and where
-
-
 def _read_stamps(path: Path, name: str) -> tuple[Array, float, bool]:
     """Returns stamps less the first, in the column's unit (dates: ns); the first; and whether they are dates."""
-    column = _read_raw(path, name)
+    column = read_raw(path, [name])[name]
     kind = column.type
     is_date = pa.types.is_temporal(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
     try:

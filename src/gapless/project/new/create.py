@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import mujoco
@@ -16,7 +17,7 @@ from gapless.core.errors import nearest
 from gapless.core.protocols import Progress
 from gapless.core.results import NewResult, Note
 from gapless.project.load import load_project
-from gapless.project.log.columns import SUFFIXES
+from gapless.project.log.formats import SUFFIXES
 from gapless.project.log.inspect import DRIVE_OPTION, offer_drive
 from gapless.project.model import command_unit, load_model, load_spec, names, relocate_files
 from gapless.project.new.motion import GUESSED_DEGREES, Signals, guess_columns
@@ -225,7 +226,7 @@ def _compose_yaml(
         lines += [_compose_mapping(item, {"actuator": item.actuator}) for item in commands]
     lines.append("measurements:             # log column -> what it measures; guessed")
     for item in measurements:
-        about = {"axis": str(item.axis)} if item.element == "sensor" else {"quantity": item.quantity}
+        about = {"axis": item.axis} if item.element == "sensor" else {"quantity": item.quantity}
         lines.append(_compose_mapping(item, {item.element: item.name, **about}))
     lines += ["logs: logs                # folder; one episode per file", "parameters: auto"]
     lines += ["# task: task.py:Push      # observation, reward, success, phases"]
@@ -233,15 +234,13 @@ def _compose_yaml(
     return "\n".join(lines)
 
 
-def _compose_mapping(item: CommandMap | MeasurementMap, keys: dict[str, str]) -> str:
-    keys |= {} if item.scale == 1 else {"scale": repr(item.scale)}
+def _compose_mapping(item: CommandMap | MeasurementMap, keys: dict[str, Any]) -> str:
+    keys |= {} if item.scale == 1 else {"scale": item.scale}
     values = ", ".join(f"{key}: {_quote(value)}" for key, value in keys.items())
     return f"  {_quote(item.column)}: {{{values}}}  # [{item.unit}]"
 
 
-def _quote(text: str) -> str:
-    """Returns text as one YAML scalar, in quotes only where needed."""
-    if text.replace(".", "").replace("-", "").isalnum() and not text.startswith("-"):
-        return text
-    dumped: str = yaml.safe_dump([text], default_flow_style=True, width=10**6, allow_unicode=True)
+def _quote(value: Any) -> str:
+    """Returns a value as one YAML scalar, in quotes only where needed."""
+    dumped: str = yaml.safe_dump([value], default_flow_style=True, width=10**6, allow_unicode=True)
     return dumped.strip()[1:-1]

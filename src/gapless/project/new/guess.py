@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
-import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from gapless.core.signal import Array
 from gapless.project.model import QUANTITIES, command_unit, index, names
 from gapless.project.new.names import (
     MIN_SCORE,
@@ -116,7 +113,10 @@ class NameGuesser:
             matches = matches or match_names(name.rest, self.known["joint"])
             more = _MEASURED_BONUS if name.is_measured else 0.0
             surer = [replace(m, score=min(m.score + more, 1.0)) for m in matches]
-            return [self._make_guess(name, "joint", m, name.role) for m in surer] + self._guess_motors(name, matches)
+            found = [self._make_guess(name, "joint", m, name.role) for m in surer]
+            if name.role == "effort" and not name.is_measured:  # what a motor applies, if another column measures it
+                found += [replace(guess, score=0.95 * guess.score) for guess in self._guess_commands(name)]
+            return found
         if matches and not (name.is_measured and len(self._find_numbers(name)) == len(self.known["joint"])):
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
@@ -128,14 +128,6 @@ class NameGuesser:
 
     def _is_called(self, name: ColumnName, known: str) -> bool:
         return list(name.words) == split_words(known)
-
-    def _guess_motors(self, name: ColumnName, matches: Sequence[Match]) -> list[Guess]:
-        """Returns the motors that an effort may command, where another column is the measured effort."""
-        if name.role != "effort" or name.is_measured:
-            return []
-        motors = {driven_joint(self.model, n): n for n in self.known["actuator"] if self._accepts(n, "effort")}
-        found = [replace(m, name=motors[m.name], score=0.95 * m.score) for m in matches if m.name in motors]
-        return [self._make_guess(name, "actuator", m, "command") for m in found]
 
     def _make_guess(
         self, name: ColumnName, element: Element, match: Match, quantity: str, reason: str | None = None
@@ -200,47 +192,32 @@ def driven_joint(model: mujoco.MjModel, actuator: str) -> str:
 
 
 def assign_columns(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Guess], dict[str, str]]:
-    """Gives each column at most one meaning and each meaning at most one column, best in sum.
+    """Gives each column at most one meaning and each meaning at most one column, the surest first.
 
-    Returns column -> guess; and, for columns with guesses that got none, why.
+    A guess that is not certain and has an equally good rival, in its column or for its meaning, is not taken. Returns
+    column -> guess; and, for columns with guesses that got none, why.
     """
-    columns = [column for column, found in guesses.items() if found]
-    keys = list(dict.fromkeys(guess.key for column in columns for guess in guesses[column]))
-    by_key = {(guess.column, guess.key): guess for found in guesses.values() for guess in found}
-    score = np.zeros((len(columns), len(keys)))
-    for (column, key), guess in by_key.items():
-        score[columns.index(column), keys.index(key)] = guess.score
-    first_come = 1e-6 * np.arange(len(columns))[:, None] * (score > 0)  # of equals, the first column
-    rows, places = linear_sum_assignment(score - first_come, maximize=True)
-    owner = {int(place): int(row) for row, place in zip(rows, places, strict=True) if score[row, place] > 0}
+    left = sorted((guess for found in guesses.values() for guess in found), key=lambda guess: -guess.score)
     chosen: dict[str, Guess] = {}
     reasons: dict[str, str] = {}
-    for place, row in owner.items():
-        rival = _find_rival(score, owner, row, place)
-        guess = by_key[columns[row], keys[place]]
-        if not rival or (rival[0] != row and guess.in_order):
-            chosen[columns[row]] = guess
-        elif rival[0] == row:
-            reasons[columns[row]] = f"it may be {guess.what} or {by_key[columns[row], keys[rival[1]]].what}"
+    while left:
+        best = left[0]
+        held = {guess.key: guess.score - MAX_TIE for guess in chosen.values()}  # others are out only if clearly worse
+        near = [g for g in (*guesses[best.column], *left) if g.score >= best.score - MAX_TIE]
+        near = near if best.score < CERTAIN_SCORE else []
+        others = [g for g in near if g.column == best.column and g.key != best.key and held.get(g.key, 0) <= g.score]
+        # Another column is no rival if the model's order decides, or if something else is as likely for it.
+        free = {g.column for g in left if g.key != best.key and g.score >= MIN_SCORE}
+        rivals = [g for g in near if g.key == best.key and g.column != best.column and g.column not in free]
+        left = [g for g in left if g.column != best.column]
+        if others:
+            reasons[best.column] = f"it may be {best.what} or {others[0].what}"
+            continue
+        if rivals and not best.in_order:
+            reasons[best.column] = f"{rivals[0].column} and it may both be {best.what}"
         else:
-            reasons[columns[row]] = f"{columns[rival[0]]} and it may both be {guess.what}"
-    taken = {guess.key: guess.column for guess in chosen.values()}
-    for column in columns:
-        if column not in chosen and column not in reasons:
-            best = max(guesses[column], key=lambda guess: guess.score)
-            other = taken.get(best.key)
-            reasons[column] = f"{other} already is {best.what}" if other else f"another column may be {best.what}"
-    return chosen, reasons
-
-
-def _find_rival(score: Array, owner: Mapping[int, int], row: int, place: int) -> tuple[int, int] | None:
-    """Returns (row, place) of what is as good as this choice and not ruled out by a better one."""
-    mine = score[row, place]
-    if mine >= CERTAIN_SCORE:
-        return None
-    for other in np.flatnonzero(score[row] >= max(mine - MAX_TIE, MIN_SCORE)):
-        held = score[owner[int(other)], other] if int(other) in owner else 0.0
-        if other != place and held <= score[row, other] + MAX_TIE:
-            return row, int(other)
-    rows = np.flatnonzero(score[:, place] >= max(mine - MAX_TIE, MIN_SCORE))
-    return next(((int(r), place) for r in rows if r != row and int(r) not in owner.values()), None)
+            chosen[best.column] = best
+        taken = f"{best.column} already is" if best.column in chosen else "another column may be"
+        reasons = {**{g.column: f"{taken} {best.what}" for g in left if g.key == best.key}, **reasons}
+        left = [g for g in left if g.key != best.key]
+    return chosen, {column: reason for column, reason in reasons.items() if column not in chosen}

@@ -89,7 +89,6 @@ def guess_columns(
     """Returns commands, measurements, and a note for every column on what was guessed and why."""
     guesser = NameGuesser(model, list(signals.columns))
     chosen, reasons = assign_columns({column: guesser.guess(column) for column in signals.columns})
-    chosen |= _map_by_motion(guesser, chosen, signals)
     chosen |= _map_in_order(guesser, chosen, signals)
     chosen |= _correct_order(model, chosen, signals)
     _Degrees(guesser, chosen, signals).set_scales()
@@ -118,36 +117,6 @@ def _find_idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
     """Returns the actuators that no column commands."""
     driven = {guess.name for guess in chosen.values() if guess.quantity == "command"}
     return [name for name in names(model, "actuator") if name not in driven]
-
-
-def _map_by_motion(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
-    """Maps columns that name a joint but no quantity: the derivative of its position, or what its position follows."""
-    positions = {g.name: g.column for g in chosen.values() if g.element == "joint" and g.quantity == "position"}
-    taken = {guess.key for guess in chosen.values()}
-    found: dict[str, Guess] = {}
-    for column, name in guesser.names.items():
-        if column in chosen or name.role or guesser.why_ignored(column):
-            continue
-        for match in match_names(name.rest, list(positions)):
-            guess = _guess_by_motion(guesser.model, column, match.name, positions[match.name], signals)
-            if guess and guess.key not in taken:
-                found[column] = replace(guess, scale=name.scale)
-                taken.add(guess.key)
-    return found
-
-
-def _guess_by_motion(model: mujoco.MjModel, column: str, joint: str, position: str, signals: Signals) -> Guess | None:
-    together, _ = signals.slope(column, position)
-    if together >= _MIN_CORRELATION:
-        reason = f"it names joint {joint} and moves as the derivative of {position} (correlation {together:.2f})"
-        return Guess(column, "joint", joint, "velocity", 0, 1.0, together, reason)
-    together = signals.correlation(column, position)
-    servos = [n for n in names(model, "actuator") if driven_joint(model, n) == joint]
-    servos = [n for n in servos if _RESPONSES.get(command_unit(model, n)) == "position"]
-    if together >= _MIN_CORRELATION and servos:
-        reason = f"it names joint {joint}, whose {position} follows it (correlation {together:.2f})"
-        return Guess(column, "actuator", servos[0], "command", 0, 1.0, together, reason)
-    return None
 
 
 def _map_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:

@@ -21,7 +21,7 @@ def _word_set(text: str) -> frozenset[str]:
 
 COMMAND_WORDS = _word_set(
     "cmd cmds command commands commanded ctrl control u des desired ref reference target targets action actions "
-    "setpoint setpoints goal goals"
+    "setpoint setpoints sp goal goals"
 )
 MEASURED_WORDS = _word_set("measured meas actual feedback state states observation observations obs")
 QUANTITY_WORDS = {

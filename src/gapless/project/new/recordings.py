@@ -11,18 +11,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from gapless.core.errors import LogError, nearest
+from gapless.core.errors import nearest
 from gapless.core.protocols import Progress
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.columns import (
-    CONVERT_WITH,
-    SUFFIXES,
-    column_names,
-    log_error,
-    read_columns,
-    read_flat_table,
-)
+from gapless.project.log.columns import as_doubles, column_names, describe_other_kind, read_raw
+from gapless.project.log.formats import CONVERT_WITH, SUFFIXES, log_error
 from gapless.project.log.read import increasing_times
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
 from gapless.project.new.names import split_words
@@ -66,13 +60,10 @@ def _find_folder_logs(folder: Path) -> list[Path]:
 def _name_logs(paths: Sequence[Path]) -> dict[Path, str]:
     """Returns a name for each log in the project: its own, or with its folder's in front where two are alike."""
     stems = [path.stem for path in paths]
-    names = {
-        path: path.name if stems.count(path.stem) == 1 else f"{path.resolve().parent.name}_{path.name}"
-        for path in paths
-    }
+    names = {p: p.stem if stems.count(p.stem) == 1 else f"{p.resolve().parent.name}_{p.stem}" for p in paths}
     taken: dict[str, Path] = {}
     for path, name in names.items():
-        if (other := taken.setdefault(Path(name).stem, path)) != path:
+        if (other := taken.setdefault(name, path)) != path:
             raise log_error(f"this log and {other} have one name: rename one, or leave it out", path)
     return names
 
@@ -104,7 +95,7 @@ class Recording:
     """One episode of a log that was recorded by others."""
 
     path: Path  # the file it is in
-    name: str  # name of its file in the project
+    stem: str  # name in the project, without ending
     times_s: Array  # (num_samples,) [s], NaN where there is no stamp
     columns: dict[str, Array]  # all other columns that hold numbers, as recorded
     clock: Clock  # how its time is recorded
@@ -116,6 +107,12 @@ class Recording:
     def is_changed(self) -> bool:
         """Whether the project's log is not a plain copy."""
         return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
+
+    @property
+    def name(self) -> str:
+        """Name of its file in the project: a log that is changed is CSV if it was, else Parquet."""
+        keeps_format = self.path.suffix.lower() == ".csv" or not self.is_changed
+        return self.stem + (self.path.suffix if keeps_format else ".parquet")
 
 
 def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[Recording]:
@@ -132,31 +129,23 @@ def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> 
     return found
 
 
-def _read_recording(path: Path, name: str, clock: Clock) -> Recording:
-    times_s = read_times(path, clock)
-    wanted = [column for column in column_names(path) if column not in clock.columns and column.strip()]
-    notes: list[Note] = []
-    columns = _read_numbers(path, wanted, notes)
-    for column in [column for column, values in columns.items() if len(values) != len(times_s)]:
-        text = f"left out: it has {len(columns.pop(column))} values, the time has {len(times_s)}"
-        notes.append(Note("warning", column, text))
-    renamed = {old: new for old, new in _read_element_names(path).items() if old in columns}
-    columns = {renamed.get(column, column): values for column, values in columns.items()}
-    return Recording(path, name, times_s, columns, clock, None, renamed, tuple(notes))
+def _read_recording(path: Path, stem: str, clock: Clock) -> Recording:
+    times_s, better_names = read_times(path, clock), _read_element_names(path)
+    columns, renamed, notes = dict[str, Array](), dict[str, str](), list[Note]()
+    for name, column in read_raw(path, _list_signals(path, clock)).items():
+        other = describe_other_kind(column)
+        if other or len(column) != len(times_s):
+            text = f"it holds {other}" if other else f"it has {len(column)} values, the time has {len(times_s)}"
+            notes.append(Note("info" if other else "warning", name, f"left out: {text}"))
+            continue
+        columns[better_names.get(name, name)] = as_doubles(column)
+        renamed |= {name: better_names[name]} if name in better_names else {}
+    return Recording(path, stem, times_s, columns, clock, None, renamed, tuple(notes))
 
 
-def _read_numbers(path: Path, wanted: list[str], notes: list[Note]) -> dict[str, Array]:
-    """Reads the columns that hold numbers: all at once, or one by one where some do not."""
-    try:
-        return read_columns(path, wanted) if wanted else {}
-    except LogError:
-        columns: dict[str, Array] = {}
-    for name in wanted:
-        try:
-            columns[name] = read_columns(path, [name])[name]
-        except LogError as error:
-            notes.append(Note("info", name, f"left out: {error}"))
-    return columns
+def _list_signals(path: Path, clock: Clock) -> list[str]:
+    """Returns all columns of a log but its time."""
+    return [name for name in column_names(path) if name.strip() and name not in (*clock.columns, TIME_S)]
 
 
 def _split_episodes(recording: Recording) -> list[Recording]:
@@ -167,31 +156,21 @@ def _split_episodes(recording: Recording) -> list[Recording]:
     starts = np.flatnonzero(np.diff(numbers, prepend=np.nan) != 0)
     if len(starts) != len(np.unique(numbers)):
         raise log_error("rows of several episodes are mixed: sort them by episode, then by time", recording.path)
-    file = Path(recording.name)
     found: list[Recording] = []
     for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
         rows = slice(int(start), int(end))
-        name = f"{file.stem}_episode_{int(numbers[start]):06d}{file.suffix}"
+        stem = f"{recording.stem}_episode_{int(numbers[start]):06d}"
         columns = {column: values[rows] for column, values in recording.columns.items()}
-        found.append(replace(recording, name=name, times_s=recording.times_s[rows], columns=columns, rows=rows))
+        found.append(replace(recording, stem=stem, times_s=recording.times_s[rows], columns=columns, rows=rows))
     return found
 
 
 def write_recording(recording: Recording, target: Path) -> None:
     """Writes a log of one episode with `time_s` [s] in place of its own time columns."""
-    source, rows = recording.path, recording.rows or slice(None)
-    if source.suffix.lower() == ".npz":
-        with np.load(source, allow_pickle=False) as arrays:
-            kept = {key: arrays[key] for key in arrays.files if key not in recording.clock.columns}
-        kept = {key: values[rows] if values.ndim else values for key, values in kept.items()}
-        np.savez(target, **{**kept, TIME_S: recording.times_s})
-        return
-    if source.suffix.lower() == ".csv":
-        table, write = pyarrow.csv.read_csv(source), pyarrow.csv.write_csv
-        columns: dict[str, Any] = dict(zip(table.column_names, table.itercolumns(), strict=True))
-    else:
-        columns, write = read_flat_table(source), pq.write_table
-    first, count, dropped = rows.start or 0, len(recording.times_s), {*recording.clock.columns, TIME_S}
-    kept = {name: column.slice(first, count) for name, column in columns.items() if name not in dropped}
-    named = {recording.renamed.get(name, name): column for name, column in kept.items()}
-    write(pa.table({TIME_S: pa.array(recording.times_s), **named}), target)
+    first, count = (recording.rows or slice(0, 0)).start, len(recording.times_s)
+    columns: dict[str, Any] = {TIME_S: pa.array(recording.times_s)}
+    for name, column in read_raw(recording.path, _list_signals(recording.path, recording.clock)).items():
+        if len(column) >= first + count:
+            columns[recording.renamed.get(name, name)] = column.slice(first, count)
+    write = pyarrow.csv.write_csv if target.suffix.lower() == ".csv" else pq.write_table
+    write(pa.table(columns), target)

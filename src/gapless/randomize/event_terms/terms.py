@@ -10,8 +10,8 @@ import mujoco
 
 from gapless.core.distribution import Level, Part, Range
 from gapless.core.errors import InputError
+from gapless.core.target_path import smallest_value
 from gapless.project.records import Project
-from gapless.project.schema import smallest_value
 from gapless.randomize.export.job import list_elements
 from gapless.sim.targets import resolve
 

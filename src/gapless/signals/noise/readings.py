@@ -15,7 +15,8 @@ import numpy as np
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Flags
-from gapless.project.log.columns import SUFFIXES, column_names, log_error, read_columns
+from gapless.project.log.columns import column_names, read_columns
+from gapless.project.log.formats import SUFFIXES, log_error
 from gapless.project.log.read import increasing_times, log_paths
 from gapless.project.records import Project
 

@@ -168,7 +168,7 @@ def test_numbers_that_begin_at_0_while_the_joints_begin_at_1(tmp_path: Path) -> 
     assert [name for name, _ in measured(project).values()] == joints
 
 
-def test_a_speed_is_known_by_being_the_derivative_of_a_position(tmp_path: Path) -> None:
+def test_a_name_that_says_no_quantity_is_not_mapped(tmp_path: Path) -> None:
     model = write_arm(tmp_path / "arm.xml", ("shoulder", "elbow"), ("m1", "m2"))
     columns = {
         "elbow": moving(1, TIMES_S),
@@ -177,9 +177,9 @@ def test_a_speed_is_known_by_being_the_derivative_of_a_position(tmp_path: Path) 
         "elbow_noise": np.sin(31 * TIMES_S),
     }
     project, notes = make(tmp_path, model, columns)
-    assert measured(project) == {"elbow": ("elbow", "position"), "elbow_d": ("elbow", "velocity")}
+    assert measured(project) == {"elbow": ("elbow", "position")}
     assert commanded(project) == {"elbow_sp": "m2"}
-    assert "derivative of elbow" in notes["elbow_d"]
+    assert "not mapped" in notes["elbow_d"]
 
 
 def test_degrees_of_commands_that_are_mapped_in_order(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_folder_is_all_its_logs(model: Path, tmp_path: Path) -> None:
     np.savez(tmp_path / "bag" / "c.npz", t_ms=1000 * TIMES_S, **signals())
     new_project(model, tmp_path / "bag", tmp_path / "made")
     read = read_logs(load_project(tmp_path / "made"))
-    assert [log.path.name for log in read] == ["a.csv", "b.csv", "c.npz"]
+    assert [log.path.name for log in read] == ["a.csv", "b.csv", "c.parquet"]
     assert read[0].episode.outcome == "failure"
 
 

@@ -1,0 +1,191 @@
+"""The formats of logs: for each ending, how to list the columns of a file and how to read some of them.
+
+A new format is two such functions and an entry in `FORMATS`; everything that reads logs then takes it.
+"""
+
+import csv
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gapless.core.errors import LogError
+
+MAX_CSV_BYTES = 10**9  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
+CSV_BLOCK_BYTES = 4 * 2**20  # of text in memory at a time
+Report = Callable[[float], None]  # called with how much is read, in [0, 1]
+_MISSING = ["", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How to read the files of one ending; both functions raise LogError for a file that is damaged."""
+
+    # path -> (column, how many elements the list in each of its rows has; None where rows hold one value), in order
+    list_columns: Callable[[Path], list[tuple[str, int | None]]]
+    # path, columns, whether they must be numbers, report -> column -> Arrow array, in the type that was written
+    read: Callable[[Path, Sequence[str], bool, Report | None], dict[str, Any]]
+
+
+def log_error(text: str, path: Path) -> LogError:
+    """Returns an error whose message is one line, with the path in brackets at its end."""
+    return LogError(" ".join(f"{text} ({path})".splitlines()))
+
+
+def holds_numbers(kind: Any) -> bool:
+    """Returns whether values of an Arrow type are numbers."""
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
+
+
+def _list_csv_columns(path: Path) -> list[tuple[str, int | None]]:
+    if (size := path.stat().st_size) > MAX_CSV_BYTES:
+        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
+        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next((row for row in csv.reader(file) if row), None)
+    except (UnicodeDecodeError, csv.Error):
+        raise log_error("not a text file in UTF-8: save it as CSV in UTF-8", path) from None
+    if header is None:
+        raise log_error("the file has no header: its first line must name the columns", path)
+    return [(name, None) for name in header]
+
+
+def _read_csv(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
+    size, blocks = path.stat().st_size, list[Any]()
+    types = dict.fromkeys(columns, pa.float64()) if numbers else {}
+    convert = pyarrow.csv.ConvertOptions(include_columns=list(columns), column_types=types, null_values=_MISSING)
+    # Types that are not given are guessed from the first block. Errors name the row only if there is one thread.
+    options = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK_BYTES if numbers else size + 1, use_threads=False)
+    try:
+        with path.open("rb") as file:
+            reader = pyarrow.csv.open_csv(file, options, convert_options=convert)
+            for block in reader:
+                blocks.append(block)
+                if report is not None:
+                    report(file.tell() / size)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise log_error(_describe_csv_error(error, path), path) from None
+    table = pa.Table.from_batches(blocks, reader.schema)
+    return {name: table.column(name) for name in columns}
+
+
+def _describe_csv_error(error: Exception, path: Path) -> str:
+    """Returns what pyarrow says of a CSV as people count: rows from 1 below the header, columns by name."""
+    text = shorten(error, 200)
+    if found := re.search(r"column #(\d+): Row #(\d+): .* invalid value '(.*)'", text):
+        column = _list_csv_columns(path)[int(found[1])][0]
+        where = f"column {column} row {int(found[2]) - 1}: '{found[3][:40]}' is not a number"
+        return f"{where}: correct it or leave the cell empty"
+    if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
+        return f"row {int(found[1]) - 1} has {found[3]} of {found[2]} fields: correct or delete that line"
+    return f"not readable as CSV ({text}): save it again"
+
+
+@contextmanager
+def _open_parquet(path: Path) -> Iterator[Any]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise log_error(f"not readable as Parquet, perhaps cut off ({shorten(error)}): save it again", path) from None
+
+
+def _list_parquet_columns(path: Path) -> list[tuple[str, int | None]]:
+    """Lists the columns of a Parquet file; only lists of unstated length are read for it."""
+    found: list[tuple[str, int | None]] = []
+    with _open_parquet(path) as file:
+        for field in file.schema_arrow:
+            kind, length = field.type, None
+            if pa.types.is_fixed_size_list(kind) and holds_numbers(kind.value_type):
+                length = kind.list_size
+            elif (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and holds_numbers(kind.value_type):
+                shortest, longest = list_lengths(file.read(columns=[field.name]).column(0))
+                length = longest if shortest == longest else None
+            found.append((field.name, length))
+    return found
+
+
+def list_lengths(column: Any) -> tuple[int | None, int | None]:
+    """Returns the length of the shortest and of the longest list in a column; None where there is none."""
+    found = pc.min_max(pc.list_value_length(column)).as_py()
+    return found["min"], found["max"]
+
+
+def _read_parquet(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
+    with _open_parquet(path) as file:
+        table = file.read(columns=list(columns))
+    return {name: table.column(name) for name in columns}
+
+
+@contextmanager
+def _open_npz(path: Path) -> Iterator[Any]:
+    """Opens an npz file without ever unpickling."""
+    damaged = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
+    try:
+        with path.open("rb") as file:
+            arrays: Any = np.load(file, allow_pickle=False)
+            if not isinstance(arrays, np.lib.npyio.NpzFile):
+                raise log_error("one array without a name: write it with numpy.savez(FILE, time_s=...)", path)
+            yield arrays
+    except damaged as error:
+        text = f"not readable as npz, perhaps cut off, or it holds objects ({shorten(error)})"
+        raise log_error(f"{text}: write plain numbers with numpy.savez", path) from None
+
+
+def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
+    """Lists the arrays of an npz file by their headers; an array of shape (rows, n) has lists of n elements."""
+    found: list[tuple[str, int | None]] = []
+    with _open_npz(path) as arrays:
+        for name in arrays.files:
+            with arrays.zip.open(f"{name}.npy") as file:
+                is_first = np.lib.format.read_magic(file) == (1, 0)
+                read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+                shape = read_header(file)[0]
+            found.append((name, shape[1] if len(shape) == 2 else None))
+    return found
+
+
+def _read_npz(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    with _open_npz(path) as arrays:
+        for name in columns:
+            values = np.atleast_1d(arrays[name])
+            values = values.astype(values.dtype.newbyteorder("="), copy=False)
+            if values.ndim == 1:
+                found[name] = pa.array(values)
+            elif values.ndim == 2:
+                found[name] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+            else:
+                found[name] = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ascontiguousarray(values))
+    return found
+
+
+def shorten(error: Exception, limit: int = 160) -> str:
+    """Returns what an error says in one line."""
+    return " ".join(str(error).split())[:limit]
+
+
+FORMATS = {
+    ".csv": Format(_list_csv_columns, _read_csv),
+    ".parquet": Format(_list_parquet_columns, _read_parquet),
+    ".npz": Format(_list_npz_columns, _read_npz),
+}
+SUFFIXES = tuple(FORMATS)
+_EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"
+_SAVE_NPZ = "save its arrays with numpy.savez(FILE, time_s=..., q=...)"
+CONVERT_WITH = {  # ending of another format -> how to make a log of it
+    **dict.fromkeys((".mcap", ".db3", ".bag"), _EXPORT_CSV),
+    **dict.fromkeys((".h5", ".hdf5", ".mat", ".npy", ".pkl"), _SAVE_NPZ),
+    **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
+}
