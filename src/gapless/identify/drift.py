@@ -94,10 +94,12 @@ def find_drifts(
         if relative:
             with np.errstate(divide="ignore"):  # a lower limit of 0 is minus infinity
                 before, after = np.log(before), np.log(after)
-        change = subtract_limits(after, before)
-        if not change[1] <= 0.0 <= change[2]:
-            change = np.expm1(change) if relative else change
-            found.append(Drift(old.target, old.unit, old.value, new.value, *change.tolist(), level, relative, since))
+        change, low, high = subtract_limits(after, before).tolist()
+        if low <= 0.0 <= high:
+            continue
+        if relative:
+            change, low, high = np.expm1([change, low, high]).tolist()
+        found.append(Drift(old.target, old.unit, old.value, new.value, change, low, high, level, relative, since))
     return tuple(found)
 
 
