@@ -37,37 +37,24 @@ SIMULATING = "simulating the policy's failures"
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What one dimension that is wrong in simulation did, beside what the real robot did.
-
-    Attributes:
-        dimension: Which.
-        log_ratio: log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within
-            `RATIO_BOUNDS`: see `bound_ratios`.
-        phases: Phase -> share of simulated failures, at the severities most like reality.
-        ranges: Target -> (low, high) of these severities, for what they narrow most.
-        sentence: The same in words.
-    """
+    """What one dimension that is wrong in simulation did, beside what the real robot did."""
 
     dimension: Dimension
+    # log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within `RATIO_BOUNDS`: see
+    # `bound_ratios`
     log_ratio: float
-    phases: Mapping[str, float]
-    ranges: Mapping[str, tuple[float, float]]
-    sentence: str
+    phases: Mapping[str, float]  # phase -> share of simulated failures, at the severities most like reality
+    ranges: Mapping[str, tuple[float, float]]  # target -> (low, high) of these severities, for what they narrow most
+    sentence: str  # the same in words
 
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """What each dimension does to a policy in simulation.
+    """What each dimension does to a policy in simulation."""
 
-    Attributes:
-        nominal: Share of simulated runs that fail in the model as written.
-        dimensions: One entry per dimension, the most like reality first.
-        sentences: What a person can check.
-    """
-
-    nominal: Interval
-    dimensions: tuple[Counterfactual, ...]
-    sentences: tuple[str, ...]
+    nominal: Interval  # share of simulated runs that fail in the model as written
+    dimensions: tuple[Counterfactual, ...]  # one entry per dimension, the most like reality first
+    sentences: tuple[str, ...]  # what a person can check
 
     @property
     def log_ratios(self) -> dict[Dimension, float]:
@@ -119,10 +106,9 @@ def compare_failures(
     nominal, noisier, runs = features[0], features[1], features[2:]
     nuisance = (noisier.signatures - nominal.signatures).mean(axis=(0, 1))
     together = _find_features(plain.episodes, 1, phases, signature)
-    hypotheses = [group_runs(together, together, space.nominal[None])]
-    hypotheses += [group_runs(own, nominal, some) for some, own in zip(rows, runs, strict=True)]
+    hypotheses = [group_runs(together, together), *(group_runs(own, nominal) for own in runs)]
     shared = pool_statistics(hypotheses, nuisance)
-    temper, offsets = calibrate_likelihoods(nominal, runs, rows, hypotheses, shared)
+    temper, offsets = calibrate_likelihoods(nominal, runs, hypotheses, shared)
     observed = _find_features(judged, 1, phases, signature)
     logs = log_likelihoods(observed, hypotheses, shared)
     raw = temper * log_ratios(logs) + offsets

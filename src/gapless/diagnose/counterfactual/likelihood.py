@@ -6,8 +6,8 @@ For a severity s of a dimension d, with n real runs of which k failed:
                          + SIGNATURE_TEMPER * log t(mean signature | mean signature of s)
 
 Counts of simulated runs enter as counts, not as rates, so that few simulated runs are not taken for certainty.
-Severities that are near each other share their runs. p(real | d) is the mean over severities. How far to trust the
-result is found on simulated runs of this very policy whose cause is known: see `calibrate_likelihoods`.
+p(real | d) is the mean over severities. How far to trust the result is found on simulated runs of this very policy
+whose cause is known: see `calibrate_likelihoods`.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,6 @@ from gapless.core.signal import Array, Indices
 SIGNATURE_TEMPER = 0.5  # signature and outcome say partly the same; and no simulation is right in every number
 DISCREPANCY = 0.25  # how far signatures of a right model may be from reality's, in nominal standard deviations [1]
 DEGREES_OF_FREEDOM = 6.0  # of Student's t: a surprising number does not decide alone
-NEAR_SD = 0.25  # severities this far apart, in standard deviations of what was drawn, share runs with weight 0.6 [1]
 NUM_NEIGHBOURS = 2  # severities with the most similar signatures that show how much lies between
 PRIOR_RUNS = 4.0  # runs that a pooled variance counts for beside a group's own
 CORRELATION_SHRINK = 0.3  # of correlations between features, towards none
@@ -33,15 +32,11 @@ OFFSET_SD = 1.0  # of the prior of offsets [nat]
 
 @dataclass(frozen=True)
 class RunFeatures:
-    """What is compared of runs, grouped by severity; real runs are one group.
+    """What is compared of runs, grouped by severity; real runs are one group."""
 
-    Attributes:
-        outcomes: (num_severities, num_runs, 1 + num_phases): 1 where a run failed, then where it failed in each phase.
-        signatures: (num_severities, num_runs, num_features).
-    """
-
+    # (num_severities, num_runs, 1 + num_phases): 1 where a run failed, then where it failed in each phase
     outcomes: Array
-    signatures: Array
+    signatures: Array  # (num_severities, num_runs, num_features)
 
     def without(self, severity: int) -> "RunFeatures":
         """Returns all runs but those of one severity."""
@@ -54,62 +49,45 @@ class RunFeatures:
 
 @dataclass(frozen=True)
 class HypothesisRuns:
-    """Simulated runs of one hypothesis, grouped by severity.
+    """Simulated runs of one hypothesis, grouped by severity."""
 
-    Attributes:
-        total: (num_severities,) runs, those of near severities included by weight.
-        lost: (num_severities, 1 + num_phases) how many of them failed, and in each phase.
-        mean: (num_severities, num_features) of the signature.
-        mean_var: (num_severities, num_features) squared standard error of `mean`.
-        between: (num_severities, num_features) squared distance to similar severities: what lies between was not tried.
-        residuals: (num_severities, num_runs, num_features) of runs about their severity's mean.
-    """
-
-    total: Array
-    lost: Array
-    mean: Array
-    mean_var: Array
+    num_runs: int  # of each severity
+    lost: Array  # (num_severities, 1 + num_phases) how many of them failed, and in each phase
+    mean: Array  # (num_severities, num_features) of the signature
+    mean_var: Array  # (num_severities, num_features) squared standard error of `mean`
+    # (num_severities, num_features) squared distance to similar severities: what lies between was not tried
     between: Array
-    residuals: Array
+    residuals: Array  # (num_severities, num_runs, num_features) of runs about their severity's mean
 
 
-def group_runs(runs: RunFeatures, nominal: RunFeatures, rows: Array) -> HypothesisRuns:
-    """Returns what simulated runs of (num_severities, num_parameters) rows say about each row.
+def group_runs(runs: RunFeatures, nominal: RunFeatures) -> HypothesisRuns:
+    """Returns what simulated runs say about each severity.
 
     Nominal runs with the same starts and noise serve as control variates: what chance did to them is subtracted, as
     far as it shows in these runs.
     """
     num_runs = runs.signatures.shape[1]
-    weights = _near_weights(rows)
-    shares = weights / weights.sum(axis=1, keepdims=True)
     chance = nominal.signatures - nominal.signatures.mean(axis=(0, 1))
-    raw = runs.signatures - (shares @ runs.signatures.mean(axis=1))[:, None]
+    raw = runs.signatures - runs.signatures.mean(axis=1, keepdims=True)
     slope = (raw * chance).sum(axis=(0, 1)) / np.maximum((chance**2).sum(axis=(0, 1)), 1e-12)
     slope = np.clip(slope, 0.0, 1.0)
     corrected = runs.signatures - slope * chance
-    mean = shares @ corrected.mean(axis=1)
+    mean = corrected.mean(axis=1)
     residuals = corrected - mean[:, None]
-    num_near = num_runs / (shares**2).sum(axis=1, keepdims=True)
-    local = num_near * (shares @ (residuals**2).mean(axis=1))
-    variance = (local + PRIOR_RUNS * (residuals**2).mean(axis=(0, 1))) / (num_near + PRIOR_RUNS)
-    mean_var = variance / num_near + slope**2 * (chance**2).mean(axis=(0, 1)) / chance[..., 0].size
-    lost = weights @ runs.outcomes.sum(axis=1)
+    pooled = PRIOR_RUNS * (residuals**2).mean(axis=(0, 1))
+    variance = ((residuals**2).sum(axis=1) + pooled) / (num_runs + PRIOR_RUNS)
+    mean_var = variance / num_runs + slope**2 * (chance**2).mean(axis=(0, 1)) / chance[..., 0].size
     between = _neighbour_distance(mean, mean_var)
-    return HypothesisRuns(num_runs * weights.sum(axis=1), lost, mean, mean_var, between, residuals)
+    return HypothesisRuns(num_runs, runs.outcomes.sum(axis=1), mean, mean_var, between, residuals)
 
 
 @dataclass(frozen=True)
 class SharedStatistics:
-    """What all hypotheses share.
+    """What all hypotheses share."""
 
-    Attributes:
-        variance: (num_features,) of runs about their severity's mean.
-        precision: (num_features, num_features) inverse of their correlation.
-        nuisance: (num_features,) a shift of the mean signature that any hypothesis may have by one standard deviation.
-    """
-
-    variance: Array
-    precision: Array
+    variance: Array  # (num_features,) of runs about their severity's mean
+    precision: Array  # (num_features, num_features) inverse of their correlation
+    # (num_features,) a shift of the mean signature that any hypothesis may have by one standard deviation
     nuisance: Array
 
 
@@ -148,7 +126,6 @@ def log_ratios(logs: Sequence[Array]) -> Array:
 def calibrate_likelihoods(
     nominal: RunFeatures,
     runs: Sequence[RunFeatures],
-    rows: Sequence[Array],
     hypotheses: Sequence[HypothesisRuns],
     shared: SharedStatistics,
 ) -> tuple[float, Array]:
@@ -157,7 +134,6 @@ def calibrate_likelihoods(
     Args:
         nominal: Runs of the model as written.
         runs: Runs of each dimension.
-        rows: Per dimension, (num_severities, num_parameters).
         hypotheses: The same, grouped: the model as written first.
         shared: What the hypotheses share.
 
@@ -170,8 +146,7 @@ def calibrate_likelihoods(
         for k in range(len(own.outcomes)):
             known = list(hypotheses)
             if label:
-                rest = np.delete(rows[label - 1], k, axis=0)
-                known[label] = group_runs(own.without(k), nominal.without(k), rest)
+                known[label] = group_runs(own.without(k), nominal.without(k))
             cases.append(log_ratios(log_likelihoods(own.only(k), known, shared)))
             truth.append(label)
     return fit_calibration(np.stack(cases), np.array(truth))
@@ -199,15 +174,6 @@ def fit_calibration(ratios: Array, truth: Indices) -> tuple[float, Array]:
     bounds = [TEMPER_BOUNDS, *[OFFSET_BOUNDS] * num_dimensions]
     found = minimize(cost, start, method="L-BFGS-B", bounds=bounds).x
     return float(found[0]), found[1:]
-
-
-def _near_weights(rows: Array) -> Array:
-    """Returns how much each severity's runs count for each other, (num_severities, num_severities) in (0, 1]."""
-    spread = rows.std(axis=0)
-    used = spread > 1e-12 * np.maximum(1.0, np.abs(rows).max(axis=0))
-    scaled = rows[:, used] / spread[used]
-    squared = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * squared / NEAR_SD**2)
 
 
 def _neighbour_distance(mean: Array, mean_var: Array) -> Array:
@@ -249,7 +215,7 @@ def _log_outcomes(real: RunFeatures, one: HypothesisRuns) -> Array:
     """
     failures, *phases = real.outcomes[0].sum(axis=0)
     failed, failed_in = one.lost[:, :1], one.lost[:, 1:]
-    either = np.concatenate([failed, one.total[:, None] - failed], axis=1) + 0.5
+    either = np.concatenate([failed, one.num_runs - failed], axis=1) + 0.5
     found = _log_dirichlet_multinomial(either, np.array([failures, real.outcomes.shape[1] - failures]))
     if phases:
         prior = 0.5 + failed_in.sum(axis=0) / max(failed_in.sum(), 1e-9)

@@ -26,15 +26,11 @@ TOO_CERTAIN = 1.25  # ratio of real to simulated spread from which a simulation 
 
 @dataclass(frozen=True)
 class SpreadComparison:
-    """How much repeated real trials differ, beside what the simulation makes of their starts and noise.
+    """How much repeated real trials differ, beside what the simulation makes of their starts and noise."""
 
-    Attributes:
-        ratios: Column -> real standard deviation over simulated one [1]; together the intervals hold at their level.
-        sentence: The same in words.
-    """
-
+    # column -> real standard deviation over simulated one [1]; together the intervals hold at their level
     ratios: dict[str, Interval]
-    sentence: str
+    sentence: str  # the same in words
 
 
 def compare_spread(data: ProjectData) -> SpreadComparison | None:

@@ -38,21 +38,13 @@ Model = tuple[int, ...]  # the factors that matter, sorted
 
 @dataclass(frozen=True)
 class ModelPosterior:
-    """Models with their weights.
+    """Models with their weights."""
 
-    Attributes:
-        includes: (num_models, num_factors) which factors matter.
-        weights: (num_models,) posterior probability, summing to 1.
-        priors: (num_models,) prior probability.
-        means: (num_models, num_groups) mean linear predictor of each group of runs [logit].
-        sds: (num_models, num_groups) its standard deviation [logit].
-    """
-
-    includes: Flags
-    weights: Array
-    priors: Array
-    means: Array
-    sds: Array
+    includes: Flags  # (num_models, num_factors) which factors matter
+    weights: Array  # (num_models,) posterior probability, summing to 1
+    priors: Array  # (num_models,) prior probability
+    means: Array  # (num_models, num_groups) mean linear predictor of each group of runs [logit]
+    sds: Array  # (num_models, num_groups) its standard deviation [logit]
 
     @property
     def probabilities(self) -> Array:

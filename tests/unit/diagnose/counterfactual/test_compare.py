@@ -159,9 +159,9 @@ def counted(num_failed: list[int], num_runs: int, signatures: np.ndarray) -> Run
 
 def test_failure_counts_have_their_closed_form() -> None:
     # Signatures alike; one phase. Jeffreys' prior: with 0 of 4 simulated failures and 1 of 1 real ones,
-    # p = 0.5 / 5 = 0.1; with 4 of 4, p = 4.5 / 5 = 0.9. Two severities far apart: the mean is 0.5.
+    # p = 0.5 / 5 = 0.1; with 4 of 4, p = 4.5 / 5 = 0.9.
     both = counted([0, 4], 4, np.random.default_rng(0).standard_normal(4))
-    groups = [group_runs(both, both, np.array([[0.0], [9.0]]))]
+    groups = [group_runs(both, both)]
     real = counted([2], 2, np.array([-0.1, 0.1]))
     logs = log_likelihoods(real, groups, pool_statistics(groups, np.zeros(1)))[0]
     # Two of two: 0.1 * 1.5/6 = 0.025 and 0.9 * 5.5/6 = 0.825.
