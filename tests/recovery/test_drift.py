@@ -12,7 +12,7 @@ from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.solution import Solution
 from gapless.fit.summary import describe_parameters
-from gapless.identify.drift import find_comparable, find_drifts, limits_at_level, ratio_limits
+from gapless.identify.drift import find_comparable, find_drifts, limits_at_level, subtract_limits
 from gapless.identify.verb import identify
 from unit.identify.realities import write_reality
 
@@ -43,7 +43,8 @@ def test_intervals_of_relative_changes_cover_93_to_97_percent(sd: float) -> None
     for _ in range(NUM_DRAWS):
         before, after = estimate(BEFORE, sd, rng), estimate(AFTER, sd, rng)
         for k, (old, new) in enumerate(zip(before, after, strict=True)):
-            low, high = ratio_limits(limits_at_level(new, 0.95), limits_at_level(old, 0.95))
+            logs = np.log(limits_at_level(new, 0.95)), np.log(limits_at_level(old, 0.95))
+            _, low, high = np.exp(subtract_limits(*logs))
             held[k] += low <= AFTER[k] / BEFORE[k] <= high
     assert np.all((held / NUM_DRAWS >= 0.93) & (held / NUM_DRAWS <= 0.97)), held / NUM_DRAWS
 

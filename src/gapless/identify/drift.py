@@ -1,13 +1,12 @@
 """What changed between two fits of one robot, beyond what their intervals allow.
 
-The limits of a difference and of a ratio of two independent estimates follow from the limits of each (MOVER: Zou and
-Donner, 2008; for ratios Newcombe, 2016; with symmetric limits the latter are Fieller's, 1954). Only intervals are
-needed, so that a fit can be compared with any earlier one of which the JSON is left.
+The limits of a difference of two independent estimates follow from the limits of each (MOVER: Zou and Donner, 2008);
+those of a ratio are those of a difference of logarithms. Only intervals are needed, so that a fit can be compared with
+any earlier one of which the JSON is left.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import sqrt
 
 import numpy as np
 
@@ -23,8 +22,6 @@ from gapless.fit.summary import describe_parameters
 from gapless.identify.earlier_fit import EarlierFit
 
 LEVEL = 0.95  # at which the intervals of all compared parameters hold together
-
-Limits = tuple[float, float, float]  # value, low, high
 
 
 def compare_with_earlier(
@@ -80,6 +77,7 @@ def find_drifts(
 ) -> tuple[Drift, ...]:
     """Returns the parameters whose change has an interval without 0, in the order of the pairs.
 
+    Changes are relative where neither value can be negative and the earlier one surely is not 0.
     Each interval is made at 1 - (1 - level) / num_pairs, so that all of them hold together at the level (Bonferroni),
     and with them those that are picked out because they exclude 0.
 
@@ -92,63 +90,40 @@ def find_drifts(
     found: list[Drift] = []
     for old, new in pairs:
         before, after = limits_at_level(old, each), limits_at_level(new, each)
-        low, high = difference_limits(after, before)
+        relative = min(old.prior_low, new.prior_low) >= 0.0 and before[1] > 0.0 and after[0] > 0.0
+        if relative:
+            with np.errstate(divide="ignore"):  # a lower limit of 0 is minus infinity
+                before, after = np.log(before), np.log(after)
+        change, low, high = subtract_limits(after, before).tolist()
         if low <= 0.0 <= high:
             continue
-        relative = min(old.prior_low, new.prior_low) >= 0.0 and before[1] > 0.0
-        change = after[0] - before[0]
         if relative:
-            change, (low, high) = after[0] / before[0] - 1, ratio_limits(after, before)
-            low, high = low - 1, high - 1
+            change, low, high = np.expm1([change, low, high]).tolist()
         found.append(Drift(old.target, old.unit, old.value, new.value, change, low, high, level, relative, since))
     return tuple(found)
 
 
-def limits_at_level(parameter: FittedParameter, level: float) -> Limits:
-    """Returns a parameter's value with its limits at another level than that of its record.
+def limits_at_level(parameter: FittedParameter, level: float) -> Array:
+    """Returns a parameter's value, low and high, (3,), at another level than that of its record.
 
     Its error is taken to be normal in the solver's coordinate, as it was when the record was made. A limit that was
     cut at a bound says less than the other one, which is then used for both.
     """
-    space = ParameterSpace(
-        (Parameter(*(parameter.target, parameter.dimension, parameter.unit, parameter.nominal), *_range(parameter)),)
+    p = parameter
+    scaling = Scaling.of(
+        ParameterSpace((Parameter(p.target, p.dimension, p.unit, p.nominal, p.prior_low, p.prior_high),))
     )
-    scaling = Scaling.of(space)
-    value, low, high = scaling.unit(np.array([[parameter.value], [parameter.low], [parameter.high]])).ravel()
-    half = max(high - value, value - low) * _quantile(level) / _quantile(parameter.level)
-    ends = scaling.values(np.clip(np.array([[value - half], [value + half]]), 0.0, 1.0)).ravel()
-    return parameter.value, float(ends[0]), float(ends[1])
+    value, low, high = scaling.unit(np.array([[p.value], [p.low], [p.high]])).ravel()
+    wider = normal_quantile((1 + level) / 2) / normal_quantile((1 + p.level) / 2)
+    half = wider * max(high - value, value - low)
+    ends = scaling.values(np.clip(np.array([[value - half], [value + half]]), 0.0, 1.0))
+    return np.array([p.value, *ends.ravel()])
 
 
-def _range(parameter: FittedParameter) -> tuple[float, float]:
-    return parameter.prior_low, parameter.prior_high
+def subtract_limits(first: Array, second: Array) -> Array:
+    """Returns value, low and high of first - second, each given by the same three.
 
-
-def _quantile(level: float) -> float:
-    return normal_quantile((1 + level) / 2)
-
-
-def difference_limits(first: Limits, second: Limits) -> tuple[float, float]:
-    """Returns the limits of first - second: with (a, l, u) and (b, m, v), a - b -+ the root of squared distances.
-
-    low = a - b - sqrt((a - l)^2 + (v - b)^2), high = a - b + sqrt((u - a)^2 + (b - m)^2).
+    With (a, l, u) and (b, m, v): a - b, a - b - sqrt((a - l)^2 + (v - b)^2), a - b + sqrt((u - a)^2 + (b - m)^2).
     """
     (a, a_low, a_high), (b, b_low, b_high) = first, second
-    return (
-        a - b - sqrt((a - a_low) ** 2 + (b_high - b) ** 2),
-        a - b + sqrt((a_high - a) ** 2 + (b - b_low) ** 2),
-    )
-
-
-def ratio_limits(first: Limits, second: Limits) -> tuple[float, float]:
-    """Returns the limits of first / second, where `first` is not negative and the second's limits are positive.
-
-    They are the ratios R at which a limit of first - R * second is 0: roots of
-    R^2 v (2b - v) - 2abR + l (2a - l) = 0 below, and of R^2 m (2b - m) - 2abR + u (2a - u) = 0 above.
-    """
-    (a, a_low, a_high), (b, b_low, b_high) = first, second
-    inner = a_low * (2 * a - a_low)
-    below = a * b + sqrt((a * b) ** 2 - inner * b_high * (2 * b - b_high))
-    outer = b_low * (2 * b - b_low)
-    above = a * b + sqrt((a * b) ** 2 - a_high * (2 * a - a_high) * outer)
-    return (inner / below if below > 0 else 0.0), above / outer
+    return a - b + np.array([0.0, -np.hypot(a - a_low, b_high - b), np.hypot(a_high - a, b - b_low)])

@@ -44,16 +44,17 @@ def find_earlier_fit(data: ProjectData, since: str | Path | None, window_s: floa
     if begin is None:
         return None
     wanted = {"project": fingerprint(data.project), "window_s": window_s}
-    found: list[EarlierFit] = []
+    found: list[tuple[datetime, EarlierFit]] = []
     for row in data.catalogue.artefacts("identify"):
         same = all(row.provenance.config.get(key) == value for key, value in wanted.items())
         if not same or set(row.provenance.parents) & set(data.ids):
             continue
         result = _load_stored_fit(data.catalogue, row)
-        if result and result.verdict != "refused" and _is_before(result.recorded_to, begin):
-            found.append((row.id, result))
+        end = result.recorded_to if result and result.verdict != "refused" else None
+        if result and end is not None and _parse_time(end) < _parse_time(begin):
+            found.append((_parse_time(end), (row.id, result)))
     # Of several fits to the same logs the last one made counts: the catalogue lists it last.
-    return min(reversed(found), key=lambda item: _parse_time(item[1].recorded_to or ""), default=None)
+    return min(reversed(found), key=lambda item: item[0], default=(None, None))[1]
 
 
 def _read_named_fit(data: ProjectData, path: Path) -> IdentifyResult:
@@ -78,10 +79,6 @@ def _load_stored_fit(catalogue: Catalogue, row: ArtefactRow) -> IdentifyResult |
     except (InputError, OSError, ValueError, TypeError):
         return None
     return result if isinstance(result, IdentifyResult) else None
-
-
-def _is_before(stamp: str | None, other: str) -> bool:
-    return stamp is not None and _parse_time(stamp) < _parse_time(other)
 
 
 def _parse_time(stamp: str) -> datetime:

@@ -1,52 +1,44 @@
 """The first thing on the page: how large the gap was, how large it is, and how sure that is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
 from gapless.core.interval import Interval
-from gapless.core.results import CheckResult, LoopResult, MeasureResult
+from gapless.core.results import LoopResult, MeasureResult
 from gapless.report import numbers as n
 from gapless.report.parts import Parts
 
 
-@dataclass(frozen=True)
-class Badge:
-    """A judgement in words with a sign in front: `kind` is good, open or bad."""
+class Badge(NamedTuple):
+    """A judgement in words with a sign in front."""
 
-    kind: str
+    kind: str  # good, open or bad
     words: str
 
 
 class Rate(NamedTuple):
-    """One success rate: whose, and the colour of its bar (`model`, `measured` or `fitted`)."""
+    """One success rate: whose, and the colour of its bar."""
 
     label: str
     detail: str
     success: Interval
-    kind: str
+    kind: str  # model, measured or fitted
 
 
-@dataclass(frozen=True)
-class Headline:
-    """The headline of whatever is known: one sentence, judgements, success rates, and remarks."""
+class Headline(NamedTuple):
+    """The headline of whatever is known."""
 
     sentence: str
-    badges: tuple[Badge, ...]
-    rates: tuple[Rate, ...]
-    whiskers: str
-    remarks: tuple[str, ...]
+    badges: list[Badge]
+    rates: list[Rate]
+    remarks: list[str]
 
 
 def build_headline(parts: Parts) -> Headline:
     """Returns the headline of whatever is known."""
-    rates = tuple(_collect_rates(parts))
-    levels = n.join_words(sorted({n.percent(rate.success.level) for rate in rates}))
-    methods = n.join_words(sorted({rate.success.method for rate in rates}))
-    whiskers = f"Whiskers are {levels} intervals ({methods})." if rates else ""
-    sentence, remarks = _write_sentence(parts, rates), tuple(_write_remarks(parts, rates))
-    return Headline(sentence, tuple(_badges(parts)), rates, whiskers, remarks)
+    rates = list(_collect_rates(parts))
+    return Headline(_write_sentence(parts, rates), list(_badges(parts)), rates, list(_write_remarks(parts, rates)))
 
 
 def intervals_overlap(one: Interval, other: Interval) -> bool | None:
@@ -161,10 +153,3 @@ def _median_error(measure: MeasureResult | None) -> float | None:
     columns = measure.columns.values() if measure else ()
     errors = [error.nrmse for error in columns if error.nrmse is not None and n.is_known(error.nrmse)]
     return median(errors) if errors else None
-
-
-def describe_check(check: CheckResult) -> str:
-    """Returns the outcome of `check` in one sentence."""
-    if check.sound:
-        return "The project is sound: no fault was found."
-    return "The project is not sound: correct its faults before trusting the numbers on this page."

@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from markupsafe import Markup
 
 from gapless.core.errors import InputError
 from gapless.core.results import AllanCurve, ColumnNoise, NoiseTerm, SensorResult
+from gapless.core.signal import Array
 from gapless.report import numbers as n
 from gapless.report import svg
 from gapless.report.headline import Badge
@@ -66,22 +68,17 @@ def shown_value(term: NoiseTerm) -> float | None:
     return term.value if term.told or term.value else None
 
 
-def allan_plots(result: SensorResult) -> tuple[Markup, ...]:
-    """Returns a drawing for the page of each column that has an Allan deviation, `MAX_CURVES` at most."""
-    return tuple(
+def allan_plots(result: SensorResult) -> list[Markup]:
+    """Returns a drawing for the page of each column that has an Allan deviation."""
+    return [
         svg.drawing(WIDTH, HEIGHT, f"Allan deviation of {name}", *panel, class_="plot allan")
-        for name, panel in list(_draw_panels(result).items())[:MAX_CURVES]
-    )
-
-
-def num_more_plots(result: SensorResult) -> int:
-    """Returns how many columns have an Allan deviation that the page does not draw."""
-    return max(0, len(_draw_panels(result)) - MAX_CURVES)
+        for name, panel in _draw_panels(result).items()
+    ]
 
 
 def _draw_panels(result: SensorResult) -> dict[str, list[Markup]]:
     """Returns the drawings of columns that have an Allan deviation, by their names."""
-    return {name: _panel(name, c.unit, c.allan) for name, c in result.columns.items() if c.allan is not None}
+    return {name: _draw_panel(name, c.unit, c.allan) for name, c in result.columns.items() if c.allan is not None}
 
 
 def draw_allan(result: SensorResult, path: Path) -> bool:
@@ -106,43 +103,35 @@ def draw_allan(result: SensorResult, path: Path) -> bool:
     return True
 
 
-def _panel(name: str, unit: str, curve: AllanCurve) -> list[Markup]:
-    shown = [v for v in (*curve.low, *curve.high, *curve.terms.get("flicker", ())) if n.is_known(v) and v > 0]
-    x = _decades(curve.tau_s, LEFT, WIDTH - RIGHT)
-    y = _decades(shown, BOTTOM, TOP)
-    parts = [svg.text(f"{name}: Allan deviation [{n.unit_text(unit) or 1}]", LEFT, 18, class_="strong")]
-    for power in range(math.ceil(x.low), math.floor(x.high) + 1):
-        parts.append(svg.line(x(power), TOP, x(power), BOTTOM, "grid"))
-        parts.append(svg.text(f"{10.0**power:.3g}", x(power), BOTTOM + 15, "middle"))
+def _draw_panel(name: str, unit: str, curve: AllanCurve) -> list[Markup]:
+    """Draws the Allan deviation of a column and its terms, both axes by powers of ten."""
+    tau, low, high = _log10(curve.tau_s), _log10(curve.low), _log10(curve.high)
+    x = svg.scale_over(tau, LEFT, WIDTH - RIGHT, margin=0.03)
+    y = svg.scale_over((*low, *high, *_log10(curve.terms.get("flicker", ()))), BOTTOM, TOP, margin=0.03)
+    decades = list(range(math.ceil(x.low), math.floor(x.high) + 1))
     factors = (1, 2, 5) if math.floor(y.high) - math.ceil(y.low) < 2 else (1,)  # more of them where decades are few
     powers = range(math.floor(y.low), math.ceil(y.high) + 1)
     values = [math.log10(factor) + power for power in powers for factor in factors]
     values = [value for value in values if y.low <= value <= y.high]
+    parts = [svg.text(f"{name}: Allan deviation [{n.unit_text(unit) or 1}]", LEFT, 18, class_="strong")]
+    parts += [svg.line(x(power), TOP, x(power), BOTTOM, "grid") for power in decades]
+    parts.append(svg.axis_bottom(x, decades, [f"{10.0**power:.3g}" for power in decades], BOTTOM, "averaging time [s]"))
     parts.append(svg.axis_left(y, values, [f"{10.0**value:.3g}" for value in values], LEFT, WIDTH - RIGHT))
-    parts.append(svg.text("averaging time [s]", WIDTH - RIGHT, BOTTOM + 30, "end"))
-    ends = list(zip(curve.tau_s, curve.low, curve.high, strict=True))
-    there = [(t, low, high) for t, low, high in ends if n.is_known(low) and low > 0 and n.is_known(high)]
-    corners = [(t, high) for t, _, high in there] + [(t, low) for t, low, _ in reversed(there)]
-    text = " ".join(f"{svg.coordinate(x(math.log10(t)))},{svg.coordinate(y(math.log10(v)))}" for t, v in corners)
-    parts.append(svg.element("polygon", points=text, class_="band"))
-    lines = {**curve.terms, "measured": curve.deviation, "fitted": curve.fitted}
-    parts += [_line(x, y, curve.tau_s, values, f"line {name}") for name, values in lines.items()]
+    known = np.isfinite(low) & np.isfinite(high)
+    outline = [*zip(tau[known], high[known], strict=True), *zip(tau[known][::-1], low[known][::-1], strict=True)]
+    corners = " ".join(f"{svg.coordinate(x(t))},{svg.coordinate(y(v))}" for t, v in outline)
+    parts.append(svg.element("polygon", points=corners, class_="band"))
     left = LEFT
-    for name in ("measured", "fitted", *curve.terms):
-        parts.append(svg.line(left, HEIGHT - 8, left + 16, HEIGHT - 8, f"line {name}"))
-        parts.append(svg.text(name, left + 20, HEIGHT - 4))
-        left += 30 + svg.CHARACTER_PX * len(name)
+    for kind, line in {**curve.terms, "measured": curve.deviation, "fitted": curve.fitted}.items():
+        inside = ((t, v if y.low <= v <= y.high else math.nan) for t, v in zip(tau, _log10(line), strict=True))
+        parts.append(svg.path(((x(t), y(v)) for t, v in inside), f"line {kind}"))
+        parts.append(svg.line(left, HEIGHT - 8, left + 16, HEIGHT - 8, f"line {kind}"))
+        parts.append(svg.text(kind, left + 20, HEIGHT - 4))
+        left += 30 + svg.CHARACTER_PX * len(kind)
     return parts
 
 
-def _decades(values: Sequence[float], start: float, stop: float) -> svg.Scale:
-    return svg.scale_over([math.log10(value) for value in values if value > 0], start, stop, margin=0.03)
-
-
-def _line(x: svg.Scale, y: svg.Scale, tau_s: Sequence[float], values: Sequence[float], class_: str) -> Markup:
-    """Draws a curve where it lies inside the panel."""
-    points: list[tuple[float, float]] = []
-    for time_s, value in zip(tau_s, values, strict=True):
-        inside = n.is_known(value) and value > 0 and y.low <= math.log10(value) <= y.high
-        points.append((x(math.log10(time_s)), y(math.log10(value)) if inside else math.nan))
-    return svg.path(points, class_)
+def _log10(values: Sequence[float]) -> Array:
+    """Returns logarithms; NaN where there is none, or no number."""
+    numbers = np.array(values, dtype=np.float64)
+    return np.log10(np.where(numbers > 0, numbers, np.nan))

@@ -1,8 +1,10 @@
 """The records that were given, sorted into the parts that the page shows, and its tables and traces."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_args, get_type_hints
+
+import numpy as np
 
 from gapless.core.errors import InputError
 from gapless.core.results import (
@@ -74,34 +76,26 @@ def _measure_as_written(measure: MeasureResult | None, fitted: MeasureResult | N
 
 
 def collect_traces(parts: Parts) -> tuple[Trace, ...]:
-    """Returns the stretches to plot: those of the fit, which were held out, or else those of the measures."""
+    """Returns a stretch of each column to plot: of the fit, where it was held out, or else of the measures.
+
+    Both measures share a plot if they show the same stretch; else that with the fit is taken.
+    """
     if parts.identify and parts.identify.traces:
         return parts.identify.traces
-    before = parts.measure.traces if parts.measure else ()
-    fitted: dict[tuple[object, ...], Trace] = {}
-    for trace in parts.measure_fitted.traces if parts.measure_fitted else ():
-        if "fitted" not in trace.predicted and len(trace.predicted) == 1:  # whatever the measure called it
-            trace = replace(trace, predicted={"fitted": next(iter(trace.predicted.values()))})
-        fitted[_stretch(trace)] = trace
-    merged: list[Trace] = []
-    for trace in before:
-        match = fitted.pop(_stretch(trace), None)
-        merged.append(replace(trace, predicted={**trace.predicted, **(match.predicted if match else {})}))
-    return (*merged, *fitted.values())
+    found: dict[str, Trace] = {}
+    for measure in (parts.measure, parts.measure_fitted):
+        for trace in measure.traces if measure else ():
+            other = found.get(trace.column)
+            if other and other.episode == trace.episode and _have_same_times(other, trace):
+                trace = replace(other, predicted={**other.predicted, **trace.predicted})
+            found[trace.column] = trace
+    return tuple(found.values())
 
 
-def _stretch(trace: Trace) -> tuple[object, ...]:
-    """Returns what two traces of the same stretch share; NaN in the times, a break, equals itself here."""
-    return (trace.episode, trace.column, *(time if n.is_known(time) else None for time in trace.times_s))
-
-
-def choose_one_per_column(found: Iterable[Trace]) -> tuple[Trace, ...]:
-    """Returns the first stretch of each column that shows the most predictions."""
-    best: dict[str, Trace] = {}
-    for trace in found:
-        if trace.column not in best or len(trace.predicted) > len(best[trace.column].predicted):
-            best[trace.column] = trace
-    return tuple(best.values())
+def _have_same_times(one: Trace, other: Trace) -> bool:
+    """Returns whether two traces are of the same times; a break (NaN, None in a record that was read) equals itself."""
+    times = (np.array(trace.times_s, dtype=np.float64) for trace in (one, other))
+    return np.array_equal(*times, equal_nan=True)
 
 
 def error_table(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, str, tuple[str, ...]]]]:

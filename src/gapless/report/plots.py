@@ -89,17 +89,14 @@ def waterfall(causes: Sequence[Cause]) -> Markup:
     return svg.fluid(bottom + 18, label, *parts, class_="fluid waterfall")
 
 
-def interval_glyph(parameter: FittedParameter) -> Markup:
+def interval_glyph(p: FittedParameter) -> Markup:
     """Returns the fitted value (dot) and its interval beside the value as written (diamond).
 
-    The line is dashed where the logs do not determine the value, and ends in an arrow where it is unbounded.
+    The line is dashed where the logs do not determine the value, and has no end where it is unbounded.
     """
-    p = parameter
-    scale = svg.scale_over((p.nominal, p.value, p.low, p.high), 8, GLYPH_WIDTH - 8, margin=0.04)
     fitted = f"fitted {n.number(p.value)} {n.span(p.low, p.high)}"
     label = f"{p.target}: as written {n.number(p.nominal)}, {fitted}"
-    parts = _interval(scale, p.low, p.high, "whisker" if p.identifiable else "whisker loose")
-    return _glyph(label, *parts, *_marks(scale, p.value, p.nominal))
+    return _draw_glyph(label, p.value, p.nominal, interval=(p.low, p.high), loose=not p.identifiable)
 
 
 def range_glyph(item: Range, nominal: float | None) -> Markup:
@@ -107,33 +104,57 @@ def range_glyph(item: Range, nominal: float | None) -> Markup:
 
     A bell is darker within one standard deviation of its centre.
     """
-    ends = [item.low, item.high, item.mean, *([nominal] if nominal is not None else [])]
-    scale = svg.scale_over(ends, 8, GLYPH_WIDTH - 8, margin=0.04)
     label = f"{item.target}: {item.kind} {n.span(item.low, item.high)}, as written {n.number(nominal)}"
-    parts = [] if item.kind == "fixed" else _band(scale, item.low, item.high, "band")
-    if item.one_deviation is not None and all(map(n.is_known, (item.low, item.high, *item.one_deviation))):
-        parts += _band(scale, *item.one_deviation, "band inner")
-    return _glyph(label, *parts, *_marks(scale, item.mean, nominal))
+    band = None if item.kind == "fixed" else (item.low, item.high)
+    return _draw_glyph(label, item.mean, nominal, band=band, inner=item.one_deviation)
 
 
-def audit_glyph(parameter: AuditedParameter) -> Markup:
+def audit_glyph(p: AuditedParameter) -> Markup:
     """Returns a training range as a band beside what reality needs: the best value (dot) and the range about it (line).
 
     A diamond stands for the model's value where training does not vary it. The line is dashed where the logs do not
     determine the value.
     """
-    p = parameter
-    scale = svg.scale_over((p.low, p.high, p.value, p.needed_low, p.needed_high), 8, GLYPH_WIDTH - 8, margin=0.04)
     trained = n.span(p.low, p.high) if p.varied else f"{n.number(p.low)} only"
     label = f"{p.target}: trained on {trained}, the logs call for {n.span(p.needed_low, p.needed_high)}"
-    parts = _band(scale, p.low, p.high, "band") if p.varied else []
-    parts += _interval(scale, p.needed_low, p.needed_high, "whisker" if p.told else "whisker loose")
-    return _glyph(label, *parts, *_marks(scale, p.value, None if p.varied else p.low))
+    needed, band = (p.needed_low, p.needed_high), (p.low, p.high) if p.varied else None
+    return _draw_glyph(label, p.value, None if p.varied else p.low, interval=needed, loose=not p.told, band=band)
 
 
-def _glyph(label: str, *parts: Markup) -> Markup:
-    line = svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")
-    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, line, *parts, class_="glyph")
+Ends = tuple[float, float]
+
+
+def _draw_glyph(
+    label: str,
+    value: float,
+    nominal: float | None,
+    *,
+    interval: Ends | None = None,
+    loose: bool = False,
+    band: Ends | None = None,
+    inner: Ends | None = None,
+) -> Markup:
+    """Draws a parameter on a scale of its own: bands, an interval, a value (dot), the model's value (diamond)."""
+    scale = svg.scale_over([value, nominal, *(interval or ()), *(band or ())], 8, GLYPH_WIDTH - 8, margin=0.04)
+    parts = [svg.line(2, 11, GLYPH_WIDTH - 2, 11, "grid")]
+    for ends, class_ in ((band, "band"), (inner, "band inner")):
+        if ends and band and all(map(n.is_known, (*ends, *band))):
+            left, right = map(scale, ends)
+            width = max(1.0, right - left)
+            parts.append(svg.element("rect", x=left, y=5, width=width, height=12, rx=2, class_=class_))
+    if interval and n.DASH not in map(n.number, interval):
+        low, high = interval
+        left = scale(low) if math.isfinite(low) else 2.0
+        right = scale(high) if math.isfinite(high) else GLYPH_WIDTH - 2
+        parts.append(svg.line(left, 11, right, 11, "whisker loose" if loose else "whisker"))
+        parts += [svg.line(scale(end), 6, scale(end), 16, "whisker") for end in interval if math.isfinite(end)]
+    if nominal is not None and math.isfinite(nominal):
+        x = scale(nominal)
+        corners = f"{x - 5:.2f},11 {x:.2f},6 {x + 5:.2f},11 {x:.2f},16"
+        parts.append(svg.element("polygon", points=corners, class_="diamond"))
+    if n.is_known(value):
+        parts.append(svg.element("circle", cx=scale(value), cy=11, r=4, class_="dot fitted"))
+    return svg.drawing(GLYPH_WIDTH, GLYPH_HEIGHT, label, *parts, class_="glyph")
 
 
 def trace_plot(trace: Trace) -> Markup:
@@ -180,24 +201,6 @@ def line_class(label: str) -> str:
     return label if label in LABELS else "other"
 
 
-def swatch(kind: str) -> Markup:
-    """Returns the sample of a line for a legend."""
-    return svg.element("svg", svg.line(1, 6, 27, 6, f"line {kind}"), width=28, height=12, aria_hidden="true")
-
-
-def marker(kind: str) -> Markup:
-    """Returns the sample of a marker for a legend: `model` is the diamond, `fitted` the dot."""
-    scale = svg.Scale(0.0, 1.0, 0.0, 14.0)
-    parts = _marks(scale, 0.5 if kind == "fitted" else math.nan, 0.5 if kind == "model" else None)
-    return svg.element("svg", *parts, width=14, height=22, aria_hidden="true")
-
-
-def band_sample() -> Markup:
-    """Returns the sample of a band for a legend."""
-    band = _band(svg.Scale(0.0, 1.0, 0.0, 28.0), 0.0, 1.0, "band")
-    return svg.element("svg", *band, width=28, height=22, aria_hidden="true")
-
-
 def _percents(y: float) -> list[Markup]:
     """Draws the labels of an axis from 0 to 100 %; those at its ends stay inside."""
     anchors = {0.0: "start", 1.0: "end"}
@@ -210,10 +213,13 @@ def _bar(share: float, y: float, height: float, class_: str, start: float = 0.0)
     )
 
 
-def _whisker(low: float, high: float, middle: float, half: float) -> Markup:
-    ends = (svg.share_x(low), svg.share_x(high))
-    caps = [svg.line(end, middle - half, end, middle + half, "whisker") for end in ends]
-    return Markup("").join([svg.line(ends[0], middle, ends[1], middle, "whisker"), *caps])
+def _whisker(low: float, high: float, middle: float, half: float, class_: str = "whisker") -> Markup:
+    """Draws an interval on [0, 1], with caps of that half height; without one where it goes on beyond an end."""
+    lines = [(low, high, 0.0), *((end, end, half) for end in (low, high) if 0.0 <= end <= 1.0)]
+    return Markup("").join(
+        svg.line(svg.share_x(start), middle - cap, svg.share_x(stop), middle + cap, class_)
+        for start, stop, cap in lines
+    )
 
 
 def _draw_step(cause: Cause, before: float, after: float, top: float, words: str) -> list[Markup]:
@@ -224,48 +230,8 @@ def _draw_step(cause: Cause, before: float, after: float, top: float, words: str
     if n.is_known(cause.share):
         parts.append(_bar(before - after, top + 20, 16, "bar cause", after))
     if n.is_known(cause.low) and n.is_known(cause.high):
-        parts += _thin_whisker(before - cause.high, before - cause.low, top + 28)
-    return parts
-
-
-def _thin_whisker(low: float, high: float, middle: float) -> list[Markup]:
-    """Draws an interval on [0, 1], to be seen on bars too, without a cap where it goes on beyond an end."""
-    lines = [(low, high, 0.0), *((end, end, 5.0) for end in (low, high) if 0.0 <= end <= 1.0)]
-    return [
-        svg.line(svg.share_x(start), middle - half, svg.share_x(stop), middle + half, class_)
-        for class_ in ("halo", "whisker thin")
-        for start, stop, half in lines
-    ]
-
-
-def _interval(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:
-    if n.number(low) == n.DASH or n.number(high) == n.DASH:
-        return []
-    left = scale(low) if math.isfinite(low) else 2.0
-    right = scale(high) if math.isfinite(high) else GLYPH_WIDTH - 2
-    parts = [svg.line(left, 11, right, 11, class_)]
-    for value, place, inward in ((low, left, 5), (high, right, -5)):
-        ends = ((place, 6), (place, 16)) if math.isfinite(value) else ((place + inward, 6), (place, 11))
-        points = ends if math.isfinite(value) else (*ends, (place + inward, 16))
-        parts.append(svg.path(points, "whisker"))
-    return parts
-
-
-def _band(scale: svg.Scale, low: float, high: float, class_: str) -> list[Markup]:
-    if not (n.is_known(low) and n.is_known(high)):
-        return []
-    width = max(1.0, scale(high) - scale(low))
-    return [svg.element("rect", x=scale(low), y=5, width=width, height=12, rx=2, class_=class_)]
-
-
-def _marks(scale: svg.Scale, value: float, nominal: float | None) -> list[Markup]:
-    parts: list[Markup] = []
-    if nominal is not None and math.isfinite(nominal):
-        x = scale(nominal)
-        corners = f"{x - 5:.2f},11 {x:.2f},6 {x + 5:.2f},11 {x:.2f},16"
-        parts.append(svg.element("polygon", points=corners, class_="diamond"))
-    if n.is_known(value):
-        parts.append(svg.element("circle", cx=scale(value), cy=11, r=4, class_="dot fitted"))
+        ends = before - cause.high, before - cause.low  # seen on bars too, by a halo
+        parts += [_whisker(*ends, top + 28, 5.0, class_) for class_ in ("halo", "whisker thin")]
     return parts
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -19,20 +19,12 @@ from gapless.data.stored_results import AUDIT, SENSOR, load_stored_result, newes
 from gapless.project.load import load_project
 from gapless.report import noise, parts, plots, sections, svg
 from gapless.report import numbers as n
-from gapless.report.headline import Badge, build_headline, describe_check
+from gapless.report.headline import Badge, build_headline
 
 VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop", SENSOR, AUDIT)
 NAMES = {SENSOR: "noise", AUDIT: "audit"}  # kind in the catalogue -> name on the page, where they differ
 _HERE = Path(__file__).parent
 _VERDICTS = {"good": "good", "poor": "open", "refused": "bad"}
-
-
-class Source(NamedTuple):
-    """Where one part of the page comes from."""
-
-    name: str
-    inputs: tuple[str, ...]
-    seed: int | None
 
 
 def report(directory: str | Path, *, out: str | Path | None = None) -> ReportResult:
@@ -92,14 +84,13 @@ def render_page(
 def _context(found: parts.Parts) -> dict[str, Any]:
     """Returns what the template shows."""
     traces, identify = parts.collect_traces(found), found.identify
-    chosen = parts.choose_one_per_column(traces)
-    labels = dict.fromkeys(label for trace in chosen for label in trace.predicted)
+    labels = dict.fromkeys(label for trace in traces for label in trace.predicted)
     policies = parts.policies(found)
     curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
     names = {"first": "train, first", "train": "train, last" if found.loop else "train"}
     names |= {"measure_fitted": "measure, fitted"}
     sources = [
-        Source(names.get(name, name), tuple(dict.fromkeys(record.inputs)), getattr(record, "seed", None))
+        (names.get(name, name), getattr(record, "seed", None), list(dict.fromkeys(record.inputs)))
         for name, record in found.list_results().items()
     ]
     groups, errors = parts.error_table(found)
@@ -115,8 +106,7 @@ def _context(found: parts.Parts) -> dict[str, Any]:
         "terms": sorted(identify.tried, key=lambda t: (not t.kept, -t.saving)) if identify else (),
         "level": n.join_words(sorted({n.percent(p.level) for p in identify.parameters})) if identify else "",
         "verdict": identify and Badge(_VERDICTS.get(identify.verdict, "open"), f"Verdict: {identify.verdict}"),
-        "traces": chosen,
-        "num_more_traces": len(traces) - len(chosen),
+        "traces": traces,
         "horizons": horizons,
         "horizons_held_out": bool(identify and identify.horizons and identify.held_out.episodes),
         "legend": [(plots.line_class(label), plots.LABELS.get(label, label)) for label in labels],
@@ -136,5 +126,5 @@ def _environment() -> Environment:
     environment.globals |= {"span": n.span, "percent_span": n.percent_span, "stretch": n.stretch, "plural": n.plural}
     environment.filters |= {"number": n.number, "percent": n.percent, "listed": n.join_words, "short": n.short_id}
     environment.filters |= {"success": n.success, "compact": n.compact, "unit": n.unit_text, "unit_cell": n.unit_cell}
-    environment.filters |= {"probability": n.probability, "readable": n.readable_target, "outcome": describe_check}
+    environment.filters |= {"probability": n.probability, "readable": n.readable_target}
     return environment

@@ -1,10 +1,11 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from gapless.core.interval import normal_quantile
 from gapless.core.results import Drift, FittedParameter, Since
-from gapless.identify.drift import difference_limits, find_comparable, find_drifts, limits_at_level, ratio_limits
+from gapless.identify.drift import find_comparable, find_drifts, limits_at_level, subtract_limits
 
 FRICTION = FittedParameter("joint/j/frictionloss", "actuator", "N·m", 0.0, 0.5, 0.45, 0.55, 0.95, True, False, 0.0, 4.0)
 BIAS = FittedParameter("measurement/q/bias", "sensor", "rad", 0.0, 0.01, 0.008, 0.012, 0.95, True, False, -0.1, 0.1)
@@ -13,27 +14,18 @@ GAIN = FittedParameter("actuator/m/gain", "actuator", "1", 1.0, 0.8, 0.79, 0.81,
 
 def test_limits_of_a_difference_are_the_root_of_squared_distances() -> None:
     # 5 -+ 3 minus 3 -+ 4: 2 -+ sqrt(9 + 16)
-    assert difference_limits((5, 2, 8), (3, -1, 7)) == pytest.approx((-3, 7))
+    assert subtract_limits(np.array([5, 2, 8]), np.array([3, -1, 7])) == pytest.approx([2, -3, 7])
     # with unequal sides: 2 - sqrt(3^2 + 4^2), 2 + sqrt(12^2 + 5^2)
-    assert difference_limits((5, 2, 17), (3, -2, 7)) == pytest.approx((-3, 15))
+    assert subtract_limits(np.array([5, 2, 17]), np.array([3, -2, 7])) == pytest.approx([2, -3, 15])
 
 
-def test_a_ratio_to_a_number_without_error_is_a_plain_ratio() -> None:
-    assert ratio_limits((4, 3, 6), (2, 2, 2)) == pytest.approx((1.5, 3.0))
-
-
-def test_limits_of_a_ratio_are_fiellers() -> None:
-    # Fieller: at both ends (a - R b)^2 = da^2 + R^2 db^2, here with 4 -+ 1 and 2 -+ 0.5
-    for ratio in ratio_limits((4, 3, 5), (2, 1.5, 2.5)):
-        assert (4 - 2 * ratio) ** 2 == pytest.approx(1 + 0.25 * ratio**2)
-
-
-def test_a_wide_denominator_leaves_the_ratio_positive_and_finite() -> None:
-    # an upper limit of twice the value and more: the quadratic term changes its sign, the lower limit does not
-    for high in (3.9, 4.0, 4.1, 9.0):
-        low, _ = ratio_limits((4, 3, 5), (2, 1, high))
-        assert 0 < low < 2
-    assert ratio_limits((0, 0, 1), (2, 1, 3)) == pytest.approx((0.0, 1 / 3**0.5))  # u / sqrt(m (2b - m))
+def test_a_share_whose_value_may_be_nothing_goes_down_to_all() -> None:
+    # The upper limit, from 0.5 -+ 0.05 to 0.02 [0, 0.07], at the level of the records: logs add up in squares.
+    worn = replace(FRICTION, value=0.02, low=0.0, high=0.07)
+    (found,) = find_drifts([(FRICTION, worn)])
+    assert found.relative
+    assert (found.change, found.low) == pytest.approx((-0.96, -1.0))
+    assert -0.96 < found.high < 0.0
 
 
 def test_a_level_of_its_own_gives_the_interval_of_the_record() -> None:

@@ -1,10 +1,10 @@
 """Which dimension, wrong in simulation, makes the simulated robot fail as the real one does."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 from gapless.core.dimensions import Dimension
 from gapless.core.episode import Episode
@@ -13,16 +13,16 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.run import Runs
 from gapless.core.signal import Array
-from gapless.diagnose.counterfactual.calibration import calibrate_likelihoods
 from gapless.diagnose.counterfactual.likelihood import (
     RunFeatures,
+    calibrate_likelihoods,
     group_runs,
     log_likelihoods,
-    log_mean,
+    log_ratios,
     pool_statistics,
 )
 from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy
-from gapless.diagnose.counterfactual.signature import SignatureScale
+from gapless.diagnose.counterfactual.signature import MakeSignatures, fit_signature
 
 DrawRows = Callable[[Dimension, np.random.Generator, int], Array]
 MIN_REAL_RUNS = 5
@@ -37,37 +37,24 @@ SIMULATING = "simulating the policy's failures"
 
 @dataclass(frozen=True)
 class Counterfactual:
-    """What one dimension that is wrong in simulation did, beside what the real robot did.
-
-    Attributes:
-        dimension: Which.
-        log_ratio: log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within
-            `RATIO_BOUNDS`: see `bound_ratios`.
-        phases: Phase -> share of simulated failures, at the severities most like reality.
-        ranges: Target -> (low, high) of these severities, for what they narrow most.
-        sentence: The same in words.
-    """
+    """What one dimension that is wrong in simulation did, beside what the real robot did."""
 
     dimension: Dimension
+    # log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within `RATIO_BOUNDS`: see
+    # `bound_ratios`
     log_ratio: float
-    phases: Mapping[str, float]
-    ranges: Mapping[str, tuple[float, float]]
-    sentence: str
+    phases: Mapping[str, float]  # phase -> share of simulated failures, at the severities most like reality
+    ranges: Mapping[str, tuple[float, float]]  # target -> (low, high) of these severities, for what they narrow most
+    sentence: str  # the same in words
 
 
 @dataclass(frozen=True)
 class Counterfactuals:
-    """What each dimension does to a policy in simulation.
+    """What each dimension does to a policy in simulation."""
 
-    Attributes:
-        nominal: Share of simulated runs that fail in the model as written.
-        dimensions: One entry per dimension, the most like reality first.
-        sentences: What a person can check.
-    """
-
-    nominal: Interval
-    dimensions: tuple[Counterfactual, ...]
-    sentences: tuple[str, ...]
+    nominal: Interval  # share of simulated runs that fail in the model as written
+    dimensions: tuple[Counterfactual, ...]  # one entry per dimension, the most like reality first
+    sentences: tuple[str, ...]  # what a person can check
 
     @property
     def log_ratios(self) -> dict[Dimension, float]:
@@ -109,28 +96,31 @@ def compare_failures(
 
     written = np.tile(space.nominal, (num_severities, 1))
     plain = run(written, 0)
-    scale = SignatureScale.from_nominal_runs(plain.episodes, plain.success)
-    nominal = _find_features(plain.episodes, scale)
-    noisier = _find_features(run(written, 1, NOISE_SCALE).episodes, scale)
-    runs = [_find_features(run(some, k + 2).episodes, scale) for k, some in enumerate(rows)]
+    simulated = [plain.episodes, run(written, 1, NOISE_SCALE).episodes]
+    simulated += [run(some, k + 2).episodes for k, some in enumerate(rows)]
     report(SIMULATING, 1.0)
 
-    nuisance = noisier.signatures.mean(axis=0) - nominal.signatures.mean(axis=0)
-    hypotheses = [group_runs(nominal, nominal, space.nominal[None], len(nominal.failed))]
-    hypotheses += [group_runs(own, nominal, some, PER_SEVERITY) for some, own in zip(rows, runs, strict=True)]
+    signature = fit_signature(plain.episodes, plain.success)
+    phases = sorted({phase for some in (judged, *simulated) for episode in some if (phase := _failed_in(episode))})
+    features = [_find_features(some, num_severities, phases, signature) for some in simulated]
+    nominal, noisier, runs = features[0], features[1], features[2:]
+    nuisance = (noisier.signatures - nominal.signatures).mean(axis=(0, 1))
+    together = _find_features(plain.episodes, 1, phases, signature)
+    hypotheses = [group_runs(together, together), *(group_runs(own, nominal) for own in runs)]
     shared = pool_statistics(hypotheses, nuisance)
-    temper, offsets = calibrate_likelihoods(nominal, runs, rows, hypotheses, shared, PER_SEVERITY)
-    observed = _find_features(judged, scale)
+    temper, offsets = calibrate_likelihoods(nominal, runs, hypotheses, shared)
+    observed = _find_features(judged, 1, phases, signature)
     logs = log_likelihoods(observed, hypotheses, shared)
-    raw = temper * (np.array([log_mean(log) for log in logs[1:]]) - log_mean(logs[0])) + offsets
+    raw = temper * log_ratios(logs) + offsets
     ratios = bound_ratios(raw)
-    found = [
-        _describe_dimension(dimensions[k], rows[k], runs[k], logs[1 + k], float(ratios[k]), observed, space)
-        for k in np.argsort(-raw, kind="stable")
-    ]
-    fails = wilson(int(nominal.failed.sum()), len(nominal.failed))
+    found: list[Counterfactual] = []
+    for k in np.argsort(-raw, kind="stable"):
+        share = softmax(logs[1 + k])  # of each severity: how much it is like reality
+        lost, ranges = share @ runs[k].outcomes.mean(axis=1), find_narrowed_ranges(rows[k], share, space)
+        found.append(_describe_dimension(dimensions[k], float(ratios[k]), lost, ranges, observed, phases, space))
+    fails = wilson(int(nominal.outcomes[..., 0].sum()), nominal.outcomes[..., 0].size)
     first = f"as modelled, the simulated robot fails in {fails.percent()} of runs"
-    first += f"; the real one in {_count_failures(observed)}"
+    first += f"; the real one in {_count_failures(observed, phases)}"
     return Counterfactuals(fails, tuple(found), (first, *(one.sentence for one in found)))
 
 
@@ -145,35 +135,41 @@ def bound_ratios(log_ratios: Array) -> Array:
     return np.clip(log_ratios - above, *RATIO_BOUNDS)
 
 
-def _find_features(episodes: Sequence[Episode], scale: SignatureScale) -> RunFeatures:
-    failed = np.array([episode.outcome == "failure" for episode in episodes])
-    phases = tuple((episode.failed_in or "") if episode.outcome == "failure" else "" for episode in episodes)
-    return RunFeatures(failed, phases, scale.signatures(episodes))
+def _failed_in(episode: Episode) -> str:
+    """Returns the phase in which a run failed; empty where it did not fail or nobody said."""
+    return (episode.failed_in or "") if episode.outcome == "failure" else ""
+
+
+def _find_features(
+    episodes: Sequence[Episode], num_severities: int, phases: Sequence[str], signature: MakeSignatures
+) -> RunFeatures:
+    outcomes = [
+        [episode.outcome == "failure", *(_failed_in(episode) == phase for phase in phases)] for episode in episodes
+    ]
+    parts = np.array(outcomes, dtype=np.float64), signature(episodes)
+    return RunFeatures(*(values.reshape(num_severities, -1, values.shape[1]) for values in parts))
 
 
 def _describe_dimension(
     dimension: Dimension,
-    rows: Array,
-    runs: RunFeatures,
-    log_likelihood: Array,
     log_ratio: float,
+    lost: Array,
+    ranges: Mapping[str, tuple[float, float]],
     real: RunFeatures,
+    phases: Sequence[str],
     space: ParameterSpace,
 ) -> Counterfactual:
-    """Returns the entry of one dimension, at the severities that are most like reality."""
-    share = np.exp(log_likelihood - np.logaddexp.reduce(log_likelihood))
-    weight = np.repeat(share, PER_SEVERITY) / PER_SEVERITY  # of each run
-    rate = float(weight @ runs.failed)
-    phases = {name: float(weight @ runs.failed_in(name)) / rate for name in runs.phase_names if rate}
-    ranges = find_narrowed_ranges(rows, share, space)
+    """Returns the entry of one dimension; `lost` are the shares of its runs that failed, and in each phase."""
+    rate = float(lost[0])
+    shares = {name: float(share) / rate for name, share in zip(phases, lost[1:], strict=True) if share > 0}
     values = " and ".join(_range_text(target, *ends, space) for target, ends in ranges.items())
     fails = "never fails" if rate < 0.005 else f"fails in {100 * rate:.0f} % of runs"
-    if phases and rate >= 0.005:
-        worst = max(phases, key=lambda name: phases[name])
-        fails += f", {100 * phases[worst]:.0f} % of them in {worst}"
-    counted = _count_failures(real)
+    if shares and rate >= 0.005:
+        worst = max(shares, key=lambda name: shares[name])
+        fails += f", {100 * shares[worst]:.0f} % of them in {worst}"
+    counted = _count_failures(real, phases)
     if log_ratio > MIN_EVIDENCE:
-        rate_differs = abs(rate - real.failed.mean()) > 0.25
+        rate_differs = abs(rate - real.outcomes[..., 0].mean()) > 0.25
         beside = f"{'and moves ' if rate_differs else ''}as the real one does ({counted})"
     elif log_ratio < -MIN_EVIDENCE:
         beside = f"unlike the real one ({counted})"
@@ -181,7 +177,7 @@ def _describe_dimension(
         beside = f"the real one in {counted}"
     start = f"with {values}" if values else "at plausible severities"
     sentence = f"{dimension}: {start} the simulated robot {fails}, {beside}"
-    return Counterfactual(dimension, log_ratio, phases, ranges, sentence)
+    return Counterfactual(dimension, log_ratio, shares, ranges, sentence)
 
 
 def find_narrowed_ranges(rows: Array, share: Array, space: ParameterSpace) -> dict[str, tuple[float, float]]:
@@ -195,25 +191,21 @@ def find_narrowed_ranges(rows: Array, share: Array, space: ParameterSpace) -> di
     used = np.flatnonzero(variance > 1e-24)
     narrowed = 1 - left[used] / variance[used]
     order = [int(used[k]) for k in np.argsort(-narrowed, kind="stable") if narrowed[k] > MIN_NARROWED or len(used) == 1]
-    found = {k: _weighted_range(rows[:, k], share) for k in order}
+    found = {
+        k: np.quantile(rows[:, k], [0.1, 0.9 - 1e-9], weights=share, method="inverted_cdf").tolist() for k in order
+    }
     wrong = [k for k, (low, high) in found.items() if len(used) == 1 or not low <= space.nominal[k] <= high]
-    return {space.targets[k]: found[k] for k in wrong[:MAX_NAMED]}
-
-
-def _weighted_range(values: Array, share: Array) -> tuple[float, float]:
-    order = np.argsort(values)
-    low, high = np.searchsorted(np.cumsum(share[order]), [0.1, 0.9 - 1e-9])
-    return float(values[order[low]]), float(values[order[min(high, len(values) - 1)]])
+    return {space.targets[k]: tuple(found[k]) for k in wrong[:MAX_NAMED]}
 
 
 def _range_text(target: str, low: float, high: float, space: ParameterSpace) -> str:
     unit = space.parameters[space.index(target)].unit
-    factor, unit = (1000.0, "ms") if target.endswith("/delay") and unit == "s" else (1.0, unit)
-    low_text, high_text = f"{factor * low:.3g}", f"{factor * high:.3g}"
+    low_text, high_text = f"{low:.3g}", f"{high:.3g}"
     between = low_text if low_text == high_text else f"{low_text} to {high_text}"
     return f"{target} {between}" + ("" if unit == "1" else f" {unit}")
 
 
-def _count_failures(real: RunFeatures) -> str:
-    known = Counter(name for name in real.phases if name).most_common(1)
-    return f"{int(real.failed.sum())} of {len(real.failed)}" + "".join(f", {count} in {name}" for name, count in known)
+def _count_failures(real: RunFeatures, phases: Sequence[str]) -> str:
+    lost, *lost_in = real.outcomes[0].sum(axis=0).astype(int)
+    worst = f", {max(lost_in)} in {phases[int(np.argmax(lost_in))]}" if any(lost_in) else ""
+    return f"{lost} of {real.outcomes.shape[1]}{worst}"

@@ -6,171 +6,174 @@ For a severity s of a dimension d, with n real runs of which k failed:
                          + SIGNATURE_TEMPER * log t(mean signature | mean signature of s)
 
 Counts of simulated runs enter as counts, not as rates, so that few simulated runs are not taken for certainty.
-Severities that are near each other share their runs. p(real | d) is the mean over severities. The result is tempered
-once more by how well it does on simulated cases: see `calibration`.
+p(real | d) is the mean over severities. How far to trust the result is found on simulated runs of this very policy
+whose cause is known: see `calibrate_likelihoods`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, gammaln
+from scipy.optimize import minimize
+from scipy.special import gammaln, logsumexp
 
-from gapless.core.signal import Array, Flags, Indices
+from gapless.core.signal import Array, Indices
 
 SIGNATURE_TEMPER = 0.5  # signature and outcome say partly the same; and no simulation is right in every number
 DISCREPANCY = 0.25  # how far signatures of a right model may be from reality's, in nominal standard deviations [1]
 DEGREES_OF_FREEDOM = 6.0  # of Student's t: a surprising number does not decide alone
-NEAR_SD = 0.25  # severities this far apart, in standard deviations of what was drawn, share runs with weight 0.6 [1]
 NUM_NEIGHBOURS = 2  # severities with the most similar signatures that show how much lies between
 PRIOR_RUNS = 4.0  # runs that a pooled variance counts for beside a group's own
 CORRELATION_SHRINK = 0.3  # of correlations between features, towards none
+TEMPER_BOUNDS = (0.05, 1.0)
+OFFSET_BOUNDS = (-3.0, 3.0)  # [nat]
+OFFSET_SD = 1.0  # of the prior of offsets [nat]
 
 
 @dataclass(frozen=True)
 class RunFeatures:
-    """What is compared of some runs.
+    """What is compared of runs, grouped by severity; real runs are one group."""
 
-    Attributes:
-        failed: (num_runs,) bool.
-        phases: (num_runs,) phase of failure; "" where it did not fail or nobody said.
-        signatures: (num_runs, num_features).
-    """
+    # (num_severities, num_runs, 1 + num_phases): 1 where a run failed, then where it failed in each phase
+    outcomes: Array
+    signatures: Array  # (num_severities, num_runs, num_features)
 
-    failed: Flags
-    phases: tuple[str, ...]
-    signatures: Array
+    def without(self, severity: int) -> "RunFeatures":
+        """Returns all runs but those of one severity."""
+        return RunFeatures(*(np.delete(values, severity, axis=0) for values in (self.outcomes, self.signatures)))
 
-    def pick(self, index: Indices) -> "RunFeatures":
-        """Returns some of the runs."""
-        return RunFeatures(self.failed[index], tuple(self.phases[k] for k in index), self.signatures[index])
-
-    @property
-    def phase_names(self) -> list[str]:
-        """The phases in which some run failed, sorted."""
-        return sorted({name for name in self.phases if name})
-
-    def failed_in(self, name: str) -> Flags:
-        """Returns which runs failed in a phase, (num_runs,)."""
-        return np.array([phase == name for phase in self.phases])
+    def only(self, severity: int) -> "RunFeatures":
+        """Returns the runs of one severity."""
+        return RunFeatures(self.outcomes[[severity]], self.signatures[[severity]])
 
 
 @dataclass(frozen=True)
 class HypothesisRuns:
-    """Simulated runs of one hypothesis, grouped by severity.
+    """Simulated runs of one hypothesis, grouped by severity."""
 
-    Attributes:
-        failures: (num_severities,) failed runs, those of near severities included by weight.
-        successes: (num_severities,) the others.
-        phases: Phase -> (num_severities,) runs that failed in it.
-        mean: (num_severities, num_features) of the signature.
-        mean_var: (num_severities, num_features) squared standard error of `mean`.
-        between: (num_severities, num_features) squared distance to similar severities: what lies between was not tried.
-        residuals: (num_runs, num_features) of runs about their severity's mean.
-    """
-
-    failures: Array
-    successes: Array
-    phases: Mapping[str, Array]
-    mean: Array
-    mean_var: Array
+    num_runs: int  # of each severity
+    lost: Array  # (num_severities, 1 + num_phases) how many of them failed, and in each phase
+    mean: Array  # (num_severities, num_features) of the signature
+    mean_var: Array  # (num_severities, num_features) squared standard error of `mean`
+    # (num_severities, num_features) squared distance to similar severities: what lies between was not tried
     between: Array
-    residuals: Array
+    residuals: Array  # (num_severities, num_runs, num_features) of runs about their severity's mean
 
 
-def group_runs(runs: RunFeatures, nominal: RunFeatures, rows: Array, per_severity: int) -> HypothesisRuns:
-    """Returns simulated runs grouped by severity.
+def group_runs(runs: RunFeatures, nominal: RunFeatures) -> HypothesisRuns:
+    """Returns what simulated runs say about each severity.
 
     Nominal runs with the same starts and noise serve as control variates: what chance did to them is subtracted, as
     far as it shows in these runs.
-
-    Args:
-        runs: The runs, `per_severity` in a row for each severity.
-        nominal: Runs of the model as written, with the same starts and noise.
-        rows: (num_severities, num_parameters) parameters of each severity.
-        per_severity: Runs of each severity.
     """
-
-    def average(values: Array | Flags) -> Array:
-        """Returns the mean of each severity's runs, (num_severities, ...)."""
-        return values.reshape(-1, per_severity, *values.shape[1:]).mean(axis=1)
-
-    weights = _near_weights(rows)
-    shares = weights / weights.sum(axis=1, keepdims=True)
-    chance = nominal.signatures - nominal.signatures.mean(axis=0)
-    raw = runs.signatures - np.repeat(shares @ average(runs.signatures), per_severity, axis=0)
-    slope = np.clip((raw * chance).sum(axis=0) / np.maximum((chance**2).sum(axis=0), 1e-12), 0.0, 1.0)
+    num_runs = runs.signatures.shape[1]
+    chance = nominal.signatures - nominal.signatures.mean(axis=(0, 1))
+    raw = runs.signatures - runs.signatures.mean(axis=1, keepdims=True)
+    slope = (raw * chance).sum(axis=(0, 1)) / np.maximum((chance**2).sum(axis=(0, 1)), 1e-12)
+    slope = np.clip(slope, 0.0, 1.0)
     corrected = runs.signatures - slope * chance
-    mean = shares @ average(corrected)
-    residuals = corrected - np.repeat(mean, per_severity, axis=0)
-    num_near = per_severity / (shares**2).sum(axis=1, keepdims=True)
-    local = num_near * (shares @ average(residuals**2))
-    variance = (local + PRIOR_RUNS * (residuals**2).mean(axis=0)) / (num_near + PRIOR_RUNS)
-    mean_var = variance / num_near + slope**2 * (chance**2).mean(axis=0) / len(chance)
-    failures = per_severity * weights @ average(runs.failed)
-    total = per_severity * weights.sum(axis=1)
-    phases = {name: per_severity * weights @ average(runs.failed_in(name)) for name in runs.phase_names}
+    mean = corrected.mean(axis=1)
+    residuals = corrected - mean[:, None]
+    pooled = PRIOR_RUNS * (residuals**2).mean(axis=(0, 1))
+    variance = ((residuals**2).sum(axis=1) + pooled) / (num_runs + PRIOR_RUNS)
+    mean_var = variance / num_runs + slope**2 * (chance**2).mean(axis=(0, 1)) / chance[..., 0].size
     between = _neighbour_distance(mean, mean_var)
-    return HypothesisRuns(failures, total - failures, phases, mean, mean_var, between, residuals)
+    return HypothesisRuns(num_runs, runs.outcomes.sum(axis=1), mean, mean_var, between, residuals)
 
 
 @dataclass(frozen=True)
 class SharedStatistics:
-    """What all hypotheses share.
+    """What all hypotheses share."""
 
-    Attributes:
-        variance: (num_features,) of runs about their severity's mean.
-        precision: (num_features, num_features) inverse of their correlation.
-        phases: Every phase in which some simulated run failed.
-        nuisance: (num_features,) a shift of the mean signature that any hypothesis may have by one standard deviation.
-    """
-
-    variance: Array
-    precision: Array
-    phases: tuple[str, ...]
+    variance: Array  # (num_features,) of runs about their severity's mean
+    precision: Array  # (num_features, num_features) inverse of their correlation
+    # (num_features,) a shift of the mean signature that any hypothesis may have by one standard deviation
     nuisance: Array
 
 
 def pool_statistics(hypotheses: Sequence[HypothesisRuns], nuisance: Array) -> SharedStatistics:
     """Returns what all hypotheses share; see `SharedStatistics` for the nuisance."""
-    pooled = np.concatenate([one.residuals for one in hypotheses])
-    names = tuple(sorted({name for one in hypotheses for name in one.phases}))
-    scaled = pooled / np.maximum(np.sqrt((pooled**2).mean(axis=0)), 1e-9)
+    pooled = np.concatenate([one.residuals.reshape(-1, len(nuisance)) for one in hypotheses])
+    variance = (pooled**2).mean(axis=0)
+    scaled = pooled / np.maximum(np.sqrt(variance), 1e-9)
     correlation = (1 - CORRELATION_SHRINK) * (scaled.T @ scaled) / len(scaled)
     np.fill_diagonal(correlation, 1.0)
-    precision: Array = np.linalg.inv(correlation).astype(np.float64)
-    return SharedStatistics((pooled**2).mean(axis=0), precision, names, nuisance)
+    return SharedStatistics(variance, np.asarray(np.linalg.inv(correlation), dtype=np.float64), nuisance)
 
 
 def log_likelihoods(real: RunFeatures, hypotheses: Sequence[HypothesisRuns], shared: SharedStatistics) -> list[Array]:
     """Returns log p(real | severity) of each severity of each hypothesis, (num_severities,) each."""
-    count = len(real.failed)
-    own = real.signatures.var(axis=0, ddof=1) * (count - 1)
+    (signatures,), count = real.signatures, real.signatures.shape[1]
+    own = signatures.var(axis=0, ddof=1) * (count - 1)
     variance = (own + PRIOR_RUNS * shared.variance) / (count - 1 + PRIOR_RUNS)
-    mean = real.signatures.mean(axis=0)
-    names = sorted({*shared.phases, *real.phase_names})
     found: list[Array] = []
     for one in hypotheses:
         variances = variance / count + one.mean_var + one.between + DISCREPANCY**2
-        signature = _log_student(mean - one.mean, variances, shared)
-        found.append(_log_failures(real, one) + _log_phases(real, one, names) + SIGNATURE_TEMPER * signature)
+        signature = _log_student(signatures.mean(axis=0) - one.mean, variances, shared)
+        found.append(_log_outcomes(real, one) + SIGNATURE_TEMPER * signature)
     return found
 
 
-def log_mean(values: Array) -> float:
-    """Returns log(mean(exp(values)))."""
-    return float(np.logaddexp.reduce(values) - np.log(len(values)))
+def log_ratios(logs: Sequence[Array]) -> Array:
+    """Returns log p(real | dimension) - log p(real | nothing wrong), (num_dimensions,), of log likelihoods.
+
+    The first are those of the model as written; p(real | dimension) is the mean over severities.
+    """
+    means = np.array([logsumexp(log) - np.log(len(log)) for log in logs])
+    return means[1:] - means[0]
 
 
-def _near_weights(rows: Array) -> Array:
-    """Returns how much each severity's runs count for each other, (num_severities, num_severities) in (0, 1]."""
-    spread = rows.std(axis=0)
-    used = spread > 1e-12 * np.maximum(1.0, np.abs(rows).max(axis=0))
-    if not used.any():
-        return np.ones((len(rows), len(rows)))
-    scaled = rows[:, used] / spread[used]
-    squared = ((scaled[:, None] - scaled[None]) ** 2).sum(axis=2)
-    return np.exp(-0.5 * squared / NEAR_SD**2)
+def calibrate_likelihoods(
+    nominal: RunFeatures,
+    runs: Sequence[RunFeatures],
+    hypotheses: Sequence[HypothesisRuns],
+    shared: SharedStatistics,
+) -> tuple[float, Array]:
+    """Returns the calibration under which simulated severities, each left out in turn, name their own dimension best.
+
+    Args:
+        nominal: Runs of the model as written.
+        runs: Runs of each dimension.
+        hypotheses: The same, grouped: the model as written first.
+        shared: What the hypotheses share.
+
+    Returns:
+        Temper and offsets; see `fit_calibration`.
+    """
+    cases: list[Array] = []
+    truth: list[int] = []
+    for label, own in enumerate([nominal, *runs]):
+        for k in range(len(own.outcomes)):
+            known = list(hypotheses)
+            if label:
+                known[label] = group_runs(own.without(k), nominal.without(k))
+            cases.append(log_ratios(log_likelihoods(own.only(k), known, shared)))
+            truth.append(label)
+    return fit_calibration(np.stack(cases), np.array(truth))
+
+
+def fit_calibration(ratios: Array, truth: Indices) -> tuple[float, Array]:
+    """Returns how log ratios become right as often as they say: temper * ratio + offset, with equal priors.
+
+    Both maximise the mean log probability of the truth. The temper is in `TEMPER_BOUNDS` [1]; offsets are
+    (num_dimensions,) [nat]: a dimension with many parameters is tried too sparsely to match any case.
+
+    Args:
+        ratios: (num_cases, num_dimensions) raw log ratios.
+        truth: (num_cases,) 0 for nothing wrong, else 1 + the dimension's index.
+    """
+    num_cases, num_dimensions = ratios.shape
+
+    def cost(values: Array) -> float:
+        temper, offsets = values[0], values[1:]
+        scores = np.pad(temper * ratios + offsets, ((0, 0), (1, 0)))
+        right = scores[np.arange(num_cases), truth]
+        return float(np.sum(logsumexp(scores, axis=1) - right) + 0.5 * np.sum(offsets**2) / OFFSET_SD**2)
+
+    start = np.concatenate([[0.5], np.zeros(num_dimensions)])
+    bounds = [TEMPER_BOUNDS, *[OFFSET_BOUNDS] * num_dimensions]
+    found = minimize(cost, start, method="L-BFGS-B", bounds=bounds).x
+    return float(found[0]), found[1:]
 
 
 def _neighbour_distance(mean: Array, mean_var: Array) -> Array:
@@ -204,23 +207,23 @@ def _log_student(difference: Array, variances: Array, shared: SharedStatistics) 
     return power * np.log1p(distance / DEGREES_OF_FREEDOM) - log_scale
 
 
-def _log_failures(real: RunFeatures, one: HypothesisRuns) -> Array:
-    """Returns the log beta-binomial of the failure count, with Jeffreys' prior, up to a constant."""
-    lost = float(real.failed.sum())
-    won = len(real.failed) - lost
-    a, b = one.failures + 0.5, one.successes + 0.5
-    return betaln(a + lost, b + won) - betaln(a, b)
+def _log_outcomes(real: RunFeatures, one: HypothesisRuns) -> Array:
+    """Returns the log probability of how many runs failed, and in which phases, up to a constant, (num_severities,).
 
-
-def _log_phases(real: RunFeatures, one: HypothesisRuns, names: Sequence[str]) -> Array:
-    """Returns the log Dirichlet-multinomial of the phases of failure, up to a constant.
-
-    The prior is half a run per phase, and one run divided as all runs of the hypothesis are.
+    The prior of failures is Jeffreys'. That of phases is half a run each, and one run divided as all runs of the
+    hypothesis are.
     """
-    if len(names) < 2:
-        return np.zeros(len(one.failures))
-    counts = np.stack([one.phases.get(name, np.zeros(len(one.failures))) for name in names], axis=1)
-    alpha = counts + 0.5 + counts.sum(axis=0) / max(counts.sum(), 1e-9)
-    seen = np.array([real.phases.count(name) for name in names], dtype=float)
+    failures, *phases = real.outcomes[0].sum(axis=0)
+    failed, failed_in = one.lost[:, :1], one.lost[:, 1:]
+    either = np.concatenate([failed, one.num_runs - failed], axis=1) + 0.5
+    found = _log_dirichlet_multinomial(either, np.array([failures, real.outcomes.shape[1] - failures]))
+    if phases:
+        prior = 0.5 + failed_in.sum(axis=0) / max(failed_in.sum(), 1e-9)
+        found = found + _log_dirichlet_multinomial(failed_in + prior, np.array(phases))
+    return found
+
+
+def _log_dirichlet_multinomial(alpha: Array, counts: Array) -> Array:
+    """Returns the log probability of counts (num_kinds,) under each row of alpha, (num_severities, num_kinds)."""
     total = alpha.sum(axis=1)
-    return gammaln(total) - gammaln(total + seen.sum()) + (gammaln(alpha + seen) - gammaln(alpha)).sum(axis=1)
+    return gammaln(total) - gammaln(total + counts.sum()) + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=1)

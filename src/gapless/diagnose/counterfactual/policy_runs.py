@@ -52,17 +52,11 @@ def make_policy_simulator(
 
 @dataclass(frozen=True)
 class Repair:
-    """What simulation says of correcting one dimension and leaving the others as fitted.
-
-    Attributes:
-        dimension: Which.
-        success: Success with this dimension as the model has it, all others as fitted.
-        before: Success with all as fitted, from runs with the same starts and noise.
-    """
+    """What simulation says of correcting one dimension and leaving the others as fitted."""
 
     dimension: Dimension
-    success: Interval
-    before: Interval
+    success: Interval  # success with this dimension as the model has it, all others as fitted
+    before: Interval  # success with all as fitted, from runs with the same starts and noise
 
 
 def rank_repairs(

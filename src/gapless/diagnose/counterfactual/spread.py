@@ -20,37 +20,26 @@ MAX_START_DIFFERENCE = 0.02  # or as a share of what the column spans: noise may
 NUM_START_ROWS = 3  # whose mean is the start
 MIN_LENGTH_RATIO = 0.9  # of the shortest repeat to the longest [1]
 MIN_ROWS = 10  # that are usable in all repeats
+LEVEL = 0.95  # at which the intervals of all columns hold together
 TOO_CERTAIN = 1.25  # ratio of real to simulated spread from which a simulation is called too certain
 
 
 @dataclass(frozen=True)
 class SpreadComparison:
-    """How much repeated real trials differ, beside what the simulation makes of their starts and noise.
+    """How much repeated real trials differ, beside what the simulation makes of their starts and noise."""
 
-    Attributes:
-        ratios: Column -> real standard deviation over simulated one [1]; together the intervals hold at their level.
-        num_repeats: Trials that repeat another.
-        too_certain: Whether some column's spread is surely more than `TOO_CERTAIN` times the simulation's.
-        sentence: The same in words.
-    """
-
+    # column -> real standard deviation over simulated one [1]; together the intervals hold at their level
     ratios: dict[str, Interval]
-    num_repeats: int
-    too_certain: bool
-    sentence: str
+    sentence: str  # the same in words
 
 
-def compare_spread(data: ProjectData, level: float = 0.95) -> SpreadComparison | None:
+def compare_spread(data: ProjectData) -> SpreadComparison | None:
     """Returns how real spread compares with simulated, or None where no trial repeats another.
 
     Repeats are trials with equal commands whose starts differ by little more than noise. Each is run in the model
     as written from its own measured start; simulated variance is that of these runs, plus that of the stated noise
     (where none is stated: of what the readings themselves show). It ends before the first row that is unusable in any
     of the repeats.
-
-    Args:
-        data: The trials.
-        level: Of the intervals, all columns together.
     """
     project = data.project
     groups = find_repeats(data.tracks)
@@ -58,21 +47,19 @@ def compare_spread(data: ProjectData, level: float = 0.95) -> SpreadComparison |
         return None
     predictor = Predictor(data.blueprint, EMPTY_SPACE)
     windows = [cut_windows(project, group, 0.0) for group in groups]
-    pairs = [_measure_deviations(predictor, some) for some in windows if len(some) > 1]
-    each = 1 - (1 - level) / len(project.measurements)
+    deviations = [_scale_deviations(predictor, some) for some in windows if len(some) > 1]
     ratios = {
-        name: estimate_spread_ratio([real[..., k] for real, _ in pairs], [sim[..., k] for _, sim in pairs], each, level)
+        name: estimate_spread_ratio([some[..., k] for some in deviations], len(project.measurements))
         for k, name in enumerate(project.measurement_names)
     }
-    num_repeats = sum(len(group) for group in groups)
     worst = max(ratios, key=lambda name: ratios[name].low)
-    ratio, too_certain = ratios[worst], ratios[worst].low > TOO_CERTAIN
+    ratio = ratios[worst]
     size = f"{ratio.value:.1f} times [{ratio.low:.1f}, {ratio.high:.1f}] what the simulation gives them"
-    text = f"{num_repeats} repeated trials spread by {size} in {worst}: the simulation is "
-    text += "too certain" if too_certain else "not shown to be too certain"
+    text = f"{sum(map(len, groups))} repeated trials spread by {size} in {worst}: the simulation is "
+    text += "too certain" if ratio.low > TOO_CERTAIN else "not shown to be too certain"
     if any(item.noise is None for item in project.measurements):
         text += " (noise partly estimated from the readings: the project does not state all)"
-    return SpreadComparison(ratios, num_repeats, too_certain, text)
+    return SpreadComparison(ratios, text)
 
 
 def find_repeats(tracks: Sequence[Track]) -> list[list[Track]]:
@@ -111,50 +98,46 @@ def _share_usable_rows(group: Sequence[Track]) -> list[Track]:
     return [replace(track, usable=np.append(common, np.zeros(len(track.usable) - count, bool))) for track in group]
 
 
-def _measure_deviations(predictor: Predictor, windows: Windows) -> tuple[Array, Array]:
-    """Returns real deviations from the mean of repeats, and simulated variances.
+def _scale_deviations(predictor: Predictor, windows: Windows) -> Array:
+    """Returns deviations of real repeats from their mean, in standard deviations that the simulation has there.
 
-    Returns:
-        (num_repeats, num_rows, num_measurements), scaled so that their mean square is the variance, NaN where unknown;
-        and (num_rows, num_measurements).
+    (num_repeats, num_rows, num_measurements) [1], scaled so that their mean square is the ratio of variances; NaN where
+    unknown.
     """
     simulated = predictor.predict(windows, np.zeros((1, 0)))[0]
-    deviations: list[Array] = []
+    found: list[Array] = []
     for values in (windows.measured, simulated):
         apart = subtract_readings(predictor.blueprint.project, values, np.broadcast_to(values[:1], values.shape))
-        deviations.append((apart - apart.mean(axis=0)) * np.sqrt(len(windows) / (len(windows) - 1)))
-    return deviations[0], (deviations[1] ** 2).mean(axis=0) + windows.noise**2
+        found.append((apart - apart.mean(axis=0)) * np.sqrt(len(windows) / (len(windows) - 1)))
+    variance = (found[1] ** 2).mean(axis=0) + windows.noise**2
+    return found[0] / np.sqrt(np.maximum(variance, 1e-300))
 
 
-def estimate_spread_ratio(real: Sequence[Array], simulated: Sequence[Array], each: float, level: float) -> Interval:
+def estimate_spread_ratio(deviations: Sequence[Array], num_columns: int = 1) -> Interval:
     """Returns the ratio of real to simulated standard deviation of one column.
 
-    Deviations are divided by the simulated standard deviation of their moment; their mean square times its degrees
-    of freedom is taken as chi-squared. Neighbouring moments deviate together, so that a trial of T rows counts as
-    T / (1 + 2 sum of squared autocorrelations), and at least as one.
+    The mean square of deviations times its degrees of freedom is taken as chi-squared. Neighbouring moments deviate
+    together, so that a trial of T rows counts as T / (1 + 2 sum of squared autocorrelations), and at least as one. With
+    several columns each interval is wider, so that all hold together at `LEVEL` (Bonferroni).
 
     Args:
-        real: Per group of repeats, (num_repeats, num_rows) deviations; NaN where missing.
-        simulated: Per group, (num_rows,) variances.
-        each: Level of this interval.
-        level: Level to report, of all columns together.
+        deviations: Per group of repeats, (num_repeats, num_rows), in simulated standard deviations; NaN where missing.
+        num_columns: How many columns are judged.
     """
     total = degrees = 0.0
     num_trials = 0
-    for deviation, variance in zip(real, simulated, strict=True):
-        scaled = deviation / np.sqrt(np.maximum(variance, 1e-300))
+    for scaled in deviations:
         known = np.isfinite(scaled)
-        if not known.any():
-            continue
-        own = (len(scaled) - 1) * max(1.0, known.sum(axis=1).mean() / _correlation_length(scaled))
-        total += own * float(np.mean(scaled[known] ** 2))
-        degrees += own
-        num_trials += len(scaled)
+        if known.any():
+            own = (len(scaled) - 1) * max(1.0, known.sum(axis=1).mean() / _correlation_length(scaled))
+            total += own * float(np.mean(scaled[known] ** 2))
+            degrees += own
+            num_trials += len(scaled)
     if not degrees:
-        return Interval(float("nan"), 0.0, float("inf"), level, 0, "chi-squared")
-    low, high = total / chi2.ppf([(1 + each) / 2, (1 - each) / 2], degrees)
-    value = float(np.sqrt(total / degrees))
-    return Interval(value, float(np.sqrt(low)), float(np.sqrt(high)), level, num_trials, "chi-squared")
+        return Interval(float("nan"), 0.0, float("inf"), LEVEL, 0, "chi-squared")
+    tail = (1 - LEVEL) / num_columns / 2
+    value, low, high = np.sqrt(total / np.array([degrees, *chi2.ppf([1 - tail, tail], degrees)])).tolist()
+    return Interval(value, low, high, LEVEL, num_trials, "chi-squared")
 
 
 def _correlation_length(scaled: Array) -> float:

@@ -20,19 +20,13 @@ THIRDS = ("first third", "middle third", "last third")
 
 @dataclass(frozen=True)
 class FactorColumn:
-    """One factor as the regression sees it.
+    """One factor as the regression sees it."""
 
-    Attributes:
-        name: The factor's name.
-        values: Its levels, for people.
-        level: (num_runs,) index of the level, -1 where unknown.
-        basis: (num_runs, num_effects) [1], indicators of the levels or one trend, each with mean 0 over the runs that
-            have a value and 0 where unknown: a factor separates its values, not the runs that name it from others.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    level: Indices
+    name: str  # the factor's name
+    values: tuple[str, ...]  # its levels, for people
+    level: Indices  # (num_runs,) index of the level, -1 where unknown
+    # (num_runs, num_effects) [1], indicators of the levels or one trend, each with mean 0 over the runs that have a
+    # value and 0 where unknown: a factor separates its values, not the runs that name it from others
     basis: Array
 
     @property
@@ -43,19 +37,12 @@ class FactorColumn:
 
 @dataclass(frozen=True)
 class RunFactors:
-    """Outcomes and factors of all runs.
+    """Outcomes and factors of all runs."""
 
-    Attributes:
-        failed: (num_runs,).
-        columns: Factors with at least two values.
-        constant: Conditions with the same value in every run that names them, as `name=value`.
-        unique: Conditions that differ in every run, by name: no model can separate them from chance.
-    """
-
-    failed: Flags
-    columns: tuple[FactorColumn, ...]
-    constant: tuple[str, ...]
-    unique: tuple[str, ...]
+    failed: Flags  # (num_runs,)
+    columns: tuple[FactorColumn, ...]  # factors with at least two values
+    constant: tuple[str, ...]  # conditions with the same value in every run that names them, as `name=value`
+    unique: tuple[str, ...]  # conditions that differ in every run, by name: no model can separate them from chance
 
 
 def find_factors(episodes: Sequence[Episode]) -> RunFactors:

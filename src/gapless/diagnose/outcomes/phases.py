@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import betaln, expit, gammaln, logit, logsumexp
+from scipy.special import expit, gammaln, logit, logsumexp
 from scipy.stats import beta as beta_distribution
 
 from gapless.core.dimensions import DIMENSIONS, Dimension
@@ -31,20 +31,37 @@ def weigh_phases(
     Counts of failures are Dirichlet-multinomial about the expected shares q. A gap in dimension d moves the
     expectation to q_d ∝ q · MAX_ODDS_FACTOR^(strength · weight), averaged over STRENGTHS; its log odds are the log
     ratio of the two probabilities of the counts, squeezed into ±MAX_LOG_ODDS. A single phase concentrates failures if
-    MAX_ODDS_FACTOR times its odds explains its count better, with the sparse prior of conditions.
+    raising it alone explains the counts better, with the sparse prior of conditions.
     """
     named = [normalize_name(e.failed_in) for e in episodes if e.outcome == "failure" and e.failed_in]
     if not named:
         return (), {dimension: 0.0 for dimension in DIMENSIONS}
     names, expected = _expect_shares(named, reference)
     num_prior = UNIFORM_FAILURES if reference is None else REFERENCE_FAILURES
-    phases = [_judge_phase(name, named, expected[k], num_prior, len(names)) for k, name in enumerate(names)]
-    counts = np.array([*(phase.num_failures for phase in phases), 0.0])  # the last is elsewhere: phases nobody named
+    counts = np.array([*map(named.count, names), 0.0])  # the last is elsewhere: phases nobody named
     shares = np.append(expected, max(1.0 - expected.sum(), 1e-6))
+    speaks_for = [phase_dimensions(name) for name in names]
+
+    def log_probability(weights: Array) -> float:
+        """Returns that of the counts if phases are raised by MAX_ODDS_FACTOR^weight, up to a constant."""
+        raised = shares * MAX_ODDS_FACTOR ** np.append(weights, 0.0)
+        concentration = num_prior * raised / raised.sum()
+        return float(np.sum(gammaln(counts + concentration) - gammaln(concentration)))
+
+    before, prior = log_probability(np.zeros(len(names))), logit(prior_probability(len(names)))
+    phases: list[FailurePhase] = []
+    for k, name in enumerate(names):
+        a, b = counts[k] + expected[k], len(named) - counts[k] + 1 - expected[k]  # the share is Beta(q, 1 - q) before
+        low, high = beta_distribution.ppf([0.025, 0.975], a, b)
+        share = Interval(a / (a + b), float(low), float(high), 0.95, len(named), "dirichlet-multinomial")
+        probability = float(expit(log_probability(np.eye(len(names))[k]) - before + prior))
+        phases.append(FailurePhase(name, int(counts[k]), share, float(expected[k]), probability, speaks_for[k]))
     log_odds: dict[Dimension, float] = {}
     for dimension in DIMENSIONS:
-        weights = np.array([*(phase.speaks_for.get(dimension, 0.0) for phase in phases), 0.0])
-        log_odds[dimension] = _estimate_log_odds(weights, counts, shares, num_prior)
+        weights = np.array([some.get(dimension, 0.0) for some in speaks_for])
+        raised = [log_probability(strength * weights) for strength in STRENGTHS]
+        ratio = logsumexp(raised) - np.log(len(STRENGTHS)) - before if weights.any() else 0.0
+        log_odds[dimension] = float(MAX_LOG_ODDS * np.tanh(ratio / MAX_LOG_ODDS))
     return tuple(sorted(phases, key=lambda phase: (-phase.probability, -phase.num_failures, phase.name))), log_odds
 
 
@@ -58,33 +75,3 @@ def _expect_shares(named: Sequence[str], reference: Mapping[str, float] | None) 
         return names, uniform
     shares = np.array([given.get(name, 0.0) for name in names]) / total
     return names, (1 - UNIFORM_SHARE) * shares + UNIFORM_SHARE * uniform
-
-
-def _judge_phase(name: str, named: Sequence[str], expected: float, num_prior: float, num_phases: int) -> FailurePhase:
-    count, total = named.count(name), len(named)
-
-    def log_beta_binomial(share: float) -> float:
-        a, b = num_prior * share, num_prior * (1 - share)
-        return float(betaln(count + a, total - count + b) - betaln(a, b))
-
-    raised = MAX_ODDS_FACTOR * expected / (MAX_ODDS_FACTOR * expected + 1 - expected)
-    log_ratio = log_beta_binomial(raised) - log_beta_binomial(expected)
-    probability = float(expit(log_ratio + logit(prior_probability(num_phases))))
-    a, b = count + expected, total - count + 1 - expected  # posterior of the share under Beta(q, 1 - q)
-    low, high = beta_distribution.ppf([0.025, 0.975], a, b)
-    share = Interval(a / (a + b), float(low), float(high), 0.95, total, "dirichlet-multinomial")
-    return FailurePhase(name, count, share, float(expected), probability, phase_dimensions(name))
-
-
-def _estimate_log_odds(weights: Array, counts: Array, expected: Array, num_prior: float) -> float:
-    if not np.any(weights):
-        return 0.0
-
-    def log_probability(shares: Array) -> float:
-        """Dirichlet-multinomial, up to terms that depend on the totals alone."""
-        concentration = num_prior * shares / shares.sum()
-        return float(np.sum(gammaln(counts + concentration) - gammaln(concentration)))
-
-    raised = [log_probability(expected * MAX_ODDS_FACTOR ** (strength * weights)) for strength in STRENGTHS]
-    ratio = logsumexp(raised) - np.log(len(STRENGTHS)) - log_probability(expected)
-    return float(MAX_LOG_ODDS * np.tanh(ratio / MAX_LOG_ODDS))

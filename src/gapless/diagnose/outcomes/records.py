@@ -11,44 +11,28 @@ from gapless.core.interval import Interval
 
 @dataclass(frozen=True)
 class FactorLevel:
-    """The runs that share one value of a factor.
+    """The runs that share one value of a factor."""
 
-    Attributes:
-        value: Such as `dim`; for numbers a range, for a trend a third of the time.
-        num_runs: Runs with this value.
-        num_failures: How many of them failed.
-        failure: Probability of failure from the model, averaged over which factors matter.
-        otherwise: The same for runs with any other known value.
-    """
-
-    value: str
-    num_runs: int
-    num_failures: int
-    failure: Interval
-    otherwise: Interval
+    value: str  # such as `dim`; for numbers a range, for a trend a third of the time
+    num_runs: int  # runs with this value
+    num_failures: int  # how many of them failed
+    failure: Interval  # probability of failure from the model, averaged over which factors matter
+    otherwise: Interval  # the same for runs with any other known value
 
 
 @dataclass(frozen=True)
 class FailureFactor:
-    """A circumstance that may concentrate failures: a condition, the time of day, a trend.
+    """A circumstance that may concentrate failures: a condition, the time of day, a trend."""
 
-    Attributes:
-        name: Such as `light`, `time of day` or `trend over weeks`.
-        probability: That it matters, given all runs and all other factors.
-        levels: Its values, in order of appearance; numbers and times in their own order.
-        speaks_for: Dimension -> chance that a gap in this dimension shows in this factor, by judgement.
-        known_word: Whether the name is in the vocabulary.
-        confounded_with: Factors that changed together with it, so that these runs do not distinguish them.
-        group_probability: That it or one of these matters.
-    """
-
-    name: str
-    probability: float
-    levels: tuple[FactorLevel, ...]
+    name: str  # such as `light`, `time of day` or `trend over weeks`
+    probability: float  # that it matters, given all runs and all other factors
+    levels: tuple[FactorLevel, ...]  # its values, in order of appearance; numbers and times in their own order
+    # dimension -> chance that a gap in this dimension shows in this factor, by judgement
     speaks_for: Mapping[Dimension, float]
-    known_word: bool
+    known_word: bool  # whether the name is in the vocabulary
+    # factors that changed together with it, so that these runs do not distinguish them
     confounded_with: tuple[str, ...]
-    group_probability: float
+    group_probability: float  # that it or one of these matters
 
     @property
     def strongest_level(self) -> FactorLevel:
@@ -64,39 +48,23 @@ class FailureFactor:
 
 @dataclass(frozen=True)
 class FailurePhase:
-    """A phase of the task in which runs failed.
+    """A phase of the task in which runs failed."""
 
-    Attributes:
-        name: As in `failed_in`.
-        num_failures: Failures in this phase.
-        share: Its share of the failures whose phase is known.
-        expected: The share that would be expected [1].
-        probability: That it concentrates failures beyond the expected.
-        speaks_for: Dimension -> weight of the phase's name in the vocabulary [1].
-    """
-
-    name: str
-    num_failures: int
-    share: Interval
-    expected: float
-    probability: float
-    speaks_for: Mapping[Dimension, float]
+    name: str  # as in `failed_in`
+    num_failures: int  # failures in this phase
+    share: Interval  # its share of the failures whose phase is known
+    expected: float  # the share that would be expected [1]
+    probability: float  # that it concentrates failures beyond the expected
+    speaks_for: Mapping[Dimension, float]  # dimension -> weight of the phase's name in the vocabulary [1]
 
 
 @dataclass(frozen=True)
 class OutcomeEvidence:
-    """What outcomes say about the dimensions of the gap.
+    """What outcomes say about the dimensions of the gap."""
 
-    Attributes:
-        factors: Most probable first.
-        phases: Most probable first; empty where no failure names its phase.
-        log_odds: Dimension -> what to add to the log odds that it takes part [nat]; 0 where nothing is said.
-        sentences: What a person can check.
-        suggestions: Which recordings would show what these do not.
-    """
-
-    factors: tuple[FailureFactor, ...]
-    phases: tuple[FailurePhase, ...]
+    factors: tuple[FailureFactor, ...]  # most probable first
+    phases: tuple[FailurePhase, ...]  # most probable first; empty where no failure names its phase
+    # dimension -> what to add to the log odds that it takes part [nat]; 0 where nothing is said
     log_odds: dict[Dimension, float]
-    sentences: tuple[str, ...]
-    suggestions: tuple[str, ...]
+    sentences: tuple[str, ...]  # what a person can check
+    suggestions: tuple[str, ...]  # which recordings would show what these do not

@@ -1,7 +1,7 @@
 """What the outcomes of real runs say about the gap: factors, phases, and log odds of dimensions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from scipy.special import expit, ndtr
@@ -9,18 +9,17 @@ from scipy.special import expit, ndtr
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval, wilson
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags
 from gapless.diagnose.outcomes.factors import FactorColumn, RunFactors, find_factors
 from gapless.diagnose.outcomes.phases import weigh_phases
 from gapless.diagnose.outcomes.records import FactorLevel, FailureFactor, OutcomeEvidence
-from gapless.diagnose.outcomes.regression import ModelPosterior, make_regressors, weigh_models
+from gapless.diagnose.outcomes.regression import ModelPosterior, weigh_models
 from gapless.diagnose.outcomes.sentences import describe_factors, describe_phases, suggest_recordings
 from gapless.diagnose.outcomes.vocabulary import OTHER_CHANCE, condition_dimensions
 
 MIN_RUNS = 4  # known outcomes below which nothing is said
 MIN_SAME = 0.95  # shared variance from which two factors divide the runs alike
 MIN_SIMILAR = 0.5  # shared variance from which they may be confounded, if the posterior is undecided between them
-MAX_MIXED = 50  # models whose predictions are mixed, the most probable ones
 LOG_ODDS_BOUNDS = (-1.5, 4.5)  # from conditions [nat]
 
 
@@ -72,9 +71,8 @@ def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], dict[Dimension
         for j in range(len(column.values)):
             groups += [column.level == j, column.known & (column.level != j)]
     shared = _shared_variances(runs.columns)
-    posterior = weigh_models(make_regressors(runs), groups, shared >= MIN_SAME)
-    intervals = iter(_predict_failures(posterior, [int(group.sum()) for group in groups]))
-    probabilities = posterior.probabilities
+    posterior = weigh_models(runs, groups, shared >= MIN_SAME)
+    intervals = iter(_predict_failures(posterior, groups))
     factors: list[FailureFactor] = []
     for k, (column, partners) in enumerate(zip(runs.columns, _find_confounded(shared, posterior), strict=True)):
         levels: list[FactorLevel] = []
@@ -84,35 +82,27 @@ def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], dict[Dimension
             levels.append(FactorLevel(value, *counts, next(intervals), next(intervals)))
         names = tuple(runs.columns[j].name for j in partners)
         meaning = condition_dimensions(column.name)
-        together = _either_matters(posterior, [k, *partners])
-        factors.append(FailureFactor(column.name, float(probabilities[k]), tuple(levels), *meaning, names, together))
+        alone, together = _any_matters(posterior, [k]), _any_matters(posterior, [k, *partners])
+        factors.append(FailureFactor(column.name, alone, tuple(levels), *meaning, names, together))
     return factors, _condition_log_odds(factors, posterior)
 
 
-def _predict_failures(posterior: ModelPosterior, sizes: Sequence[int]) -> list[Interval]:
-    """Returns quantiles of the mixture of models: 2.5, 50 and 97.5 % of each group's failure probability."""
-    kept = np.argsort(-posterior.weights, kind="stable")[:MAX_MIXED]
-    best = replace(
-        posterior,
-        weights=posterior.weights[kept] / posterior.weights[kept].sum(),
-        means=posterior.means[kept],
-        sds=posterior.sds[kept],
-    )
-    ends = [expit(_find_quantile(best, level)) for level in (0.5, 0.025, 0.975)]
-    return [
-        Interval(float(v), float(low), float(high), 0.95, n, "hierarchical logistic")
-        for v, low, high, n in zip(*ends, sizes, strict=True)
-    ]
+def _predict_failures(posterior: ModelPosterior, groups: Sequence[Flags]) -> list[Interval]:
+    """Returns each group's failure probability: 50, 2.5 and 97.5 % of the mixture of models, which are normal [logit].
 
-
-def _find_quantile(mixed: ModelPosterior, level: float) -> Array:
-    """Returns a quantile of mixtures of normals, (num_contrasts,) [logit], by bisection to about 1e-4."""
-    low, high = (mixed.means - 6 * mixed.sds).min(axis=0), (mixed.means + 6 * mixed.sds).max(axis=0)
+    Found by bisection to about 1e-4 logit.
+    """
+    low, high = (posterior.means - 6 * posterior.sds).min(axis=0), (posterior.means + 6 * posterior.sds).max(axis=0)
+    levels = np.array([[0.5], [0.025], [0.975]])
+    low, high = np.tile(low, (3, 1)), np.tile(high, (3, 1))
     for _ in range(18):
         middle = (low + high) / 2
-        below = mixed.weights @ ndtr((middle - mixed.means) / mixed.sds) < level
+        below = posterior.weights @ ndtr((middle[:, None] - posterior.means) / posterior.sds) < levels
         low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return (low + high) / 2
+    return [
+        Interval(value, least, most, 0.95, int(group.sum()), "hierarchical logistic")
+        for (value, least, most), group in zip(expit((low + high) / 2).T.tolist(), groups, strict=True)
+    ]
 
 
 def _shared_variances(columns: Sequence[FactorColumn]) -> Array:
@@ -121,12 +111,11 @@ def _shared_variances(columns: Sequence[FactorColumn]) -> Array:
     (num_factors, num_factors); 0 of each with itself.
     """
     shared = np.zeros((len(columns), len(columns)))
-    for i, one in enumerate(columns):
-        for j, other in enumerate(columns[:i]):
-            both = one.known & other.known
-            if both.sum() >= 3:
-                a, b = (column.basis[both] - column.basis[both].mean(axis=0) for column in (one, other))
-                shared[i, j] = shared[j, i] = min(_explained_share(a, b), _explained_share(b, a))
+    for (i, one), (j, other) in combinations(enumerate(columns), 2):
+        both = one.known & other.known
+        if both.sum() >= 3:
+            a, b = (column.basis[both] - column.basis[both].mean(axis=0) for column in (one, other))
+            shared[i, j] = shared[j, i] = min(_explained_share(a, b), _explained_share(b, a))
     return shared
 
 
@@ -146,7 +135,7 @@ def _find_confounded(shared: Array, posterior: ModelPosterior) -> list[list[int]
     found: list[list[int]] = [[] for _ in shared]
     alone = posterior.probabilities
     for i, j in np.argwhere(np.triu(shared >= MIN_SIMILAR)):
-        either = _either_matters(posterior, (i, j))
+        either = _any_matters(posterior, (i, j))
         undecided = either > 0.5 and min(alone[i], alone[j]) > 0.1 * either and max(alone[i], alone[j]) < 0.9
         if shared[i, j] >= MIN_SAME or undecided:
             found[i].append(int(j))
@@ -154,7 +143,7 @@ def _find_confounded(shared: Array, posterior: ModelPosterior) -> list[list[int]
     return [sorted(partners) for partners in found]
 
 
-def _either_matters(posterior: ModelPosterior, which: Sequence[int]) -> float:
+def _any_matters(posterior: ModelPosterior, which: Sequence[int]) -> float:
     """Returns the probability that at least one of these factors matters."""
     return float(posterior.weights @ posterior.includes[:, list(which)].any(axis=1))
 
@@ -168,7 +157,7 @@ def _condition_log_odds(factors: Sequence[FailureFactor], posterior: ModelPoster
     """
 
     def evidence(chances: Sequence[float]) -> float:
-        models = np.where(posterior.includes, chances, 1 - np.array(chances)).prod(axis=1) * posterior.tau_weights
+        models = np.where(posterior.includes, chances, 1 - np.array(chances)).prod(axis=1)
         return float(np.sum(models * posterior.weights / posterior.priors) / models.sum())
 
     base = evidence([OTHER_CHANCE] * len(factors))

@@ -8,7 +8,6 @@ import pytest
 from gapless.core.episode import Episode
 from gapless.core.run import Runs
 from gapless.core.signal import Array
-from gapless.diagnose.counterfactual.calibration import fit_calibration
 from gapless.diagnose.counterfactual.compare import (
     RATIO_BOUNDS,
     Counterfactuals,
@@ -18,13 +17,14 @@ from gapless.diagnose.counterfactual.compare import (
 )
 from gapless.diagnose.counterfactual.likelihood import (
     RunFeatures,
+    fit_calibration,
     group_runs,
     log_likelihoods,
-    log_mean,
+    log_ratios,
     pool_statistics,
 )
 from gapless.diagnose.counterfactual.policy_runs import SimulatePolicy
-from gapless.diagnose.counterfactual.signature import SignatureScale
+from gapless.diagnose.counterfactual.signature import fit_signature
 from unit.diagnose.lift import PLANTED, SPACE, draw, make_simulate, real_runs, row_of
 
 
@@ -151,37 +151,30 @@ def test_moderation_keeps_odds_between_dimensions() -> None:
     assert bound_ratios(np.array([-10.0, 2.0])) == pytest.approx([RATIO_BOUNDS[0], 2.0])
 
 
-def observed(num_failed: int, num_runs: int, mean: float = 0.0) -> RunFeatures:
-    rng = np.random.default_rng(num_failed)
-    failed = np.arange(num_runs) < num_failed
-    looks = mean + rng.standard_normal((num_runs, 1))
-    return RunFeatures(failed, tuple("push" if lost else "" for lost in failed), looks - looks.mean() + mean)
+def counted(num_failed: list[int], num_runs: int, signatures: np.ndarray) -> RunFeatures:
+    """Returns runs of as many severities as counts of failures, all in one phase, with one feature that is given."""
+    failed = np.array([np.arange(num_runs) < count for count in num_failed], dtype=float)
+    return RunFeatures(np.stack([failed, failed], axis=2), np.tile(signatures, (len(num_failed), 1))[..., None])
 
 
 def test_failure_counts_have_their_closed_form() -> None:
     # Signatures alike; one phase. Jeffreys' prior: with 0 of 4 simulated failures and 1 of 1 real ones,
-    # p = 0.5 / 5 = 0.1; with 4 of 4, p = 4.5 / 5 = 0.9. Two severities far apart: the mean is 0.5.
-    never, always = observed(0, 4), observed(4, 4)
-    both = RunFeatures(
-        np.concatenate([never.failed, always.failed]),
-        never.phases + always.phases,
-        np.concatenate([never.signatures, never.signatures]),
-    )
-    calm = replace(both, signatures=np.concatenate([never.signatures, never.signatures]))
-    groups = [group_runs(both, calm, np.array([[0.0], [9.0]]), 4)]
-    real = replace(observed(2, 2), signatures=np.array([[-0.1], [0.1]]))
+    # p = 0.5 / 5 = 0.1; with 4 of 4, p = 4.5 / 5 = 0.9.
+    both = counted([0, 4], 4, np.random.default_rng(0).standard_normal(4))
+    groups = [group_runs(both, both)]
+    real = counted([2], 2, np.array([-0.1, 0.1]))
     logs = log_likelihoods(real, groups, pool_statistics(groups, np.zeros(1)))[0]
     # Two of two: 0.1 * 1.5/6 = 0.025 and 0.9 * 5.5/6 = 0.825.
     assert logs[1] - logs[0] == pytest.approx(np.log(0.825 / 0.025), rel=1e-3)
 
 
 def test_the_mean_of_likelihoods_is_not_that_of_their_logarithms() -> None:
-    assert log_mean(np.log([0.2, 0.4])) == pytest.approx(np.log(0.3))
+    assert log_ratios([np.zeros(3), np.log([0.2, 0.4])]) == pytest.approx([np.log(0.3)])
 
 
 def test_nominal_signatures_are_about_zero_with_spread_one(simulate: SimulatePolicy) -> None:
     runs = simulate(np.tile(SPACE.nominal, (64, 1)), np.random.default_rng(0))
-    looks = SignatureScale.from_nominal_runs(runs.episodes, runs.success).signatures(runs.episodes)
+    looks = fit_signature(runs.episodes, runs.success)(runs.episodes)
     assert np.abs(looks.mean(axis=0)).max() < 0.2
     assert looks.std(axis=0).max() < 1.2
     assert np.isfinite(looks).all()
@@ -198,9 +191,9 @@ def test_log_ratios_that_say_too_much_are_tempered() -> None:
     rng = np.random.default_rng(0)
     honest = rng.normal(0.0, 2.0, 4000)
     truth = (rng.random(4000) < 1 / (1 + np.exp(-honest))).astype(np.intp)
-    found = fit_calibration(4 * honest[:, None], truth)
-    assert found.temper == pytest.approx(0.25, abs=0.02)
-    assert found.offsets == pytest.approx([0.0], abs=0.1)
+    temper, offsets = fit_calibration(4 * honest[:, None], truth)
+    assert temper == pytest.approx(0.25, abs=0.02)
+    assert offsets == pytest.approx([0.0], abs=0.1)
 
 
 def test_what_stays_as_modelled_is_not_named() -> None:

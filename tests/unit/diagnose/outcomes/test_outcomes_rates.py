@@ -96,7 +96,7 @@ def test_laplace_agrees_with_quadrature(counts: tuple[int, int, int, int]) -> No
     failed_a, num_a, failed_b, num_b = counts
     runs = [run(k < failed_a, {"light": "dim"}) for k in range(num_a)]
     runs += [run(k < failed_b, {"light": "bright"}) for k in range(num_b)]
-    regressors = regression.make_regressors(find_factors(runs))
+    factors = find_factors(runs)
     nodes, weights = hermegauss(80)
     weights = weights / weights.sum()
 
@@ -107,8 +107,9 @@ def test_laplace_agrees_with_quadrature(counts: tuple[int, int, int, int]) -> No
         return float(np.log(np.sum(np.outer(weights, weights) * np.exp(logs))))
 
     exact = np.array([evidence(tau) for tau in regression.TAUS]) - evidence(0.0)
-    models = [(), *(((0, k),) for k in range(len(regression.TAUS)))]
-    laplace, _, _ = regression.fit_models(regressors, models, np.zeros((0, regressors.values.shape[1])))
+    design = np.hstack([regression.list_always(factors), factors.columns[0].basis])
+    precision = np.array([[regression.INTERCEPT_SD, tau, tau] for tau in (1e-6, *regression.TAUS)]) ** -2.0
+    laplace, _, _ = regression.integrate_effects(design, factors.failed, precision)
     np.testing.assert_allclose(laplace[1:] - laplace[0], exact, atol=0.15)
 
 
@@ -118,16 +119,12 @@ def test_the_search_agrees_with_summing_all_models() -> None:
     shift = 2.0 * (levels[:, 0] == 0) + 1.5 * (levels[:, 3] == 0)
     runs = find_factors(drawn(levels, 1 / (1 + np.exp(1.5 - shift)), rng)[:60])
     runs = type(runs)(runs.failed, runs.columns[:4], (), ())
-    regressors = regression.make_regressors(runs)
-    every = [
-        tuple((f, tau) for f, tau in enumerate(choice) if tau >= 0)
-        for choice in product(range(-1, len(regression.TAUS)), repeat=4)
-    ]
-    scores = (
-        regression.log_priors(every, 4)
-        + regression.fit_models(regressors, every, np.zeros((0, regressors.values.shape[1])))[0]
-    )
+    every = [tuple(f for f in range(4) if chosen[f]) for chosen in product((False, True), repeat=4)]
+    always, nothing = regression.list_always(runs), np.zeros((0, 60))
+    bases = [[runs.columns[f].basis for f in model] for model in every]
+    evidence = np.array([regression.fit_model(always, some, runs.failed, nothing)[0] for some in bases])
+    scores = regression.log_priors(every, 4) + evidence
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-    exact = [sum(w for w, m in zip(weights, every, strict=True) if f in dict(m)) for f in range(4)]
-    np.testing.assert_allclose(regression.weigh_models(regressors, []).probabilities, exact, atol=0.02)
+    exact = [sum(w for w, m in zip(weights, every, strict=True) if f in m) for f in range(4)]
+    np.testing.assert_allclose(regression.weigh_models(runs, []).probabilities, exact, atol=0.02)
     assert np.exp(regression.log_priors(every, 4)).sum() == pytest.approx(1.0)
