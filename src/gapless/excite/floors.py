@@ -91,9 +91,7 @@ def find_floors(model: mujoco.MjModel, data: mujoco.MjData, lowest_m: float | No
     return tuple(floors), f"nothing below {shown}, {text}{also}{free}"
 
 
-def _find_height(
-    model: mujoco.MjModel, data: mujoco.MjData, lowest_m: float | None, held: Flags
-) -> tuple[float, str]:
+def _find_height(model: mujoco.MjModel, data: mujoco.MjData, lowest_m: float | None, held: Flags) -> tuple[float, str]:
     """Returns the height that was asked for, or that of the base, if the robot is above it at rest.
 
     Links on the base may be below it: they cannot be anywhere else. Where a height was asked for, these are only those
