@@ -50,10 +50,6 @@ class AllanVariances:
         """Averaging times [s]."""
         return self.sizes * self.interval_s
 
-    def drop_shortest(self, count: int) -> "AllanVariances":
-        """Returns the same without the `count` shortest averaging times."""
-        return replace(self, sizes=self.sizes[count:], variance=self.variance[count:], windows=self.windows[count:])
-
 
 def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
     """Returns the overlapping Allan variance of evenly spaced samples, NaN where one is missing.
@@ -142,6 +138,8 @@ def _generalised_covariance(k: Array, stride: int) -> Array:
 class AllanFit:
     """Sizes of the terms, in the order of `TERMS` and the units of `term_shapes`."""
 
+    allan: AllanVariances  # what was fitted, without the shortest averaging times
+    first: int  # how many of these were left out
     value: Array  # (num_terms,) fitted sizes; 0 for terms that the data do not call for
     low: Array  # (num_terms,) lower ends of the intervals
     high: Array  # (num_terms,) upper ends
@@ -165,11 +163,13 @@ class AllanFit:
         return total, 2 * total**2 / max(scatter, 1e-9 * total**2, 1e-300)
 
 
-def fit_terms(allan: AllanVariances, *, intervals: bool = True) -> AllanFit:
+def fit_terms(allan: AllanVariances, first: int = 0, *, intervals: bool = True) -> AllanFit:
     """Returns the fit of all terms that the Allan variances call for, with the intervals of all.
 
-    Intervals take nearly all of the time; without them their ends are 0 and inf.
+    The `first` shortest averaging times are left out. Intervals take nearly all of the time; without them their ends
+    are 0 and inf.
     """
+    allan = replace(allan, **{name: getattr(allan, name)[first:] for name in ("sizes", "variance", "windows")})
     all_terms = np.ones(len(TERMS), dtype=np.bool_)
     every = nnls(term_shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
     for _ in range(3):  # degrees of freedom depend on the terms, and the terms on them
@@ -178,12 +178,12 @@ def fit_terms(allan: AllanVariances, *, intervals: bool = True) -> AllanFit:
     value, _, has_ramp = problem.minimize(_select_terms(problem), problem.factors[-1] * MIN_DEVIANCE_SAVING)
     low, high = np.zeros(len(TERMS)), np.full(len(TERMS), np.inf)
     if intervals:
-        ends = np.array([_find_interval(allan, problem, place, every) for place in range(len(TERMS))])
+        ends = np.array([[_find_end(problem, k, every, upper) for upper in (False, True)] for k in range(len(TERMS))])
         low, high = np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value)
     fitted = problem.basis @ value + has_ramp * problem.ramp
     below = chi2.cdf(problem.freedom * allan.variance / fitted, problem.freedom)
     return AllanFit(
-        *(value, low, high, every, problem.scatter(every), has_ramp, problem.freedom, fitted),
+        *(allan, first, value, low, high, every, problem.scatter(every), has_ramp, problem.freedom, fitted),
         chance=2 * np.minimum(below, 1 - below),
         is_unsteady=~all_terms,
     )
@@ -291,24 +291,6 @@ def _leave_out(kept: Flags, place: int) -> Flags:
     left = kept.copy()
     left[place] = False
     return left
-
-
-def _find_interval(allan: AllanVariances, problem: AllanDeviance, place: int, value: Array) -> tuple[float, float]:
-    """Returns the ends of a term's interval.
-
-    Each end is looked for again with the degrees of freedom that hold there: more random walk, fewer of them.
-    """
-    all_terms = value >= 0
-    ends: list[float] = []
-    for upper in (False, True):
-        end = _find_end(problem, place, value, upper)
-        if end > 0:
-            row = problem.minimize(_leave_out(all_terms, place), offset=problem.basis[:, place] * end)[0]
-            row[place] = end
-            there = make_deviance(allan, row)
-            end = _find_end(there, place, there.minimize(all_terms)[0], upper)
-        ends.append(end)
-    return ends[0], ends[1]
 
 
 def _find_end(problem: AllanDeviance, place: int, value: Array, upper: bool) -> float:
