@@ -7,7 +7,7 @@ from scipy.stats import chi2, t
 
 from gapless.core.results import AllanCurve, NoiseTerm
 from gapless.core.signal import Array
-from gapless.signals.noise.allan import INTERVAL_LEVEL, TERMS, AllanFit, AllanVariances, term_shapes
+from gapless.signals.noise.allan import INTERVAL_LEVEL, OVERLAP_GAIN, TERMS, AllanFit, AllanVariances, term_shapes
 from gapless.signals.noise.readings import RANDOM_WALKS, SI_FACTORS
 
 FLICKER_PLATEAU = float(np.sqrt(2 * np.log(2) / np.pi))  # Allan deviation of flicker noise over its coefficient B
@@ -56,7 +56,7 @@ def describe_quantum(values: Array, quantum: float, unit: str) -> NoiseTerm:
 def _scale_term(fit: AllanFit, name: str, factor: float, unit: str) -> NoiseTerm:
     value, low, high = (float(np.sqrt(size) * factor) for size in fit.term(name))
     place = TERMS.index(name)
-    freedom = fit.variance(np.eye(len(TERMS))[place])[1] if value else float(fit.freedom[-1])
+    freedom = fit.variance(np.eye(len(TERMS))[place])[1] if value else float(fit.allan.freedom[-1])
     told = bool(low > 0 and not fit.is_unsteady[place])
     return NoiseTerm(value, low, high, INTERVAL_LEVEL, _round_freedom(freedom), "allan fit", unit, told)
 
@@ -139,7 +139,7 @@ def _find_floor(fit: AllanFit, unit: str) -> tuple[NoiseTerm, float | None]:
     if at == last and has_flicker:
         at = int(np.argmax(fit.fitted < 1.1**2 * fit.fitted[at]))
     told = has_flicker or (has_walk and at < last)
-    variance, freedom = float(fit.allan.variance[at]), float(fit.freedom[at])
+    variance, freedom = float(fit.allan.variance[at]), OVERLAP_GAIN * float(fit.allan.freedom[at])
     low, high = (float(np.sqrt(end)) for end in _chi2_bounds(variance, freedom))
     numbers = (float(np.sqrt(variance)), low if told else 0.0, high, INTERVAL_LEVEL, _round_freedom(freedom))
     return NoiseTerm(*numbers, "allan, chi2", unit, told), float(fit.allan.tau_s[at]) if told else None
@@ -173,17 +173,15 @@ def make_layer_parameters(
 
 def make_allan_curve(allan: AllanVariances, fit: AllanFit | None = None) -> AllanCurve:
     """Returns the Allan deviation with its intervals, and the terms of a fit if there is one, for plots."""
-    freedom = 2 * allan.windows / (3 * allan.sizes)  # about that of white noise
     fitted = np.full(len(allan.sizes), np.nan)
     terms: dict[str, tuple[float, ...]] = {}
     if fit is not None:
-        freedom[fit.first :] = fit.freedom
         fitted[fit.first :] = fit.fitted
         parts = {name: term_shapes(allan.sizes)[:, k] * fit.value[k] for k, name in enumerate(TERMS)}
         if fit.has_ramp:
             parts["drift"] = allan.slope**2 * allan.sizes**2 / 2
         terms = {name: _take_roots(part) for name, part in parts.items() if part.any()}
-    low, high = _chi2_bounds(allan.variance, np.maximum(freedom, 1.0))
+    low, high = _chi2_bounds(allan.variance, OVERLAP_GAIN * allan.freedom)
     tau_s, deviation = tuple(map(float, allan.tau_s)), _take_roots(allan.variance)
     return AllanCurve(tau_s, deviation, _take_roots(low), _take_roots(high), _take_roots(fitted), terms)
 
