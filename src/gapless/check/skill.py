@@ -141,10 +141,7 @@ def _columns_without_inertia(project: Project) -> list[int]:
 
 def _rms(error: Array) -> Array:
     """Returns root mean squares over the steps (second but last axis); NaN where nothing is known."""
-    known = np.isfinite(error)
-    count = known.sum(axis=-2)
-    squares = np.where(known, error, 0.0) ** 2
-    return np.where(count > 0, np.sqrt(squares.sum(axis=-2) / np.maximum(count, 1)), np.nan)
+    return np.sqrt(np.ma.masked_invalid(error**2).mean(axis=-2).filled(np.nan))
 
 
 def _median(values: Array) -> float:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 
 from gapless.core.errors import InputError, nearest
 from gapless.core.results import KeptLimit, LimitSource
@@ -210,13 +211,9 @@ def _find_force_limits(known: PriorKnowledge, column: int, actuator: int, effort
     what = f"actuator/{name} force" + (f" over {SUSTAINED_S:g} s" if count > 1 else "")
     source: LimitSource = "model" if asked is None else "asked for"
     about = (what, unit, low, high, 0.0, source, column)
-    return [MotionLimit(*about, lambda run: _running_mean(run.force[:, :, actuator], count))]
 
+    def read_force(run: SimulatedMotions) -> Array:
+        """Returns the means of so many steps up to each; before the first step the force counts as it is there."""
+        return uniform_filter1d(run.force[:, :, actuator], count, axis=1, mode="nearest", origin=(count - 1) // 2)
 
-def _running_mean(values: Array, count: int) -> Array:
-    """Returns running means of `count` steps, (num_motions, num_steps), those before the first whole one repeated."""
-    if count <= 1 or values.shape[1] < count:
-        return values
-    sums = np.cumsum(np.concatenate([np.zeros((len(values), 1)), values], axis=1), axis=1)
-    means = (sums[:, count:] - sums[:, :-count]) / count
-    return np.concatenate([np.repeat(means[:, :1], count - 1, axis=1), means], axis=1)
+    return [MotionLimit(*about, read_force)]
