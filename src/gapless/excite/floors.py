@@ -14,7 +14,7 @@ from gapless.sim.targets import driven_joint, is_object
 CLEARANCE_M = 0.005  # nearer than this is touching
 REST_SLACK_M = 0.002  # what is nearer at rest may come so much nearer still: wheels are polygons, servos sag
 MIN_FLOOR_NORMAL_Z = 0.7  # a plane is a floor if its normal is within 45 degrees of upwards, else a wall
-FAR_M = 1e6  # distances beyond are not told apart
+FAR_M = 1e6  # distances beyond count as this
 GROUND = "gapless: z = 0"  # name of the plane that heights are measured from
 
 

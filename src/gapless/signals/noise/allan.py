@@ -50,6 +50,11 @@ class AllanVariances:
         """Averaging times [s]."""
         return self.sizes * self.interval_s
 
+    @property
+    def ramp(self) -> Array:
+        """Allan variance of the straight line, (num_sizes,)."""
+        return self.slope**2 * self.sizes**2 / 2
+
 
 def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
     """Returns the Allan variances of evenly spaced samples, NaN where one is missing.
@@ -126,86 +131,79 @@ def fit_terms(allan: AllanVariances, first: int = 0, *, intervals: bool = True) 
     are 0 and inf.
     """
     allan = replace(allan, **{name: getattr(allan, name)[first:] for name in ("sizes", "variance", "freedom")})
-    ramp = allan.slope**2 * allan.sizes**2 / 2
-    problem = AllanDeviance(term_shapes(allan.sizes), allan.variance, allan.freedom, ramp)
-    every = problem.minimize(np.ones(len(TERMS), dtype=np.bool_))[0]
-    value, _, has_ramp = problem.minimize(_select_terms(problem), MIN_DEVIANCE_SAVING)
+    every = _minimize_deviance(allan, np.ones(len(TERMS), dtype=np.bool_))[0]
+    value, _, has_ramp = _minimize_deviance(allan, _select_terms(allan), MIN_DEVIANCE_SAVING)
     low, high = np.zeros(len(TERMS)), np.full(len(TERMS), np.inf)
     if intervals:
-        ends = np.array([[_find_end(problem, k, every, upper) for upper in (False, True)] for k in range(len(TERMS))])
+        ends = np.array([[_find_end(allan, k, every, upper) for upper in (False, True)] for k in range(len(TERMS))])
         low, high = np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value)
-    fitted = problem.basis @ value + has_ramp * problem.ramp
+    fitted = term_shapes(allan.sizes) @ value + has_ramp * allan.ramp
     freedom = OVERLAP_GAIN * allan.freedom
     below = chi2.cdf(freedom * allan.variance / fitted, freedom)
     return AllanFit(
-        *(allan, first, value, low, high, every, problem.scatter(every), has_ramp, fitted),
+        *(allan, first, value, low, high, every, _compute_scatter(allan, every), has_ramp, fitted),
         chance=2 * np.minimum(below, 1 - below),
         is_unsteady=np.zeros(len(TERMS), dtype=np.bool_),
     )
 
 
-@dataclass(frozen=True)
-class AllanDeviance:
-    """Independent Allan variances, and the shapes to explain them with."""
+def _minimize_deviance(
+    allan: AllanVariances, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0
+) -> tuple[Array, float, bool]:
+    """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by enough.
 
-    basis: Array  # (num_sizes, num_terms) Allan variance of each unit term
-    measured: Array  # (num_sizes,) Allan variances
-    freedom: Array  # (num_sizes,) their degrees of freedom
-    ramp: Array  # (num_sizes,) Allan variance of the straight line
-
-    def minimize(
-        self, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0
-    ) -> tuple[Array, float, bool]:
-        """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by enough.
-
-        Args:
-            free: (num_terms,) which terms may be there.
-            min_ramp_saving: Deviance that the ramp must save.
-            offset: (num_sizes,) Allan variance that is there anyhow.
-        """
-        without, with_ramp = self._minimize(free, offset), self._minimize(free, offset + self.ramp)
-        has_ramp = with_ramp[1] < without[1] - min_ramp_saving
-        return *(with_ramp if has_ramp else without), has_ramp
-
-    def _minimize(self, free: Flags, offset: Array | float) -> tuple[Array, float]:
-        columns, sizes, best = self.basis[:, free], np.zeros(len(free)), np.inf
-        fitted = np.maximum(self.measured, offset)
-        for _ in range(MAX_ROUNDS):
-            weight = np.sqrt(self.freedom) / fitted
-            weighted = columns * weight[:, None]
-            scale = np.linalg.norm(weighted, axis=0)
-            solved = nnls(weighted / scale, (self.measured - offset) * weight)[0] / scale
-            whole = np.maximum(columns @ solved + offset, 1e-6 * self.measured)
-            ratio = self.measured / whole
-            cost = float(np.sum(self.freedom * (ratio - np.log(ratio) - 1)))
-            if cost < best:
-                sizes[free] = solved
-            worse, best = cost > best, min(cost, best)
-            if np.allclose(whole, fitted, rtol=1e-7, atol=0):
-                break
-            fitted = np.sqrt(fitted * whole) if worse else whole
-        return sizes, best
-
-    def scatter(self, value: Array) -> Array:
-        """Returns the covariance of the sizes of terms, 0 for those that are 0.
-
-        Where flicker or a random walk is seen, both count: which of them it is, is not known well.
-        """
-        wanders = np.isin(TERMS, ("flicker", "walk"))
-        used = np.flatnonzero((value > 0) | (wanders & np.any(value[wanders] > 0)))
-        columns = self.basis[:, used] / (self.basis @ value)[:, None]
-        found = np.zeros((len(value), len(value)))
-        found[np.ix_(used, used)] = np.linalg.pinv(columns.T @ (self.freedom[:, None] / 2 * columns), hermitian=True)
-        return found
+    Args:
+        allan: What is to be explained.
+        free: (num_terms,) which terms may be there.
+        min_ramp_saving: Deviance that the ramp must save.
+        offset: (num_sizes,) Allan variance that is there anyhow.
+    """
+    without, with_ramp = (_minimize_beside(allan, free, offset + ramp) for ramp in (0.0, allan.ramp))
+    has_ramp = with_ramp[1] < without[1] - min_ramp_saving
+    return *(with_ramp if has_ramp else without), has_ramp
 
 
-def _select_terms(problem: AllanDeviance) -> Flags:
+def _minimize_beside(allan: AllanVariances, free: Flags, offset: Array | float) -> tuple[Array, float]:
+    """Returns the sizes of least deviance beside an offset, by least squares with weights from the fit before."""
+    columns, sizes, best = term_shapes(allan.sizes)[:, free], np.zeros(len(free)), np.inf
+    fitted = np.maximum(allan.variance, offset)
+    for _ in range(MAX_ROUNDS):
+        weight = np.sqrt(allan.freedom) / fitted
+        weighted = columns * weight[:, None]
+        scale = np.linalg.norm(weighted, axis=0)
+        solved = nnls(weighted / scale, (allan.variance - offset) * weight)[0] / scale
+        whole = np.maximum(columns @ solved + offset, 1e-6 * allan.variance)
+        ratio = allan.variance / whole
+        cost = float(np.sum(allan.freedom * (ratio - np.log(ratio) - 1)))
+        if cost < best:
+            sizes[free] = solved
+        worse, best = cost > best, min(cost, best)
+        if np.allclose(whole, fitted, rtol=1e-7, atol=0):
+            break
+        fitted = np.sqrt(fitted * whole) if worse else whole
+    return sizes, best
+
+
+def _compute_scatter(allan: AllanVariances, value: Array) -> Array:
+    """Returns the covariance of the sizes of terms, 0 for those that are 0.
+
+    Where flicker or a random walk is seen, both count: which of them it is, is not known well.
+    """
+    basis, wanders = term_shapes(allan.sizes), np.isin(TERMS, ("flicker", "walk"))
+    used = np.flatnonzero((value > 0) | (wanders & np.any(value[wanders] > 0)))
+    columns = basis[:, used] / (basis @ value)[:, None]
+    found = np.zeros((len(value), len(value)))
+    found[np.ix_(used, used)] = np.linalg.pinv(columns.T @ (allan.freedom[:, None] / 2 * columns), hermitian=True)
+    return found
+
+
+def _select_terms(allan: AllanVariances) -> Flags:
     """Returns which terms stay when the one that saves least is left out again and again."""
     kept = np.ones(len(TERMS), dtype=np.bool_)
     while kept.sum() > 1:
-        now = problem.minimize(kept)[1]
+        now = _minimize_deviance(allan, kept)[1]
         places = [int(k) for k in np.flatnonzero(kept)]
-        saves = {k: problem.minimize(_leave_out(kept, k))[1] - now for k in places}
+        saves = {k: _minimize_deviance(allan, _leave_out(kept, k))[1] - now for k in places}
         least = min(saves, key=lambda k: saves[k])
         if saves[least] > MIN_DEVIANCE_SAVING:
             break
@@ -219,15 +217,15 @@ def _leave_out(kept: Flags, place: int) -> Flags:
     return left
 
 
-def _find_end(problem: AllanDeviance, place: int, value: Array, upper: bool) -> float:
+def _find_end(allan: AllanVariances, place: int, value: Array, upper: bool) -> float:
     """Returns where the deviance passes its limit, searched in the logarithm of the size; 0 if it never does below."""
-    others, shape = _leave_out(value >= 0, place), problem.basis[:, place]
-    limit = problem.minimize(value >= 0)[1] + MIN_DEVIANCE_SAVING
+    others, shape = _leave_out(value >= 0, place), term_shapes(allan.sizes)[:, place]
+    limit = _minimize_deviance(allan, value >= 0)[1] + MIN_DEVIANCE_SAVING
 
     def exceed_limit(log_size: float) -> float:
-        return problem.minimize(others, offset=shape * np.exp(log_size))[1] - limit
+        return _minimize_deviance(allan, others, offset=shape * np.exp(log_size))[1] - limit
 
-    whole = float(np.log(np.min(problem.measured / shape)))  # as large as it can be if there is nothing else
+    whole = float(np.log(np.min(allan.variance / shape)))  # as large as it can be if there is nothing else
     least = whole - 20.0
     start = float(np.log(value[place])) if value[place] > 0 else least
     low, high = (start, whole + 6.0) if upper else (least, start)

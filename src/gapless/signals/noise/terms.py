@@ -179,7 +179,7 @@ def make_allan_curve(allan: AllanVariances, fit: AllanFit | None = None) -> Alla
         fitted[fit.first :] = fit.fitted
         parts = {name: term_shapes(allan.sizes)[:, k] * fit.value[k] for k, name in enumerate(TERMS)}
         if fit.has_ramp:
-            parts["drift"] = allan.slope**2 * allan.sizes**2 / 2
+            parts["drift"] = allan.ramp
         terms = {name: _take_roots(part) for name, part in parts.items() if part.any()}
     low, high = _chi2_bounds(allan.variance, OVERLAP_GAIN * allan.freedom)
     tau_s, deviation = tuple(map(float, allan.tau_s)), _take_roots(allan.variance)
