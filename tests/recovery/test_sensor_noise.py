@@ -87,7 +87,7 @@ def hour() -> SensorResult:
 
 
 def test_the_gyroscope_of_a_real_hour(hour: SensorResult) -> None:
-    # Published over 2.8 h, of which this is one: 2.36 deg/sqrt(h), 0.0078 deg/s, steps of 0.05 deg/s. Ours: 2.44 [2.39,
+    # Published over 2.8 h, of which this is one: 2.36 deg/sqrt(h), 0.0078 deg/s, steps of 0.05 deg/s. Ours: 2.44 [2.37,
     # 2.47], which does not hold 2.36: near, not the same.
     terms = hour.columns["gyro_deg_s[0]"].terms
     assert terms["angle_random_walk"].value == pytest.approx(2.36, rel=0.05)

@@ -13,7 +13,7 @@ from gapless.core.protocols import Progress
 from gapless.core.results import Note
 from gapless.fit.data import ProjectData
 from gapless.signals.smoother import estimate_noise
-from gapless.signals.track import Track, estimate_noise_of_columns, take_excerpts
+from gapless.signals.track import Track, make_track, take_excerpts
 
 EXAMINING = "looking for mistakes"  # what it is called where progress is shown
 MAX_NOISE_RATIO = 5.0  # of the noise that readings show to what the project states
@@ -86,16 +86,15 @@ def _correct_stated_noise(evidence: ProjectData) -> Sequence[Track]:
 
     A column in degrees is 57 times as noisy as stated in radians: its slopes would be nothing but noise.
     """
-    project, columns = evidence.project, list[int]()
-    for column, item in enumerate(project.measurements):
+    project, maps = evidence.project, list(evidence.project.measurements)
+    for column, item in enumerate(maps):
         readings = [track.measured[:, column] for track in evidence.tracks]
         shown = np.median([estimate_noise(values[np.isfinite(values)]) for values in readings])
         if item.noise is not None and shown > MAX_NOISE_RATIO * item.noise:
-            columns.append(column)
-    if not columns:
+            maps[column] = replace(item, noise=None)
+    if tuple(maps) == project.measurements:
         return evidence.tracks
-    runs = zip(evidence.episodes, evidence.tracks, strict=True)
-    return [estimate_noise_of_columns(project, episode, track, columns) for episode, track in runs]
+    return [make_track(replace(project, measurements=tuple(maps)), episode) for episode in evidence.episodes]
 
 
 def _describe_stretches(evidence: ProjectData, stretches: Sequence[UnusableRows]) -> list[Note]:

@@ -48,11 +48,6 @@ class MappingHypothesis:
         changed = tuple(_get_maps(project, change.kind)[change.place].column for change in self.changes)
         return changed or tuple(project.measurements[k].column for k in sorted(self.tested_columns))
 
-    def overlaps(self, other: "MappingHypothesis") -> bool:
-        """Tells whether both change the same column, or the clock."""
-        mine, theirs = ({change[:2] for change in one.changes} for one in (self, other))
-        return bool(mine & theirs) or bool(self.shift_rows and other.shift_rows)
-
     def apply(self, project: Project, windows: Windows) -> Windows:
         """Returns windows with their columns changed; commands that are to be shifted must have been."""
         changed = {name: getattr(windows, name).copy() for names in _ARRAYS.values() for name in names}

@@ -37,7 +37,6 @@ class MappingTestConfig:
     clear_difference: float = 0.1  # share of the largest difference that is a clear one
     min_windows: int = 5  # windows in which a column must move to be judged, and that must show a clear difference
     similar_factor: float = 2.0  # hypotheses that do up to this much worse than the best are named too
-    max_findings: int = 4  # hypotheses that are accepted one after the other
     num_brief_windows: int = 12  # windows of a brief test of all hypotheses
     num_windows: int = 24  # windows of the full test
     num_finalists: int = 3  # hypotheses that get a full test
@@ -53,8 +52,8 @@ def find_mapping_faults(
     """Returns the faults in the mapping of a project's columns that its logs show, the clearest first.
 
     What can be seen without a model comes first; columns that it shows to be sound are not tested. Then hypotheses are
-    accepted one after the other: with the best one applied, is there another? Data without a fault cost one batched
-    call.
+    tested by predictions, and the best is named: with it corrected, the next shows. Data without a fault cost one
+    batched call.
     """
     following = measure_following(blueprint, tracks)
     increments = find_increments(blueprint, following, tracks)
@@ -65,14 +64,8 @@ def find_mapping_faults(
         return tuple(found)
     sound = following.sound_readings | _per_run_columns(blueprint)
     tester = _HypothesisTester(blueprint, tracks, tolerance, sound, bool(following.pairs))
-    accepted: list[MappingHypothesis] = []
-    while len(tester.windows) and len(accepted) < LIMITS.max_findings:
-        decisive = tester.find_decisive(accepted)
-        if not decisive:
-            break
-        accepted.append(decisive[0].hypothesis)
-        found.append(_describe(blueprint.project, decisive))
-    return tuple(found)
+    decisive = tester.find_decisive() if len(tester.windows) else []
+    return (_describe(blueprint.project, decisive),) if decisive else ()
 
 
 def _per_run_columns(blueprint: CompiledProject) -> Set[int]:
@@ -170,25 +163,24 @@ class _HypothesisTester:
         every_place, picked = (windows.track * 10**9 + windows.first_row for windows in (every, self.windows))
         self._is_picked = np.isin(every_place, picked)
 
-    def find_decisive(self, accepted: Sequence[MappingHypothesis]) -> list[_Comparison]:
-        """Returns the hypotheses that explain far more, the best first, after some others were accepted."""
-        before = self._measure([accepted], self._rows)[0]
-        possible = [one for one in self._list_possible(before) if not any(one.overlaps(other) for other in accepted)]
-        finalists = self._test_briefly(accepted, possible, _pick_windows(before, possible, LIMITS.num_brief_windows))
+    def find_decisive(self) -> list[_Comparison]:
+        """Returns the hypotheses that explain far more, the best first."""
+        before = measure_skill(self._predictor, self._rows, [self.windows])[0]
+        possible = self._list_possible(before)
+        finalists = self._test_briefly(possible, _pick_windows(before, possible, LIMITS.num_brief_windows))
         if not finalists:
             return []
         some = _pick_windows(before, finalists, LIMITS.num_windows)
-        before = self._search(accepted, some)
-        tested = [_Comparison(one, before, self._search([*accepted, one], some)) for one in finalists]
+        before, *after = (self._search(windows.pick(some)) for windows in (self.windows, *map(self._change, finalists)))
+        tested = [_Comparison(one, before, skill) for one, skill in zip(finalists, after, strict=True)]
         return sorted((one for one in tested if one.is_decisive()), key=lambda one: one.score)
 
-    def _test_briefly(
-        self, accepted: Sequence[MappingHypothesis], possible: Sequence[MappingHypothesis], some: Indices
-    ) -> list[MappingHypothesis]:
+    def _test_briefly(self, possible: Sequence[MappingHypothesis], some: Indices) -> list[MappingHypothesis]:
         """Returns the few hypotheses that do best under few rows of parameters, if they help at all."""
         if not possible:
             return []
-        before, *after = self._measure([accepted, *([*accepted, one] for one in possible)], self._few_rows, some)
+        versions = [windows.pick(some) for windows in (self.windows, *map(self._change, possible))]
+        before, *after = measure_skill(self._predictor, self._few_rows, versions)
         tested = [_Comparison(one, before, skill) for one, skill in zip(possible, after, strict=True)]
         order = np.argsort([one.score for one in tested])[: LIMITS.num_finalists]
         return [possible[k] for k in order if tested[k].own_ratio < LIMITS.promising_ratio]
@@ -213,23 +205,14 @@ class _HypothesisTester:
         undelayed = len(delays_s) > 0 and np.mean(delays_s == 0) >= 0.5
         return found + [one for one in clocks if (undelayed if one.shift_rows < 0 else suspects)]
 
-    def _search(self, hypotheses: Sequence[MappingHypothesis], some: Indices) -> PredictionSkill:
-        windows = self._change_windows(hypotheses).pick(some)
+    def _search(self, windows: Windows) -> PredictionSkill:
         return search_best_skill(self._predictor, self._tolerance, windows, self._rows)
 
-    def _measure(
-        self, versions: Sequence[Sequence[MappingHypothesis]], rows: Array, some: Indices | None = None
-    ) -> list[PredictionSkill]:
-        windows = [self._change_windows(hypotheses) for hypotheses in versions]
-        picked = windows if some is None else [each.pick(some) for each in windows]
-        return measure_skill(self._predictor, rows, picked)
-
-    def _change_windows(self, hypotheses: Sequence[MappingHypothesis]) -> Windows:
-        shift_rows = sum(one.shift_rows for one in hypotheses)
+    def _change(self, hypothesis: MappingHypothesis) -> Windows:
+        """Returns the windows with a hypothesis applied."""
+        shift_rows = hypothesis.shift_rows
         windows = self._cut_shifted(shift_rows).pick(self._is_picked) if shift_rows else self.windows
-        for one in hypotheses:
-            windows = one.apply(self._blueprint.project, windows)
-        return windows
+        return hypothesis.apply(self._blueprint.project, windows)
 
     def _cut_shifted(self, shift_rows: int) -> Windows:
         project = self._blueprint.project

@@ -8,6 +8,7 @@ import numpy as np
 
 from gapless.check.findings import joint_columns, list_drives
 from gapless.core.parameters import ParameterSpace
+from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
@@ -140,10 +141,7 @@ def _columns_without_inertia(project: Project) -> list[int]:
 
 def _rms(error: Array) -> Array:
     """Returns root mean squares over the steps (second but last axis); NaN where nothing is known."""
-    known = np.isfinite(error)
-    count = known.sum(axis=-2)
-    squares = np.where(known, error, 0.0) ** 2
-    return np.where(count > 0, np.sqrt(squares.sum(axis=-2) / np.maximum(count, 1)), np.nan)
+    return np.sqrt(np.ma.masked_invalid(error**2).mean(axis=-2).filled(np.nan))
 
 
 def _median(values: Array) -> float:
@@ -155,8 +153,6 @@ GAINS = (0.3, 1.0, 3.0)  # factors on the strength of all actuators
 DELAYS_S = (0.0, 0.04, 0.08, 0.12)
 GAIN_OFF = 1e-3  # gain of a drive that does as good as nothing
 HEAVY_DAMPING_SHARE = 0.3  # of the largest damping that efforts and speeds allow
-SCALE_POWER = {"gain": 0.0, "delay": 1.0}  # value = low + range * unit^power; 0: low * (high / low)^unit
-DRAG_SCALE_POWER = 3.0  # drag may be next to nothing or much
 NUM_ROUNDS, NUM_ROWS, NUM_ELITE = 3, 24, 5  # of the search; the next round is drawn around the elite
 
 
@@ -186,15 +182,6 @@ class ModelTolerance:
         """Returns the delay of each row, (num_rows,) [s]; 0 where nothing is commanded."""
         return rows[:, self._columns("/delay")].sum(axis=-1)
 
-    def rows_from_unit(self, unit: Array) -> Array:
-        """Returns rows for numbers in [0, 1], (num_rows, num_parameters)."""
-        low, high, rows = self.space.low, self.space.high, np.empty_like(unit)
-        for k, parameter in enumerate(self.space.parameters):
-            power = SCALE_POWER.get(parameter.target.rpartition("/")[2], DRAG_SCALE_POWER)
-            linear = low[k] + (high[k] - low[k]) * unit[:, k] ** max(power, 1.0)
-            rows[:, k] = linear if power else low[k] * (high[k] / low[k]) ** unit[:, k]
-        return rows
-
     def _columns(self, ending: str) -> list[int]:
         return [k for k, parameter in enumerate(self.space.parameters) if parameter.target.endswith(ending)]
 
@@ -218,11 +205,11 @@ def search_best_skill(
     The cross-entropy method (Rubinstein, 1999), with one twist: each parameter of a joint follows the rows that suit
     that joint's own columns. So all joints are searched at once, each in the few parameters that matter to it.
     """
-    rng = np.random.default_rng(0)
+    rng, scaling = np.random.default_rng(0), Scaling.of(tolerance.space)
     skill = measure_skill(predictor, rows, [windows])[0]
     unit = rng.uniform(size=(2 * NUM_ROWS, len(tolerance.space)))
     for _ in range(NUM_ROUNDS if len(tolerance.space) else 0):
-        drawn = measure_skill(predictor, tolerance.rows_from_unit(unit), [windows])[0]
+        drawn = measure_skill(predictor, scaling.values(unit), [windows])[0]
         skill = PredictionSkill(np.concatenate([skill.error, drawn.error]), skill.line_error)
         cost = np.log(np.nan_to_num(drawn.shares, nan=MAX_SHARE))
         best_of, unit = unit, np.empty((NUM_ROWS, unit.shape[1]))

@@ -110,9 +110,6 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
     project = load_project(directory)
     if not project.commands:
         raise InputError(f"this project commands nothing, so no motion can be chosen: map commands: {directory}")
-    if not project.measurements:
-        text = "this project measures nothing, so no motion identifies anything: map measurements"
-        raise InputError(f"{text}: {directory}")
     folder = project.logs_path
     if folder.is_dir() and any(path.suffix.lower() in SUFFIXES for path in folder.iterdir()):
         data = read_project_data(project.directory)

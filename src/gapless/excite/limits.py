@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter1d
 
 from gapless.core.errors import InputError, nearest
 from gapless.core.results import KeptLimit, LimitSource
@@ -100,120 +101,99 @@ class MotionLimit:
         return self.read(run)[:, run.settled :]
 
 
-@dataclass(frozen=True)
-class DrivenJoint:
-    """A hinge or slide joint that an actuator drives, and how it may move."""
-
-    joint: int  # the joint's index
-    column: int  # column of the command that drives it
-    name: str  # the joint's name, or that of its actuator
-    unit: str  # `rad` or `m`
-    low: float  # smallest position
-    high: float  # largest position
-    max_speed: float  # largest speed [unit/s]
-    travel_source: LimitSource  # where `low` and `high` come from
-    speed_source: LimitSource  # where `max_speed` comes from
-
-
-def find_driven_joints(known: PriorKnowledge, rest: Array, speed: RequestedLimits) -> tuple[DrivenJoint, ...]:
-    """Returns the driven joints, each once, with their limits; `rest` are the positions at rest, (nq,).
-
-    The rest of a joint lies between its limits in any case.
-    """
-    model, found = known.blueprint.model, dict[int, DrivenJoint]()
-    columns: dict[str, int] = {}  # joint -> first column that shows its position in logs
-    for column, item in enumerate(known.project.measurements if known.tracks else ()):
-        if item.element == "joint" and item.quantity == "position":
-            columns.setdefault(item.name, column)
-    for column, actuator in enumerate(known.blueprint.actuator_ids):
-        joint = driven_joint(model, actuator)
-        if joint is None or joint in found:
-            continue
-        name, read = model.joint(joint).name or model.actuator(actuator).name, columns.get(model.joint(joint).name)
-        unit = "rad" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE else "m"
-        low = high = at_rest = float(rest[model.jnt_qposadr[joint]])
-        margin, fastest, travel, source = DEFAULT_TRAVEL[unit], speed.share * DEFAULT_SPEED[unit], "assumed", "assumed"
-        if read is not None:
-            positions = np.concatenate([track.smooth[:, read] for track in known.tracks])
-            speeds = np.concatenate([np.abs(track.slope[:, read]) for track in known.tracks])
-            fastest, source = speed.share * (SPEED_FACTOR * float(np.quantile(speeds, 0.999))), "logs"
-            low, high, travel = float(positions.min()), float(positions.max()), "logs"
-            margin = TRAVEL_MARGIN * (high - low)
-        if model.jnt_limited[joint]:
-            (low, high), travel = model.jnt_range[joint], "model"
-            margin = -RANGE_MARGIN * (high - low)
-        if name in speed.named:
-            fastest, source = speed.named[name], "asked for"
-        low, high = min(float(low - margin), at_rest), max(float(high + margin), at_rest)
-        found[joint] = DrivenJoint(joint, column, name, unit, low, high, fastest, travel, source)
-    return tuple(found.values())
-
-
-def find_command_limits(
-    known: PriorKnowledge, rest: Array, joints: Sequence[DrivenJoint], effort: RequestedLimits
-) -> CommandLimits:
-    """Returns what each command may do; `rest` are the commands at rest, (num_commands,).
+def find_limits(
+    known: PriorKnowledge, rest: Array, rest_command: Array, speed: RequestedLimits, effort: RequestedLimits
+) -> tuple[CommandLimits, tuple[MotionLimit, ...]]:
+    """Returns what each command may do, and everything that a motion must keep, but for what it touches.
 
     Servos are sent positions within their joint's range, no faster than the joint may go; others are sent at most a
     share of the largest command that the model, the logs or the options allow.
+
+    Args:
+        known: The project.
+        rest: (nq,) positions at rest.
+        rest_command: (num_commands,) commands at rest, in model units.
+        speed: What was asked for of speeds.
+        effort: What was asked for of forces, and of commands that are no positions.
     """
-    model, blueprint = known.blueprint.model, known.blueprint
-    lows, highs = blueprint.command_limits()
-    by_joint = {item.joint: item for item in joints}
-    low, high, rate = lows.copy(), highs.copy(), np.full(len(rest), np.inf)
-    is_position = np.zeros(len(rest), dtype=bool)
-    for k, actuator in enumerate(blueprint.actuator_ids):
-        joint = by_joint.get(-1 if (found := driven_joint(model, actuator)) is None else found)
+    model = known.blueprint.model
+    low, high = known.blueprint.command_limits()
+    rate, is_position = np.full(len(low), np.inf), np.zeros(len(low), dtype=bool)
+    joints: dict[int, tuple[MotionLimit, MotionLimit]] = {}  # of position and speed
+    others: list[MotionLimit] = []
+    for k, actuator in enumerate(known.blueprint.actuator_ids):
+        joint = driven_joint(model, actuator)
+        if joint is not None and joint not in joints:
+            joints[joint] = _find_joint_limits(known, k, joint, float(rest[model.jnt_qposadr[joint]]), speed)
+        others += _find_force_limits(known, k, actuator, effort)
         if joint is not None and is_position_servo(model, actuator):
-            gear = float(model.actuator_gear[actuator, 0]) or 1.0
-            ends = sorted((gear * joint.low, gear * joint.high))
-            low[k], high[k] = max(lows[k], ends[0]), min(highs[k], ends[1])
-            rate[k], is_position[k] = COMMANDED_SPEED_SHARE * abs(gear) * joint.max_speed, True
+            gear, (place, velocity) = float(model.actuator_gear[actuator, 0]) or 1.0, joints[joint]
+            ends = sorted((gear * place.low, gear * place.high))
+            low[k], high[k] = max(low[k], ends[0]), min(high[k], ends[1])
+            rate[k], is_position[k] = COMMANDED_SPEED_SHARE * abs(gear) * velocity.high, True
         else:
-            low[k], high[k] = _find_effort(known, k, effort, lows[k], highs[k])
-    return CommandLimits(rest, np.minimum(low, rest), np.maximum(high, rest), rate, is_position)
+            others.append(_find_effort_limit(known, k, (low[k], high[k]), float(rest_command[k]), effort))
+            low[k], high[k] = others[-1].low, others[-1].high
+    commands = CommandLimits(
+        rest_command, np.minimum(low, rest_command), np.maximum(high, rest_command), rate, is_position
+    )
+    return commands, (*(limit for pair in joints.values() for limit in pair), *others)
 
 
-def _find_effort(
-    known: PriorKnowledge, column: int, effort: RequestedLimits, low: float, high: float
-) -> tuple[float, float]:
-    """Returns the smallest and largest command of an actuator that is no position servo."""
-    name = known.project.commands[column].actuator
-    if name in effort.named:
-        return max(low, -effort.named[name]), min(high, effort.named[name])
-    if np.isfinite(low) and np.isfinite(high):
-        return effort.share * low, effort.share * high
-    if known.tracks:
+def _find_joint_limits(
+    known: PriorKnowledge, column: int, joint: int, rest: float, speed: RequestedLimits
+) -> tuple[MotionLimit, MotionLimit]:
+    """Returns how far and how fast a driven joint may move; its rest lies between its limits in any case."""
+    model, measurements = known.blueprint.model, known.project.measurements
+    own = ("joint", model.joint(joint).name, "position")
+    shown = [k for k, item in enumerate(measurements) if (item.element, item.name, item.quantity) == own]
+    name = model.joint(joint).name or model.actuator(known.blueprint.actuator_ids[column]).name
+    unit = "rad" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE else "m"
+    low = high = rest
+    margin, fastest = DEFAULT_TRAVEL[unit], speed.share * DEFAULT_SPEED[unit]
+    travel_source: LimitSource = "assumed"
+    speed_source: LimitSource = "assumed"
+    if shown and known.tracks:
+        positions = np.concatenate([track.smooth[:, shown[0]] for track in known.tracks])
+        speeds = np.concatenate([np.abs(track.slope[:, shown[0]]) for track in known.tracks])
+        fastest, speed_source = speed.share * (SPEED_FACTOR * float(np.quantile(speeds, 0.999))), "logs"
+        low, high, travel_source = float(positions.min()), float(positions.max()), "logs"
+        margin = TRAVEL_MARGIN * (high - low)
+    if model.jnt_limited[joint]:
+        (low, high), travel_source = model.jnt_range[joint], "model"
+        margin = -RANGE_MARGIN * (high - low)
+    if name in speed.named:
+        fastest, speed_source = speed.named[name], "asked for"
+    low, high = min(float(low - margin), rest), max(float(high + margin), rest)
+    place, dof = int(model.jnt_qposadr[joint]), int(model.jnt_dofadr[joint])
+    position = (f"joint/{name} position", unit, low, high, rest, travel_source, column)
+    velocity = (f"joint/{name} speed", f"{unit}/s", -fastest, fastest, 0.0, speed_source, column)
+    read_place, read_speed = (lambda run: run.qpos[:, :, place]), (lambda run: run.qvel[:, :, dof])
+    return MotionLimit(*position, read_place), MotionLimit(*velocity, read_speed)
+
+
+def _find_effort_limit(
+    known: PriorKnowledge, column: int, range_of_model: tuple[float, float], rest: float, effort: RequestedLimits
+) -> MotionLimit:
+    """Returns the limit of a command that is no position; kept by construction, shown so that one sees it used."""
+    item, (low, high) = known.project.commands[column], range_of_model
+    source: LimitSource = "model" if np.isfinite(high) else "logs"
+    if item.actuator in effort.named:
+        source, asked = "asked for", effort.named[item.actuator]
+        low, high = max(low, -asked), min(high, asked)
+    elif np.isfinite(low) and np.isfinite(high):
+        low, high = effort.share * low, effort.share * high
+    elif known.tracks:
         largest = max(float(np.max(np.abs(track.commands[:, column]))) for track in known.tracks)
-        return -effort.share * largest, effort.share * largest
-    text = f"give it a ctrlrange, or --max-effort {name}=..."
-    raise InputError(f"the model does not say how hard {name} may push: {text}")
+        low, high = -effort.share * largest, effort.share * largest
+    else:
+        text = f"give it a ctrlrange, or --max-effort {item.actuator}=..."
+        raise InputError(f"the model does not say how hard {item.actuator} may push: {text}")
+    about = (f"command/{item.column}", item.unit, min(float(low), rest), max(float(high), rest), rest, source, column)
+    return MotionLimit(*about, lambda run: run.commands[:, :, column])
 
 
-def find_motion_limits(
-    known: PriorKnowledge, joints: Sequence[DrivenJoint], commands: CommandLimits, effort: RequestedLimits, rest: Array
-) -> tuple[MotionLimit, ...]:
-    """Returns everything that a simulated motion must keep, but for what it touches; `rest` are positions, (nq,)."""
-    model, found = known.blueprint.model, list[MotionLimit]()
-    for item in joints:
-        place, dof = int(model.jnt_qposadr[item.joint]), int(model.jnt_dofadr[item.joint])
-        name, at_rest, speed = f"joint/{item.name}", float(rest[place]), item.max_speed
-        position = (f"{name} position", item.unit, item.low, item.high, at_rest, item.travel_source, item.column)
-        velocity = (f"{name} speed", f"{item.unit}/s", -speed, speed, 0.0, item.speed_source, item.column)
-        found.append(MotionLimit(*position, lambda run, place=place: run.qpos[:, :, place]))
-        found.append(MotionLimit(*velocity, lambda run, dof=dof: run.qvel[:, :, dof]))
-    largest = known.blueprint.command_limits()[1]
-    for k, (actuator, item) in enumerate(zip(known.blueprint.actuator_ids, known.project.commands, strict=True)):
-        found += _force_limits(known, k, actuator, effort)
-        if not commands.is_position[k]:  # kept by construction, shown so that one sees it used
-            source = "asked for" if item.actuator in effort.named else "model" if np.isfinite(largest[k]) else "logs"
-            low, high, at_rest = (float(values[k]) for values in (commands.low, commands.high, commands.rest))
-            about = (f"command/{item.column}", item.unit, low, high, at_rest, source, k)
-            found.append(MotionLimit(*about, lambda run, k=k: run.commands[:, :, k]))
-    return tuple(found)
-
-
-def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: RequestedLimits) -> list[MotionLimit]:
+def _find_force_limits(known: PriorKnowledge, column: int, actuator: int, effort: RequestedLimits) -> list[MotionLimit]:
     """Returns the limit of an actuator's force, if it has one.
 
     A servo cuts its peaks itself, and a stiff one meets them at every new command: its force counts as the mean of
@@ -231,13 +211,9 @@ def _force_limits(known: PriorKnowledge, column: int, actuator: int, effort: Req
     what = f"actuator/{name} force" + (f" over {SUSTAINED_S:g} s" if count > 1 else "")
     source: LimitSource = "model" if asked is None else "asked for"
     about = (what, unit, low, high, 0.0, source, column)
-    return [MotionLimit(*about, lambda run: _running_mean(run.force[:, :, actuator], count))]
 
+    def read_force(run: SimulatedMotions) -> Array:
+        """Returns the means of so many steps up to each; before the first step the force counts as it is there."""
+        return uniform_filter1d(run.force[:, :, actuator], count, axis=1, mode="nearest", origin=(count - 1) // 2)
 
-def _running_mean(values: Array, count: int) -> Array:
-    """Returns running means of `count` steps, (num_motions, num_steps), those before the first whole one repeated."""
-    if count <= 1 or values.shape[1] < count:
-        return values
-    sums = np.cumsum(np.concatenate([np.zeros((len(values), 1)), values], axis=1), axis=1)
-    means = (sums[:, count:] - sums[:, :-count]) / count
-    return np.concatenate([np.repeat(means[:, :1], count - 1, axis=1), means], axis=1)
+    return [MotionLimit(*about, read_force)]

@@ -1,7 +1,6 @@
 """Motions: finite Fourier series that begin and end at rest, within limits; and how they go in simulation."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,67 +32,59 @@ class CommandLimits:
     is_position: NDArray[np.bool_]  # whether it commands a position, so that the middle of its motion is free to choose
 
 
-@dataclass(frozen=True)
-class Motions:
-    """Numbers that describe motions, one row each."""
-
-    frequency_hz: Array  # (num_motions, num_commands, num_sines), multiples of 1 / duration [Hz]
-    weight: Array  # the same shape: share of each sine [1]
-    phase: Array  # the same shape [rad]
-    size: Array  # (num_motions, num_commands) amplitude as a share of half the command's span, in [0, 1]
-    middle: Array  # (num_motions, num_commands) about what it swings, in [0, 1] of the room for it
-    scale: Array  # (num_motions, num_commands) factor on the whole deviation from rest, in [0, 1]
-
-    def __len__(self) -> int:
-        return len(self.size)
-
-    def pick(self, index: NDArray[np.intp]) -> "Motions":
-        """Returns some of the motions."""
-        return Motions(*(getattr(self, item.name)[index] for item in fields(self)))
-
-    def scaled_down(self, factor: Array) -> "Motions":
-        """Returns the motions with deviations from rest times factors, (num_motions, num_commands) or alike."""
-        return replace(self, scale=self.scale * factor)
-
-
-def join_motions(parts: Sequence[Motions]) -> Motions:
-    """Returns the motions of all parts."""
-    return Motions(*(np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(Motions)))
+# The numbers that describe motions: an array (num_motions, num_commands) of these.
+MOTION = np.dtype(
+    [
+        ("frequency_hz", float, NUM_SINES),  # multiples of 1 / duration [Hz]
+        ("weight", float, NUM_SINES),  # share of each sine [1]
+        ("phase", float, NUM_SINES),  # [rad]
+        ("size", float),  # amplitude as a share of half the command's span, in [0, 1]
+        ("middle", float),  # about what it swings, in [0, 1] of the room for it
+        ("scale", float),  # factor on the whole deviation from rest, in [0, 1]
+    ]
+)
+Motions = NDArray[np.void]
 
 
 def draw_motions(
     limits: CommandLimits, count: int, duration_s: float, rate_hz: float, rng: np.random.Generator
 ) -> Motions:
     """Draws motions of all sizes and speeds, each command with frequencies of its own."""
-    shape = (count, len(limits.rest), NUM_SINES)
-    size = np.exp(rng.uniform(np.log(0.03), 0.0, (count, 1))) * rng.uniform(0.5, 1.0, shape[:2])
-    middle = np.where(limits.is_position, rng.uniform(0.0, 1.0, shape[:2]), rng.normal(0.5, 0.1, shape[:2]))
-    frequency_hz = _draw_frequencies(rng, shape, duration_s, rate_hz)
-    weight = rng.uniform(0.2, 1.0, shape)
-    phase = rng.uniform(0, 2 * np.pi, shape)
-    return Motions(frequency_hz, weight, phase, size, np.clip(middle, 0.0, 1.0), np.ones(shape[:2]))
+    drawn = np.zeros((count, len(limits.rest)), MOTION)
+    shape, of_sines = drawn.shape, drawn["phase"].shape
+    drawn["size"] = np.exp(rng.uniform(np.log(0.03), 0.0, (count, 1))) * rng.uniform(0.5, 1.0, shape)
+    middle = np.where(limits.is_position, rng.uniform(0.0, 1.0, shape), rng.normal(0.5, 0.1, shape))
+    drawn["middle"] = np.clip(middle, 0.0, 1.0)
+    drawn["frequency_hz"] = _draw_frequencies(rng, of_sines, duration_s, rate_hz)
+    drawn["weight"] = rng.uniform(0.2, 1.0, of_sines)
+    drawn["phase"] = rng.uniform(0, 2 * np.pi, of_sines)
+    drawn["scale"] = 1.0
+    return drawn
 
 
 def vary_motions(parents: Motions, count: int, duration_s: float, rate_hz: float, rng: np.random.Generator) -> Motions:
     """Returns children: each a parent with some commands taken from another, and all numbers moved a little."""
-    mother, father = (parents.pick(rng.integers(len(parents), size=count)) for _ in range(2))
-    crossed = rng.uniform(size=mother.size.shape) < 0.2
-
-    def mix(name: str) -> Array:
-        own, other = getattr(mother, name), getattr(father, name)
-        return np.where(crossed.reshape(crossed.shape + (1,) * (own.ndim - 2)), other, own)
-
-    shape = mother.weight.shape
+    child, father = (parents[rng.integers(len(parents), size=count)] for _ in range(2))
+    shape, of_sines = child.shape, child["phase"].shape
+    crossed = rng.uniform(size=shape) < 0.2
+    child[crossed] = father[crossed]
     step = np.exp(rng.normal(-1.5, 1.0, (count, 1)))  # some children stay near, some go far
-    redrawn = rng.uniform(size=shape) < 0.15
-    return Motions(
-        np.where(redrawn, _draw_frequencies(rng, shape, duration_s, rate_hz), mix("frequency_hz")),
-        np.clip(mix("weight") + step[..., None] * rng.normal(0, 0.5, shape), 0.0, 1.5),
-        mix("phase") + step[..., None] * rng.normal(0, 1.5, shape),
-        np.clip(mix("size") * np.exp(step * rng.normal(0, 0.6, shape[:2])), 0.0, 1.0),
-        np.clip(mix("middle") + step * rng.normal(0, 0.3, shape[:2]), 0.0, 1.0),
-        np.clip(mix("scale") * np.exp(0.2 * rng.standard_normal(shape[:2])), 0.0, 1.0),
-    )
+    redrawn = rng.uniform(size=of_sines) < 0.15
+    drawn = _draw_frequencies(rng, of_sines, duration_s, rate_hz)
+    child["frequency_hz"] = np.where(redrawn, drawn, child["frequency_hz"])
+    child["weight"] = np.clip(child["weight"] + step[..., None] * rng.normal(0, 0.5, of_sines), 0.0, 1.5)
+    child["phase"] += step[..., None] * rng.normal(0, 1.5, of_sines)
+    child["size"] = np.clip(child["size"] * np.exp(step * rng.normal(0, 0.6, shape)), 0.0, 1.0)
+    child["middle"] = np.clip(child["middle"] + step * rng.normal(0, 0.3, shape), 0.0, 1.0)
+    child["scale"] = np.clip(child["scale"] * np.exp(0.2 * rng.standard_normal(shape)), 0.0, 1.0)
+    return child
+
+
+def scale_down(motions: Motions, factor: Array) -> Motions:
+    """Returns motions with deviations from rest times factors, (num_motions, num_commands) or alike."""
+    scaled = motions.copy()
+    scaled["scale"] *= factor
+    return scaled
 
 
 def _draw_frequencies(rng: np.random.Generator, shape: tuple[int, ...], duration_s: float, rate_hz: float) -> Array:
@@ -112,13 +103,13 @@ def sample_commands(motions: Motions, limits: CommandLimits, duration_s: float, 
     than `max_rate`, the whole deviation from rest is scaled down, and `scale` scales it down further.
     """
     times_s = np.arange(round(duration_s * rate_hz)) / rate_hz
-    angle = 2 * np.pi * motions.frequency_hz[:, None] * times_s[None, :, None, None] + motions.phase[:, None]
-    wave = np.sum(motions.weight[:, None] * np.sin(angle), axis=-1)
+    angle = 2 * np.pi * motions["frequency_hz"][:, None] * times_s[None, :, None, None] + motions["phase"][:, None]
+    wave = np.sum(motions["weight"][:, None] * np.sin(angle), axis=-1)
     wave /= np.maximum(np.max(np.abs(wave), axis=1, keepdims=True), 1e-9)
     half = (limits.high - limits.low) / 2
-    amplitude = motions.size * half
-    anywhere = limits.low + amplitude + motions.middle * 2 * (half - amplitude)
-    near_rest = limits.rest + (2 * motions.middle - 1) * amplitude
+    amplitude = motions["size"] * half
+    anywhere = limits.low + amplitude + motions["middle"] * 2 * (half - amplitude)
+    near_rest = limits.rest + (2 * motions["middle"] - 1) * amplitude
     inside = np.clip(near_rest, limits.low + amplitude, limits.high - amplitude)
     middle = np.where(limits.is_position, anywhere, inside)
     swing = (middle - limits.rest)[:, None] + amplitude[:, None] * wave
@@ -128,7 +119,7 @@ def sample_commands(motions: Motions, limits: CommandLimits, duration_s: float, 
     deviation = envelope[:, None] * swing
     fastest = np.max(np.abs(np.diff(deviation, axis=1)), axis=1, initial=0.0) * rate_hz
     slower = np.minimum(1.0, limits.max_rate / np.maximum(fastest, 1e-12))
-    return limits.rest + (slower * motions.scale)[:, None] * deviation
+    return limits.rest + (slower * motions["scale"])[:, None] * deviation
 
 
 def rest_duration_s(duration_s: float) -> float:

@@ -18,11 +18,12 @@ from gapless.excite.motion import (
     MotionSimulator,
     SimulatedMotions,
     draw_motions,
-    join_motions,
     sample_commands,
+    scale_down,
     vary_motions,
 )
 from gapless.excite.workspace import SEARCH_FRAMES, Workspace
+from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 
@@ -56,7 +57,6 @@ class SearchProblem:
     limits: tuple[MotionLimit, ...]  # what a motion must keep
     workspace: Workspace  # what it must not touch
     duration_s: float  # its length [s]
-    window_s: float  # length of the prediction windows [s]
     noise: Array  # (num_measurements,) standard deviation of the readings
     min_sigma: Array  # (num_measurements,) least error of predictions
     config: ExciteConfig  # how to search
@@ -86,7 +86,7 @@ class SearchProblem:
         plays = config.draws_per_motion * (1 + config.num_corrections)
         whole = plays * self.duration_s * rate_hz * blueprint.num_substeps
         rows = 1 + 2 * len(self.space) + 4 * len(self.noise)
-        windows = 1.5 * config.windows_per_look * rows * self.window_s * rate_hz * blueprint.num_substeps
+        windows = 1.5 * config.windows_per_look * rows * WINDOW_S * rate_hz * blueprint.num_substeps
         affordable = config.budget / (blueprint.model.nv * (whole + windows))
         return int(np.clip(affordable, config.min_motions, config.max_motions))
 
@@ -135,15 +135,6 @@ class Candidate:
         return self.information * len(self.windows) / max(1, self.num_seen)
 
 
-@dataclass(frozen=True)
-class SearchResult:
-    """The outcome of a search."""
-
-    best: tuple[Candidate, ...]  # the best motions, the best first; empty if none keeps the limits
-    mean_information: Array  # (num_parameters, num_parameters) mean over all motions that were looked at
-    num_tried: int  # how many were simulated
-
-
 class Search:
     """Looks for a motion that identifies the wanted parameters."""
 
@@ -154,29 +145,32 @@ class Search:
         self._simulator = MotionSimulator(problem.known, problem.space)
         self._predictor = Predictor(problem.known.blueprint, problem.space)
         self._wanted = [problem.space.index(target) for target in problem.known.wanted]
-        self._num_tried = 0
         self._information: list[Array] = []
+        self.num_tried = 0  # motions that were simulated
 
-    def run(self, progress: Progress | None = None) -> SearchResult:
-        """Returns the best motions found.
+    @property
+    def mean_information(self) -> Array:
+        """Mean over all motions that were looked at, (num_parameters, num_parameters)."""
+        size = len(self.problem.space)
+        return np.mean(self._information, axis=0) if self._information else np.zeros((size, size))
+
+    def run(self, progress: Progress | None = None) -> SimulatedMotions | None:
+        """Returns the runs of the best motion that robots keep the limits with, see `find_safe`; None without one.
 
         Random motions first; then, generation by generation, children of the best. Each is simulated whole; of those
         that keep the limits, the information of a few windows is computed, and that of others for the best.
         """
         config = self.problem.config
         slots = -(-self.problem.count_motions() // (config.num_generations + 1))
+        report = progress or (lambda label, share: None)
         elite: list[Candidate] = []
         for generation in range(config.num_generations + 1):
-            if progress is not None:
-                progress("looking for a motion", generation / (config.num_generations + 1))
+            report("looking for a motion", generation / (config.num_generations + 1))
             new = self._try_motions(elite, slots)
             again = [self._look_at_windows(candidate) for candidate in elite]
             elite = sorted([*again, *new], key=self._cost)[: config.num_elite]
-        if progress is not None:
-            progress("looking for a motion", 1.0)
-        size = len(self.problem.space)
-        mean = np.mean(self._information, axis=0) if self._information else np.zeros((size, size))
-        return SearchResult(tuple(elite), mean, self._num_tried)
+        report("looking for a motion", 1.0)
+        return self.find_safe(elite)
 
     def _cost(self, candidate: Candidate) -> float:
         covariance = expected_covariance(candidate.whole_information, len(candidate.windows))
@@ -187,7 +181,7 @@ class Search:
         problem, config = self.problem, self.problem.config
         count, timing = config.draws_per_motion * slots, (problem.duration_s, problem.known.project.rate_hz)
         if elite:
-            motions = vary_motions(join_motions([one.motion for one in elite]), count, *timing, self._rng)
+            motions = vary_motions(np.concatenate([one.motion for one in elite]), count, *timing, self._rng)
         else:
             motions = draw_motions(problem.command_limits, count, *timing, self._rng)
         run = self._simulator.play(problem.commands(motions), problem.row)
@@ -195,10 +189,10 @@ class Search:
         for _ in range(config.num_corrections):
             if allowed.all():
                 break
-            motions = motions.scaled_down(self._find_factors(run, allowed))
+            motions = scale_down(motions, self._find_factors(run, allowed))
             run = self._simulator.play(problem.commands(motions), problem.row)
             allowed = problem.is_allowed(run, SEARCH_FRAMES)
-        self._num_tried += count
+        self.num_tried += count
         good = np.flatnonzero(allowed)
         spread = np.std(run.qvel[good], axis=1)  # of speeds, each against its largest: those that move most come first
         movement = np.mean(spread / np.maximum(spread.max(axis=0, initial=1e-12), 1e-12), axis=1)
@@ -206,10 +200,10 @@ class Search:
         found: list[Candidate] = []
         for k in order[:slots]:
             track = self._simulator.record(run, int(k), problem.noise, self._rng)
-            windows = cut_windows(problem.known.project, [track], problem.window_s)
+            windows = cut_windows(problem.known.project, [track], WINDOW_S)
             windows = windows.pick(self._rng.permutation(len(windows)))
             nothing = np.zeros((len(problem.space), len(problem.space)))
-            found.append(self._look_at_windows(Candidate(motions.pick(np.array([k])), windows, nothing)))
+            found.append(self._look_at_windows(Candidate(motions[[k]], windows, nothing)))
         self._information += [candidate.whole_information for candidate in found]
         return found
 
@@ -234,7 +228,7 @@ class Search:
         more = expected_solution(self._predictor, windows, problem.row, problem.min_sigma).information
         return replace(candidate, information=candidate.information + more, num_seen=begin + len(some))
 
-    def find_safe(self, candidates: tuple[Candidate, ...]) -> SimulatedMotions | None:
+    def find_safe(self, candidates: list[Candidate]) -> SimulatedMotions | None:
         """Returns the runs of the best motion that also keeps the limits on robots that differ a little.
 
         The first run is that of the robot as assumed. Commands that would make one break a limit are scaled down.
@@ -249,5 +243,5 @@ class Search:
                 allowed = problem.is_allowed(run)
                 if allowed.all():
                     return run
-                motion = motion.scaled_down(self._find_factors(run, allowed).min(axis=0) ** (1 + number / 2))
+                motion = scale_down(motion, self._find_factors(run, allowed).min(axis=0) ** (1 + number / 2))
         return None

@@ -18,18 +18,11 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
 from gapless.excite.information import expected_solution, find_inseparable, find_unidentifiable, rescale_information
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
-from gapless.excite.limits import (
-    EFFORT_SHARE,
-    RequestedLimits,
-    find_command_limits,
-    find_driven_joints,
-    find_motion_limits,
-)
+from gapless.excite.limits import EFFORT_SHARE, RequestedLimits, find_limits
 from gapless.excite.motion import MotionSimulator, SimulatedMotions, record_random_motions
 from gapless.excite.play import motion_csv
-from gapless.excite.search import ExciteConfig, Search, SearchProblem, SearchResult
+from gapless.excite.search import WINDOW_S, ExciteConfig, Search, SearchProblem
 from gapless.excite.workspace import Workspace
-from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.lengths import max_num_windows
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
@@ -75,9 +68,8 @@ def excite(
     path = require_writable(Path(out) if out is not None else known.project.directory / FILE_NAME, "--out")
     problem = make_problem(known, seconds, max_speed, max_effort, lowest_m, config)
     search = Search(problem, np.random.default_rng(seed))
-    found = search.run(progress)
-    chosen = search.find_safe(found.best)
-    result = _make_result(problem, found, chosen, seed)
+    chosen = search.run(progress)
+    result = _make_result(search, chosen, seed)
     asked = {"max_speed": list(max_speed), "max_effort": list(max_effort), "lowest_m": lowest_m}
     return _store(known, result, chosen, path, asked)
 
@@ -100,17 +92,15 @@ def make_problem(
     effort = RequestedLimits.parse("--max-effort", max_effort, actuators, EFFORT_SHARE)
     rest = known.positions(readings[None])[0]
     workspace = Workspace.of(known, rest, lowest_m)
-    joints = find_driven_joints(known, rest, speed)
-    commands = find_command_limits(known, command, joints, effort)
+    commands, limits = find_limits(known, rest, command, speed, effort)
     space = known.space(known.tracks or record_random_motions(known, commands, seconds))
     problem = SearchProblem(
         known=known,
         space=space,
         command_limits=commands,
-        limits=find_motion_limits(known, joints, commands, effort, rest),
+        limits=limits,
         workspace=workspace,
         duration_s=seconds,
-        window_s=WINDOW_S,
         noise=known.noise(),
         min_sigma=_estimate_fit_error(known, space),
         config=config or ExciteConfig(),
@@ -132,57 +122,48 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
     return problem.weighted_at(row).sigma
 
 
-def _make_result(problem: SearchProblem, found: SearchResult, run: SimulatedMotions | None, seed: int) -> ExciteResult:
+def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> ExciteResult:
     """Returns the result; without a run that keeps the limits, its advice says why."""
-    project = problem.known.project
-    result = ExciteResult(
+    problem, project = search.problem, search.problem.known.project
+    parameters, groups = _predict_parameters(search, run) if run else ((), ())
+    advice = _give_advice(problem, parameters, groups) if run else (problem.explain_failure(),)
+    readings = () if run is None else zip(project.measurements, run.measured[0, 0], strict=True)
+    return ExciteResult(
         inputs=problem.known.ids,
-        parameters=(),
-        inseparable=(),
-        limits=(),
-        may_touch=problem.workspace.may_touch,
-        start={},
-        noise=dict(zip(project.measurement_names, map(float, problem.noise), strict=True)),
-        advice=() if run else (problem.explain_failure(),),
-        path=None,
-        duration_s=problem.duration_s,
-        window_s=problem.window_s,
-        num_tried=found.num_tried,
-        seed=seed,
-        assumed=problem.workspace.assumed,
-    )
-    if run is None:
-        return result
-    parameters, groups = _predict_parameters(problem, found, run)
-    readings = run.measured[0, 0]
-    return replace(
-        result,
         parameters=parameters,
         inseparable=groups,
-        limits=tuple(limit.describe_use(run) for limit in problem.limits),
-        start={m.column: float((readings[k] - m.offset) / m.scale) for k, m in enumerate(project.measurements)},
-        advice=_give_advice(problem, parameters, groups),
-        curves=_thin_curves(project, run),
+        limits=tuple(limit.describe_use(run) for limit in problem.limits) if run else (),
+        may_touch=problem.workspace.may_touch,
+        start={item.column: float((reading - item.offset) / item.scale) for item, reading in readings},
+        noise=dict(zip(project.measurement_names, map(float, problem.noise), strict=True)),
+        advice=advice,
+        path=None,
+        duration_s=problem.duration_s,
+        window_s=WINDOW_S,
+        num_tried=search.num_tried,
+        seed=seed,
+        assumed=problem.workspace.assumed,
+        curves=_thin_curves(project, run) if run else (),
     )
 
 
 def _predict_parameters(
-    problem: SearchProblem, found: SearchResult, run: SimulatedMotions
+    search: Search, run: SimulatedMotions
 ) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...]]:
     """Returns what `identify` would say of a recording of a motion, on average, and what no motion separates.
 
     The motion is recorded in simulation, with noise, and read as a log would be: bounds, smoothing, windows and the
     errors of their starts are those of `identify`.
     """
-    known, rng = problem.known, np.random.default_rng(0)
+    problem, known, rng = search.problem, search.problem.known, np.random.default_rng(0)
     track = MotionSimulator(known, problem.space).record(run, 0, problem.noise, rng)
     space = known.space((*known.tracks, track))
-    windows = cut_windows(known.project, [track], problem.window_s)
-    windows = draw_windows(windows, rng, max_num_windows(problem.window_s, space))
+    windows = cut_windows(known.project, [track], WINDOW_S)
+    windows = draw_windows(windows, rng, max_num_windows(WINDOW_S, space))
     row = np.clip(problem.row, space.low, space.high)
     solution = expected_solution(Predictor(known.blueprint, space), windows, row, problem.min_sigma)
     fits = describe_parameters(space, solution)
-    information = rescale_information(found.mean_information, problem.space, space, row)
+    information = rescale_information(search.mean_information, problem.space, space, row)
     hopeless = dict(zip(space.targets, find_unidentifiable(information), strict=True))
     open_targets = {fit.target for fit in fits if fit.target in known.wanted and not fit.identifiable}
     groups = [group for group in find_inseparable(space, information) if open_targets & set(group)]

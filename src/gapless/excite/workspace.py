@@ -1,13 +1,12 @@
 """What a motion must not touch: anything that it does not touch, or nearly touch, at rest, and what is below it."""
 
-import copy
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.excite.floors import CLEARANCE_M, Floor, GeomExtents, body_name, find_floors
+from gapless.excite.floors import CLEARANCE_M, Floor, body_name, compile_with_ground, find_floors
 from gapless.excite.knowledge import PriorKnowledge
 from gapless.sim.targets import is_object
 
@@ -24,10 +23,9 @@ class Workspace:
     Things (bodies with a free joint) may touch each other and what never moves.
     """
 
-    model: mujoco.MjModel  # the model, with a margin around every geom
+    model: mujoco.MjModel  # the model with a plane at z = 0, and a margin around every geom
     allowed: frozenset[Pair]  # pairs of bodies that may touch
     free: frozenset[int]  # things that may touch anything: those that the wanted parameters are about
-    extents: GeomExtents  # where the surfaces of its geoms are
     floors: tuple[Floor, ...]  # what moving geoms stay above
     assumed: tuple[str, ...]  # what was assumed of floors and collisions, as sentences; that of floors first
 
@@ -37,7 +35,7 @@ class Workspace:
 
         `lowest_m` is the height that nothing may go below [m]; None for the model's floor, or else that of the base.
         """
-        model = copy.copy(known.blueprint.model)
+        model = compile_with_ground(known.project)
         model.geom_margin[:] = np.maximum(model.geom_margin, CLEARANCE_M)
         data = mujoco.MjData(model)
         pairs = _find_touching(model, data, rest)
@@ -47,9 +45,9 @@ class Workspace:
             names = (f"body/{model.body(body).name}/", *(f"geom/{name}/" for name in geoms if name))
             if is_object(model, body) and any(t.startswith((*names, "body/*/", "geom/*/")) for t in known.wanted):
                 free.add(body)
-        extents = GeomExtents.of(model)
-        floors, assumed = find_floors(extents, data, lowest_m)
-        return cls(model, frozenset(pairs), frozenset(free), extents, floors, (assumed, *_describe_uncollided(model)))
+        floors, assumed = find_floors(model, data, lowest_m)
+        through = _describe_uncollided(known.blueprint.model)
+        return cls(model, frozenset(pairs), frozenset(free), floors, (assumed, *through))
 
     @property
     def may_touch(self) -> tuple[str, ...]:
@@ -68,7 +66,7 @@ class Workspace:
                 if not self._may_touch(pair):
                     return _pair_name(self.model, pair) + " would touch"
             for floor in self.floors:
-                geom = floor.find_geom_below(self.extents, data)
+                geom = floor.find_geom_below(self.model, data)
                 if geom is not None:
                     return f"{_name(self.model, int(self.model.geom_bodyid[geom]))} would go below {floor.name}"
         return None

@@ -77,12 +77,15 @@ def estimate_noise(values: Array) -> float:
     return max(typical, 1e-6 * float(np.ptp(values)), 1e-12)
 
 
-def find_quantum(values: Array) -> float:
-    """Returns the step that all values are multiples of, from a common origin; 0 where there is none."""
+def find_quantum(values: Array, min_levels: int = 3) -> float:
+    """Returns the step that all values are multiples of, from a common origin; 0 where there is none.
+
+    Fewer different values than `min_levels` show no step: of a signal that moves, two are a switch.
+    """
     values = values[:: -(-len(values) // MAX_LEVELS) or 1]
     levels = np.unique(values[np.isfinite(values)])
     gaps = np.diff(levels)
-    if len(levels) < 3 or len(levels) > len(values) / 2:
+    if len(levels) < min_levels or len(levels) > len(values) / 2:
         return 0.0
     gaps = gaps[gaps > 1e-6 * (levels[-1] - levels[0])]
     step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))

@@ -1,6 +1,6 @@
 """Episodes brought to the control rate, with smoothed values, slopes and noise; excerpts of long ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -46,57 +46,38 @@ def make_track(project: Project, episode: Episode) -> Track:
         block = measured[:, columns_of_one]
         flips = np.where(np.sum(block[1:] * block[:-1], axis=1) < 0, -1.0, 1.0)
         measured[1:, columns_of_one] *= np.cumprod(flips)[:, None]
-    smoothed, calm = _smooth_columns(project, episode, measured, columns)
-    empty, no_error = np.zeros_like(measured), np.zeros(len(columns))
-    commands = _resample_commands(episode.commands, times_s, rate_hz)
-    known = np.all([_is_present(measured[:, k]) for k in columns], axis=0)
-    usable = np.ones(len(measured), dtype=np.bool_)
-    smooth_and_errors = (empty, empty, no_error, no_error, no_error)
-    track = Track(episode.name, commands, measured, *smooth_and_errors, known, calm, usable)
-    return _set_smoothed(track, smoothed)
+    smoothed, calm = _smooth_columns(project, episode, measured)
+    return Track(
+        name=episode.name,
+        commands=_resample_commands(episode.commands, times_s, rate_hz),
+        measured=measured,
+        smooth=np.stack([one.value for one in smoothed], axis=1),
+        slope=np.stack([one.slope for one in smoothed], axis=1),
+        noise=np.array([one.noise for one in smoothed]),
+        value_sd=np.array([one.value_sd for one in smoothed]),
+        slope_sd=np.array([one.slope_sd for one in smoothed]),
+        known=np.all([_is_present(measured[:, k]) for k in columns], axis=0),
+        calm=calm,
+        usable=np.ones(len(measured), dtype=np.bool_),
+    )
 
 
-def estimate_noise_of_columns(project: Project, episode: Episode, track: Track, columns: Sequence[int]) -> Track:
-    """Returns a track in which some columns are smoothed by the noise that they show, not by what the project states.
-
-    The other columns stay as they are, but for those of free bodies, which are smoothed together.
-    """
-    unstated = [replace(m, noise=None) if k in columns else m for k, m in enumerate(project.measurements)]
-    project = replace(project, measurements=tuple(unstated))
-    free = {k for group in _group_free_bodies(project, track.measured) for k in group}
-    shared = bool(free.intersection(columns))
-    smoothed, calm = _smooth_columns(project, episode, track.measured, sorted({*columns, *(free if shared else ())}))
-    return replace(_set_smoothed(track, smoothed), calm=calm if shared else track.calm)
-
-
-def _set_smoothed(track: Track, smoothed: Mapping[int, Smoothed]) -> Track:
-    """Returns a track with some columns replaced by what smoothing gave."""
-    fields = {"smooth": "value", "slope": "slope", "noise": "noise", "value_sd": "value_sd", "slope_sd": "slope_sd"}
-    arrays = {name: getattr(track, name).copy() for name in fields}
-    for k, one in smoothed.items():
-        for name, source in fields.items():
-            arrays[name][..., k] = getattr(one, source)
-    return replace(track, **arrays)
-
-
-def _smooth_columns(
-    project: Project, episode: Episode, measured: Array, columns: Sequence[int]
-) -> tuple[dict[int, Smoothed], Flags]:
-    """Returns some columns smoothed, those of each free body together, and which rows are calm."""
-    noise = {k: project.measurements[k].noise for k in columns}
-    quantum = {k: find_quantum(episode.measurements.values[:, k]) for k in columns}
+def _smooth_columns(project: Project, episode: Episode, measured: Array) -> tuple[list[Smoothed], Flags]:
+    """Returns all columns smoothed, those of each free body together, and which rows are calm."""
+    noise = [item.noise for item in project.measurements]
+    quantum = [find_quantum(values) for values in episode.measurements.values.T]
     smoothed: dict[int, Smoothed] = {}
     calm = np.ones(len(measured), dtype=np.bool_)
     for group in _group_free_bodies(project, measured):
-        if noise.keys() >= set(group):
-            block = np.stack([_bridge_gaps(measured[:, k]) for k in group], axis=1)
-            settings = [noise[k] for k in group], [quantum[k] for k in group]
-            found, quiet = smooth_between_impacts(block, project.rate_hz, *settings)
-            smoothed |= zip(group, found, strict=True)
-            calm &= quiet
-    for k in noise.keys() - smoothed.keys():
-        smoothed[k] = _smooth_column(measured[:, k], project.rate_hz, noise[k], quantum[k])
-    return smoothed, calm
+        block = np.stack([_bridge_gaps(measured[:, k]) for k in group], axis=1)
+        settings = [noise[k] for k in group], [quantum[k] for k in group]
+        found, quiet = smooth_between_impacts(block, project.rate_hz, *settings)
+        smoothed |= zip(group, found, strict=True)
+        calm &= quiet
+    for k in range(len(noise)):
+        if k not in smoothed:
+            smoothed[k] = _smooth_column(measured[:, k], project.rate_hz, noise[k], quantum[k])
+    return [smoothed[k] for k in range(len(noise))], calm
 
 
 def _group_free_bodies(project: Project, measured: Array) -> list[list[int]]:

@@ -11,7 +11,7 @@ from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import ExciteResult
 from gapless.excite import verb
-from gapless.excite.floors import GeomExtents
+from gapless.excite.floors import measure_distance
 from gapless.excite.knowledge import read_knowledge
 from gapless.excite.play import make_start, read_motion
 from gapless.excite.search import ExciteConfig
@@ -170,7 +170,7 @@ def test_what_floats_is_not_held_to_a_height_that_was_assumed(tmp_path: Path) ->
 
 
 SHAPES = """<mujoco><asset><mesh name="wedge" vertex="0 0 0  .3 0 0  0 .2 0  0 0 .1"/></asset><worldbody>
-<body><freejoint/>
+<body mocap="true"><geom type="plane" size="1 1 1"/></body><body><freejoint/>
 <geom type="sphere" size=".05" pos=".1 0 0" mass="1"/><geom type="capsule" size=".02 .1" mass="1"/>
 <geom type="cylinder" size=".04 .1" mass="1"/><geom type="ellipsoid" size=".1 .05 .02" mass="1"/>
 <geom type="box" size=".1 .05 .02" mass="1"/><geom type="mesh" mesh="wedge" mass="1"/></body></worldbody></mujoco>"""
@@ -195,16 +195,17 @@ def surface(model: mujoco.MjModel, geom: int, rng: np.random.Generator) -> np.nd
     return model.mesh_vert
 
 
-@pytest.mark.parametrize("geom", range(6))
+@pytest.mark.parametrize("geom", range(1, 7))
 def test_the_lowest_point_of_each_shape_is_that_of_its_surface(geom: int) -> None:
     model = mujoco.MjModel.from_xml_string(SHAPES)
     data, rng = mujoco.MjData(model), np.random.default_rng(geom)
     for _ in range(5):
         data.qpos[3:] = rng.standard_normal(4)
-        mujoco.mj_kinematics(model, data)
-        points = surface(model, geom, rng) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
         normal = rng.standard_normal(3)
         normal /= np.linalg.norm(normal)
-        found = GeomExtents.of(model).lowest_point(data, geom, normal)
+        mujoco.mju_quatZ2Vec(data.mocap_quat[0], normal)  # a plane through the origin, with this normal
+        mujoco.mj_kinematics(model, data)
+        points = surface(model, geom, rng) @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
+        found = measure_distance(model, data, geom, 0)
         assert found == pytest.approx(float((points @ normal).min()), abs=1e-3)
         assert found <= (points @ normal).min() + 1e-12

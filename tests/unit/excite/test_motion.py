@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from gapless.excite.motion import (
+    MOTION,
     CommandLimits,
     Motions,
     draw_motions,
-    join_motions,
     rest_duration_s,
     sample_commands,
+    scale_down,
     vary_motions,
 )
 
@@ -25,16 +26,17 @@ LIMITS = CommandLimits(
 
 def one_sine(size: float, middle: float, rate_hz: float = 0.5) -> Motions:
     """Returns one motion in which every command is a single sine."""
-    shape = (1, 3, 1)
-    wave = (np.full(shape, rate_hz), np.ones(shape), np.zeros(shape))
-    return Motions(*wave, np.full((1, 3), size), np.full((1, 3), middle), np.ones((1, 3)))
+    motion = np.zeros((1, 3), MOTION)
+    motion["weight"][..., 0] = 1.0
+    motion["frequency_hz"], motion["size"], motion["middle"], motion["scale"] = rate_hz, size, middle, 1.0
+    return motion
 
 
 @pytest.fixture
 def drawn() -> Motions:
     rng = np.random.default_rng(0)
     first = draw_motions(LIMITS, 40, DURATION_S, RATE_HZ, rng)
-    return join_motions([first, vary_motions(first, 40, DURATION_S, RATE_HZ, rng)])
+    return np.concatenate([first, vary_motions(first, 40, DURATION_S, RATE_HZ, rng)])
 
 
 def test_every_motion_keeps_the_reach_and_the_rate_of_its_commands(drawn: Motions) -> None:
@@ -54,10 +56,10 @@ def test_every_motion_rests_at_both_ends_and_moves_between(drawn: Motions) -> No
 
 
 def test_no_sine_is_faster_than_the_rate_can_show(drawn: Motions) -> None:
-    assert drawn.frequency_hz.max() <= 4.0  # MAX_FREQUENCY_HZ; 50 Hz / 10 samples would allow 5 Hz
+    assert drawn["frequency_hz"].max() <= 4.0  # MAX_FREQUENCY_HZ; 50 Hz / 10 samples would allow 5 Hz
     slow = draw_motions(LIMITS, 40, DURATION_S, 20.0, np.random.default_rng(0))
-    assert slow.frequency_hz.max() <= 2.0  # 20 Hz / 10 samples
-    assert np.allclose(slow.frequency_hz * DURATION_S, np.round(slow.frequency_hz * DURATION_S))  # whole periods
+    assert slow["frequency_hz"].max() <= 2.0  # 20 Hz / 10 samples
+    assert np.allclose(slow["frequency_hz"] * DURATION_S, np.round(slow["frequency_hz"] * DURATION_S))  # whole periods
 
 
 def test_a_sine_in_the_middle_of_its_motion() -> None:
@@ -74,11 +76,11 @@ def test_a_sine_in_the_middle_of_its_motion() -> None:
 def test_calm_shrinks_the_deviation_from_rest_alone() -> None:
     motion = one_sine(0.3, 0.5)
     wild = sample_commands(motion, LIMITS, DURATION_S, RATE_HZ)
-    calm = sample_commands(motion.scaled_down(np.array([0.5, 1.0, 0.0])), LIMITS, DURATION_S, RATE_HZ)
+    calm = sample_commands(scale_down(motion, np.array([0.5, 1.0, 0.0])), LIMITS, DURATION_S, RATE_HZ)
     factor = np.array([0.5, 1.0, 0.0])
     assert np.allclose(calm - LIMITS.rest, factor * (wild - LIMITS.rest))
 
 
 def test_one_motion_is_a_row_of_many(drawn: Motions) -> None:
     many = sample_commands(drawn, LIMITS, DURATION_S, RATE_HZ)
-    assert np.array_equal(sample_commands(drawn.pick(np.array([7])), LIMITS, DURATION_S, RATE_HZ)[0], many[7])
+    assert np.array_equal(sample_commands(drawn[[7]], LIMITS, DURATION_S, RATE_HZ)[0], many[7])

@@ -1,21 +1,20 @@
-"""The overlapping Allan variance of a column with gaps, how it scatters, and a sum of kinds of noise fitted to it.
+"""The overlapping Allan variance of a column with gaps, and a sum of kinds of noise fitted to it.
 
-With X the running sum of the samples, the Allan variance at m samples is mean((X[k+2m] - 2 X[k+m] + X[k])^2) / (2 m^2)
-over every k (IEEE Std 952-1997, annex C). Each kind of noise gives it one shape in m, and its generalised covariance
-g(k), for which sums of X with coefficients c that annul straight lines have the variance sum(c_i c_j g(i - j)), gives
-the covariance of the estimates at all m in closed form: no table of degrees of freedom is needed.
+With y the averages over m samples, the Allan variance at m is mean((y[k+m] - y[k])^2) / 2 over every k (IEEE Std
+952-1997, annex C). Each kind of noise gives it one shape in m.
 
-Each estimate s is about v chi2(n) / n with v the sum of the terms and n its degrees of freedom; the fit minimises the
-deviance sum n (s/v - log(s/v) - 1) over terms that are not negative. That is least squares of the logarithms, weighted
-by n, for large n, without their bias where n is small. Intervals are profiles: all values for which the least deviance
-over the other terms is at most 3.84 c above the least of all, with c the factor by which the correlation of the
-estimates makes a term scatter more than independent ones would (a sandwich). A ramp is no noise and has one size: it is
-the straight line through the samples, or none.
+Each estimate s is taken as v chi2(n) / n with v the sum of the terms and n the number of windows of 2m samples that lie
+side by side in the log, and all as independent. The differences of such windows are Haar wavelet coefficients, which
+hardly correlate, within an octave or between octaves, whichever of these kinds the noise is (D. B. Percival, 1995).
+Windows that overlap know more of each octave, and less that the other octaves do not: together about as much.
+
+The fit minimises the deviance sum n (s/v - log(s/v) - 1) over terms that are not negative. That is least squares of
+the logarithms, weighted by n, for large n, without their bias where n is small. Intervals are profiles: all values for
+which the least deviance over the other terms is at most 3.84 above the least of all. A ramp is no noise and has one
+size: it is the straight line through the samples, or none.
 """
 
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import combinations
 
 import numpy as np
 from scipy.optimize import nnls, root_scalar
@@ -24,10 +23,11 @@ from scipy.stats import chi2
 from gapless.core.signal import Array, Flags
 
 TERMS = ("quantisation", "white", "flicker", "walk")
-MIN_AVERAGES = 3.0  # pairs of the longest averages that fit into the log
+MIN_WINDOWS = 3.0  # of the longest averages, side by side
 MIN_SAMPLE_SHARE = 0.5  # of the samples of an average that must be there
-LAGS_PER_AVERAGE = 8  # in the sums over lags
-MAX_CORRELATED_OCTAVES = 4  # between two estimates; beyond, they count as independent
+# Degrees of freedom of one octave alone, per window side by side, where windows overlap: 2 for a random walk, 2.5 for
+# flicker, 3 for white noise (NIST SP 1065, table 5, long averages).
+OVERLAP_GAIN = 2.0
 
 INTERVAL_LEVEL = 0.95
 MIN_DEVIANCE_SAVING = float(chi2.ppf(INTERVAL_LEVEL, 1))  # that a term must bring to be part of the fit
@@ -41,7 +41,7 @@ class AllanVariances:
     interval_s: float  # time between samples [s]
     sizes: Array  # (num_sizes,) samples per average: powers of two
     variance: Array  # (num_sizes,) Allan variance [unit^2]
-    windows: Array  # (num_sizes,) pairs of averages that had enough samples
+    freedom: Array  # (num_sizes,) degrees of freedom that it adds to a fit: windows side by side with enough samples
     num_samples: int  # places for samples, gaps included
     slope: float  # slope of the straight line through the samples [unit per sample]
 
@@ -50,13 +50,14 @@ class AllanVariances:
         """Averaging times [s]."""
         return self.sizes * self.interval_s
 
-    def drop_shortest(self, count: int) -> "AllanVariances":
-        """Returns the same without the `count` shortest averaging times."""
-        return replace(self, sizes=self.sizes[count:], variance=self.variance[count:], windows=self.windows[count:])
+    @property
+    def ramp(self) -> Array:
+        """Allan variance of the straight line, (num_sizes,)."""
+        return self.slope**2 * self.sizes**2 / 2
 
 
 def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
-    """Returns the overlapping Allan variance of evenly spaced samples, NaN where one is missing.
+    """Returns the Allan variances of evenly spaced samples, NaN where one is missing.
 
     An average needs at least half of its samples. One of c instead of m samples has more white noise: squares are
     multiplied by (2/m) / (1/c1 + 1/c2), which is exact for white noise. It lowers flicker and random walk by the
@@ -66,9 +67,9 @@ def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
     middle = float(np.median(values[known])) if known.any() else 0.0
     sums = np.concatenate([[0.0], np.cumsum(np.where(known, values - middle, 0.0))])
     counts = np.concatenate([[0], np.cumsum(known)])
-    found: list[tuple[int, float, int]] = []
+    found: list[tuple[int, float, float]] = []
     size = 1
-    while 2 * size * MIN_AVERAGES <= max(len(values), 2 * MIN_AVERAGES):
+    while 2 * size * MIN_WINDOWS <= max(len(values), 2 * MIN_WINDOWS):
         first, second = counts[size:-size] - counts[: -2 * size], counts[2 * size :] - counts[size:-size]
         least = max(1, MIN_SAMPLE_SHARE * size)
         usable = (first >= least) & (second >= least)
@@ -77,12 +78,12 @@ def compute_allan_variances(values: Array, interval_s: float) -> AllanVariances:
             before = (sums[size:-size] - sums[: -2 * size])[usable] / first
             after = (sums[2 * size :] - sums[size:-size])[usable] / second
             squares = (after - before) ** 2 * (2 / size) / (1 / first + 1 / second)
-            found.append((size, float(squares.mean()) / 2, int(usable.sum())))
+            found.append((size, float(squares.mean()) / 2, max(1.0, float(usable.sum()) / (2 * size))))
         size *= 2
-    sizes, variance, windows = np.array(found, dtype=np.float64).reshape(-1, 3).T
+    sizes, variance, freedom = np.array(found, dtype=np.float64).reshape(-1, 3).T
     places = np.flatnonzero(known) - (len(values) - 1) / 2
     slope = float(np.polyfit(places, values[known], 1)[0]) if len(places) > 1 else 0.0
-    return AllanVariances(interval_s, sizes, variance, windows, len(values), slope)
+    return AllanVariances(interval_s, sizes, variance, freedom, len(values), slope)
 
 
 def term_shapes(sizes: Array) -> Array:
@@ -95,60 +96,18 @@ def term_shapes(sizes: Array) -> Array:
     return np.stack([3 / m**2, 1 / m, np.ones_like(m), (2 * m**2 + 1) / (6 * m)], axis=1)
 
 
-def estimate_covariance(allan: AllanVariances, terms: Array) -> Array:
-    """Returns the covariance of the Allan variances if the terms have these sizes, (num_sizes, num_sizes).
-
-    Of normal noise it is the mean over pairs of windows of 2 r^2, with r the covariance of the two differences.
-    """
-    count, total = len(allan.sizes), allan.num_samples
-    found = np.zeros((count, count))
-    for i in range(count):
-        for j in range(i, min(count, i + MAX_CORRELATED_OCTAVES + 1)):
-            m, n = int(allan.sizes[i]), int(allan.sizes[j])
-            stride, weights, parts = _unit_covariances(m, n, total)
-            # Windows that are missing take pairs away in proportion: half of them leaves half of the information.
-            lost = (total - 2 * m + 1) * (total - 2 * n + 1) / (allan.windows[i] * allan.windows[j])
-            mean_square = stride * float(weights @ (2 * (parts @ terms) ** 2))
-            found[i, j] = found[j, i] = mean_square / (2 * m * m * 2 * n * n) * np.sqrt(lost)
-    return found
-
-
-@cache
-def _unit_covariances(m: int, n: int, num_samples: int) -> tuple[int, Array, Array]:
-    """Returns the stride of the lags, the share of window pairs at each, and the covariance there of unit terms."""
-    stride = max(1, m // LAGS_PER_AVERAGE)
-    first, second = num_samples - 2 * m + 1, num_samples - 2 * n + 1  # windows of each size
-    reach = min(num_samples, 8 * n)
-    lags = np.arange(-reach, reach + 1, stride, dtype=float)  # where the second begins, after the first
-    pairs = np.clip(np.minimum(first, second - lags) - np.maximum(0.0, -lags), 0.0, None)
-    keep = pairs > 0
-    lags, pairs = lags[keep], pairs[keep]
-    parts = np.zeros((len(lags), 4))
-    for a, c in ((0, 1.0), (1, -2.0), (2, 1.0)):
-        for b, e in ((0, 1.0), (1, -2.0), (2, 1.0)):
-            parts += c * e * _generalised_covariance(lags + b * n - a * m, stride)
-    return stride, pairs / (float(first) * float(second)), parts
-
-
-def _generalised_covariance(k: Array, stride: int) -> Array:
-    """Returns the generalised covariance of the running sum of each unit term, (num_lags, 4)."""
-    size = np.abs(k)
-    logs = np.log(np.where(size > 0, size, 1.0))
-    spike = np.where(size < stride / 2 + 1e-9, 1.0 / np.sqrt(stride), 0.0)  # the one lag stands for `stride` of them
-    return np.stack([spike, -size / 2, size**2 * logs / (4 * np.log(2)), (size**3 - size) / 12], axis=1)
-
-
 @dataclass(frozen=True)
 class AllanFit:
     """Sizes of the terms, in the order of `TERMS` and the units of `term_shapes`."""
 
+    allan: AllanVariances  # what was fitted, without the shortest averaging times
+    first: int  # how many of these were left out
     value: Array  # (num_terms,) fitted sizes; 0 for terms that the data do not call for
     low: Array  # (num_terms,) lower ends of the intervals
     high: Array  # (num_terms,) upper ends
     every: Array  # (num_terms,) fitted sizes if no term is left out for being small
     scatter: Array  # (num_terms, num_terms) covariance of `every`
     has_ramp: bool  # whether a ramp is called for beside them
-    freedom: Array  # (num_sizes,) degrees of freedom of the Allan variances
     fitted: Array  # (num_sizes,) Allan variance of the sum, with the ramp
     chance: Array  # (num_sizes,) probability of an estimate at least as far off, to either side
     is_unsteady: Flags  # (num_terms,) whether a term leaves its interval if the fit begins later; it is then wider
@@ -165,121 +124,86 @@ class AllanFit:
         return total, 2 * total**2 / max(scatter, 1e-9 * total**2, 1e-300)
 
 
-def fit_terms(allan: AllanVariances, *, intervals: bool = True) -> AllanFit:
+def fit_terms(allan: AllanVariances, first: int = 0, *, intervals: bool = True) -> AllanFit:
     """Returns the fit of all terms that the Allan variances call for, with the intervals of all.
 
-    Intervals take nearly all of the time; without them their ends are 0 and inf.
+    The `first` shortest averaging times are left out. Intervals take nearly all of the time; without them their ends
+    are 0 and inf.
     """
-    all_terms = np.ones(len(TERMS), dtype=np.bool_)
-    every = nnls(term_shapes(allan.sizes) / allan.variance[:, None], np.ones(len(allan.sizes)))[0]
-    for _ in range(3):  # degrees of freedom depend on the terms, and the terms on them
-        problem = make_deviance(allan, every)
-        every = problem.minimize(all_terms)[0]
-    value, _, has_ramp = problem.minimize(_select_terms(problem), problem.factors[-1] * MIN_DEVIANCE_SAVING)
+    allan = replace(allan, **{name: getattr(allan, name)[first:] for name in ("sizes", "variance", "freedom")})
+    every = _minimize_deviance(allan, np.ones(len(TERMS), dtype=np.bool_))[0]
+    value, _, has_ramp = _minimize_deviance(allan, _select_terms(allan), MIN_DEVIANCE_SAVING)
     low, high = np.zeros(len(TERMS)), np.full(len(TERMS), np.inf)
     if intervals:
-        ends = np.array([_find_interval(allan, problem, place, every) for place in range(len(TERMS))])
+        ends = np.array([[_find_end(allan, k, every, upper) for upper in (False, True)] for k in range(len(TERMS))])
         low, high = np.minimum(ends[:, 0], value), np.maximum(ends[:, 1], value)
-    fitted = problem.basis @ value + has_ramp * problem.ramp
-    below = chi2.cdf(problem.freedom * allan.variance / fitted, problem.freedom)
+    fitted = term_shapes(allan.sizes) @ value + has_ramp * allan.ramp
+    freedom = OVERLAP_GAIN * allan.freedom
+    below = chi2.cdf(freedom * allan.variance / fitted, freedom)
     return AllanFit(
-        *(value, low, high, every, problem.scatter(every), has_ramp, problem.freedom, fitted),
+        *(allan, first, value, low, high, every, _compute_scatter(allan, every), has_ramp, fitted),
         chance=2 * np.minimum(below, 1 - below),
-        is_unsteady=~all_terms,
+        is_unsteady=np.zeros(len(TERMS), dtype=np.bool_),
     )
 
 
-@dataclass(frozen=True)
-class AllanDeviance:
-    """Allan variances, what they scatter by, and the shapes to explain them with."""
+def _minimize_deviance(
+    allan: AllanVariances, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0
+) -> tuple[Array, float, bool]:
+    """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by enough.
 
-    basis: Array  # (num_sizes, num_terms) Allan variance of each unit term
-    measured: Array  # (num_sizes,) Allan variances
-    freedom: Array  # (num_sizes,) their degrees of freedom
-    ramp: Array  # (num_sizes,) Allan variance of the straight line
-    factors: Array  # (num_terms,) by how much correlated estimates raise the variance of each term
-    relative: Array  # (num_sizes, num_sizes) covariance of estimate / fitted
-
-    def minimize(
-        self, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0
-    ) -> tuple[Array, float, bool]:
-        """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by enough.
-
-        Args:
-            free: (num_terms,) which terms may be there.
-            min_ramp_saving: Deviance that the ramp must save.
-            offset: (num_sizes,) Allan variance that is there anyhow.
-        """
-        without, with_ramp = self._minimize(free, offset), self._minimize(free, offset + self.ramp)
-        has_ramp = with_ramp[1] < without[1] - min_ramp_saving
-        return *(with_ramp if has_ramp else without), has_ramp
-
-    def _minimize(self, free: Flags, offset: Array | float) -> tuple[Array, float]:
-        columns, sizes, best = self.basis[:, free], np.zeros(len(free)), np.inf
-        fitted = np.maximum(self.measured, offset)
-        for _ in range(MAX_ROUNDS):
-            weight = np.sqrt(self.freedom) / fitted
-            weighted = columns * weight[:, None]
-            scale = np.linalg.norm(weighted, axis=0)
-            solved = nnls(weighted / scale, (self.measured - offset) * weight)[0] / scale
-            whole = np.maximum(columns @ solved + offset, 1e-6 * self.measured)
-            ratio = self.measured / whole
-            cost = float(np.sum(self.freedom * (ratio - np.log(ratio) - 1)))
-            if cost < best:
-                sizes[free] = solved
-            worse, best = cost > best, min(cost, best)
-            if np.allclose(whole, fitted, rtol=1e-7, atol=0):
-                break
-            fitted = np.sqrt(fitted * whole) if worse else whole
-        return sizes, best
-
-    def scatter(self, value: Array) -> Array:
-        """Returns the covariance of the sizes of terms, 0 for those that are 0.
-
-        Where flicker or a random walk is seen, both count: which of them it is, is not known well.
-        """
-        wanders = np.isin(TERMS, ("flicker", "walk"))
-        used = np.flatnonzero((value > 0) | (wanders & np.any(value[wanders] > 0)))
-        columns, weights = self.basis[:, used] / (self.basis @ value)[:, None], self.freedom / 2
-        pull = (weights[:, None] * columns) @ np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
-        found = np.zeros((len(value), len(value)))
-        found[np.ix_(used, used)] = pull.T @ self.relative @ pull
-        return found
+    Args:
+        allan: What is to be explained.
+        free: (num_terms,) which terms may be there.
+        min_ramp_saving: Deviance that the ramp must save.
+        offset: (num_sizes,) Allan variance that is there anyhow.
+    """
+    without, with_ramp = (_minimize_beside(allan, free, offset + ramp) for ramp in (0.0, allan.ramp))
+    has_ramp = with_ramp[1] < without[1] - min_ramp_saving
+    return *(with_ramp if has_ramp else without), has_ramp
 
 
-def make_deviance(allan: AllanVariances, value: Array) -> AllanDeviance:
-    """Returns what is to be minimised, with degrees of freedom and correlations as if the terms had these sizes."""
-    basis = term_shapes(allan.sizes)
-    fitted = basis @ value
-    relative = estimate_covariance(allan, value) / np.outer(fitted, fitted)
-    freedom = 2 / np.diag(relative)
-    columns, places = basis / fitted[:, None], range(len(TERMS))
-    factors = [
-        max(
-            _scatter_factor(columns[:, [place, *others]], freedom / 2, relative)
-            for count in places
-            for others in combinations([k for k in places if k != place], count)
-        )
-        for place in places
-    ]
-    ramp = allan.slope**2 * allan.sizes**2 / 2
-    return AllanDeviance(basis, allan.variance, freedom, ramp, np.maximum(1.0, factors), relative)
+def _minimize_beside(allan: AllanVariances, free: Flags, offset: Array | float) -> tuple[Array, float]:
+    """Returns the sizes of least deviance beside an offset, by least squares with weights from the fit before."""
+    columns, sizes, best = term_shapes(allan.sizes)[:, free], np.zeros(len(free)), np.inf
+    fitted = np.maximum(allan.variance, offset)
+    for _ in range(MAX_ROUNDS):
+        weight = np.sqrt(allan.freedom) / fitted
+        weighted = columns * weight[:, None]
+        scale = np.linalg.norm(weighted, axis=0)
+        solved = nnls(weighted / scale, (allan.variance - offset) * weight)[0] / scale
+        whole = np.maximum(columns @ solved + offset, 1e-6 * allan.variance)
+        ratio = allan.variance / whole
+        cost = float(np.sum(allan.freedom * (ratio - np.log(ratio) - 1)))
+        if cost < best:
+            sizes[free] = solved
+        worse, best = cost > best, min(cost, best)
+        if np.allclose(whole, fitted, rtol=1e-7, atol=0):
+            break
+        fitted = np.sqrt(fitted * whole) if worse else whole
+    return sizes, best
 
 
-def _scatter_factor(columns: Array, weights: Array, relative: Array) -> float:
-    """Returns the variance of the first of some terms over that which independent estimates would give."""
-    inverse = np.linalg.pinv(columns.T @ (weights[:, None] * columns), hermitian=True)
-    pull = (weights[:, None] * columns) @ inverse[:, 0]
-    return float(pull @ relative @ pull / inverse[0, 0])
+def _compute_scatter(allan: AllanVariances, value: Array) -> Array:
+    """Returns the covariance of the sizes of terms, 0 for those that are 0.
+
+    Where flicker or a random walk is seen, both count: which of them it is, is not known well.
+    """
+    basis, wanders = term_shapes(allan.sizes), np.isin(TERMS, ("flicker", "walk"))
+    used = np.flatnonzero((value > 0) | (wanders & np.any(value[wanders] > 0)))
+    columns = basis[:, used] / (basis @ value)[:, None]
+    found = np.zeros((len(value), len(value)))
+    found[np.ix_(used, used)] = np.linalg.pinv(columns.T @ (allan.freedom[:, None] / 2 * columns), hermitian=True)
+    return found
 
 
-def _select_terms(problem: AllanDeviance) -> Flags:
+def _select_terms(allan: AllanVariances) -> Flags:
     """Returns which terms stay when the one that saves least is left out again and again."""
     kept = np.ones(len(TERMS), dtype=np.bool_)
     while kept.sum() > 1:
-        now = problem.minimize(kept)[1]
+        now = _minimize_deviance(allan, kept)[1]
         places = [int(k) for k in np.flatnonzero(kept)]
-        saves = {k: (problem.minimize(_leave_out(kept, k))[1] - now) / problem.factors[k] for k in places}
+        saves = {k: _minimize_deviance(allan, _leave_out(kept, k))[1] - now for k in places}
         least = min(saves, key=lambda k: saves[k])
         if saves[least] > MIN_DEVIANCE_SAVING:
             break
@@ -293,33 +217,15 @@ def _leave_out(kept: Flags, place: int) -> Flags:
     return left
 
 
-def _find_interval(allan: AllanVariances, problem: AllanDeviance, place: int, value: Array) -> tuple[float, float]:
-    """Returns the ends of a term's interval.
-
-    Each end is looked for again with the degrees of freedom that hold there: more random walk, fewer of them.
-    """
-    all_terms = value >= 0
-    ends: list[float] = []
-    for upper in (False, True):
-        end = _find_end(problem, place, value, upper)
-        if end > 0:
-            row = problem.minimize(_leave_out(all_terms, place), offset=problem.basis[:, place] * end)[0]
-            row[place] = end
-            there = make_deviance(allan, row)
-            end = _find_end(there, place, there.minimize(all_terms)[0], upper)
-        ends.append(end)
-    return ends[0], ends[1]
-
-
-def _find_end(problem: AllanDeviance, place: int, value: Array, upper: bool) -> float:
+def _find_end(allan: AllanVariances, place: int, value: Array, upper: bool) -> float:
     """Returns where the deviance passes its limit, searched in the logarithm of the size; 0 if it never does below."""
-    others, shape = _leave_out(value >= 0, place), problem.basis[:, place]
-    limit = problem.minimize(value >= 0)[1] + MIN_DEVIANCE_SAVING * problem.factors[place]
+    others, shape = _leave_out(value >= 0, place), term_shapes(allan.sizes)[:, place]
+    limit = _minimize_deviance(allan, value >= 0)[1] + MIN_DEVIANCE_SAVING
 
     def exceed_limit(log_size: float) -> float:
-        return problem.minimize(others, offset=shape * np.exp(log_size))[1] - limit
+        return _minimize_deviance(allan, others, offset=shape * np.exp(log_size))[1] - limit
 
-    whole = float(np.log(np.min(problem.measured / shape)))  # as large as it can be if there is nothing else
+    whole = float(np.log(np.min(allan.variance / shape)))  # as large as it can be if there is nothing else
     least = whole - 20.0
     start = float(np.log(value[place])) if value[place] > 0 else least
     low, high = (start, whole + 6.0) if upper else (least, start)

@@ -15,9 +15,10 @@ from gapless.signals.noise.allan import (
     fit_terms,
     term_shapes,
 )
-from gapless.signals.noise.readings import SI_FACTORS, UNKNOWN, find_outliers, fit_quantum
+from gapless.signals.noise.readings import SI_FACTORS, UNKNOWN, find_outliers
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
 from gapless.signals.noise.terms import compute_terms, describe_quantum, make_allan_curve, make_layer_parameters
+from gapless.signals.smoother import find_quantum
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,7 @@ def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColum
     if known.min() == known.max():
         text = f"constant at {known[0]:.4g} {unit}: the sensor is dead or frozen, or its steps are far above its noise"
         return _refuse(unit, count, text)
-    quantum = fit_quantum(known)
-    step = quantum[0]
+    step = find_quantum(known, min_levels=2)
     outliers = find_outliers(values, step)
     notes = [f"{int(outliers.sum())} of {count} readings stick out far and were left out"] if outliers.any() else []
     values = np.where(outliers, np.nan, values)
@@ -67,7 +67,7 @@ def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColum
     deviation = float(np.sqrt(allan.variance[0]))
     num_levels = len(np.unique(np.round(known / step))) if step else LIMITS.min_levels
     if step and (deviation < LIMITS.min_noise_to_quantum * step or num_levels < LIMITS.min_levels):
-        return FittedColumn(_describe_hidden_noise(values, allan, quantum, unit), notes=tuple(notes))
+        return FittedColumn(_describe_hidden_noise(values, allan, step, unit), notes=tuple(notes))
     knocks = find_knocks(values, interval_s, step)
     if 0 < knocks.mean() < LIMITS.max_knocked_share:
         begins = np.flatnonzero(np.diff(knocks.astype(int), prepend=0) == 1) * interval_s
@@ -80,7 +80,7 @@ def fit_column_noise(values: Array, interval_s: float, unit: str) -> FittedColum
     motions = [one.text for one in found if one.kind == "motion" or one.amplitude > LIMITS.max_vibration * deviation]
     if motions:
         return replace(_refuse(unit, count, f"not at rest: {motions[0]}"), moved=True, notes=tuple(notes))
-    noise = _fit_noise(values, allan, quantum, unit)
+    noise = _fit_noise(values, allan, step, unit)
     odd = [one.text for one in found if one.kind == "drift" or one.amplitude > LIMITS.min_vibration * deviation]
     notes += [one.text for one in found if one.text not in odd]
     verdict = "poor" if odd else noise.verdict
@@ -102,7 +102,7 @@ def _choose_first(allan: AllanVariances) -> int:
     possible = [first for first in range(most) if not first or allan.tau_s[first] <= longest_s]
     best = (-1.0, 0)
     for first in possible:
-        fit = fit_terms(allan.drop_shortest(first), intervals=False)
+        fit = fit_terms(allan, first, intervals=False)
         best = max(best, (float(fit.chance.min()), first))
         if best[0] > LIMITS.min_chance:
             before = term_shapes(allan.sizes)[first - 1] @ fit.value
@@ -112,52 +112,50 @@ def _choose_first(allan: AllanVariances) -> int:
     return best[1]
 
 
-def _fit_from(allan: AllanVariances, first: int) -> AllanFit:
-    """Returns the fit, its intervals widened where it changes by more than they allow if it begins an octave later.
+def _fit_steadily(allan: AllanVariances) -> AllanFit:
+    """Returns the fit from the averaging time on at which the sum of terms fits.
 
-    A beginning that was chosen is a guess that no interval knows of.
+    A beginning that was chosen is a guess that no interval knows of: where the fit changes by more than they allow if
+    it begins an octave later, they are widened.
     """
-    fit = fit_terms(allan.drop_shortest(first))
+    first = _choose_first(allan)
+    fit = fit_terms(allan, first)
     if not first or len(allan.sizes) - first <= LIMITS.min_averages:
         return fit
-    later = fit_terms(allan.drop_shortest(first + 1))
+    later = fit_terms(allan, first + 1)
     moved = (later.value < fit.low) | (later.value > fit.high)
     low = np.where(moved, np.minimum(fit.low, later.low), fit.low)
     high = np.where(moved, np.maximum(fit.high, later.high), fit.high)
     return replace(fit, low=low, high=high, is_unsteady=moved)
 
 
-def _fit_noise(values: Array, allan: AllanVariances, quantum: tuple[float, float], unit: str) -> ColumnNoise:
-    first = _choose_first(allan)
-    fit = _fit_from(allan, first)
-    terms, tau_s = compute_terms(values, allan, first, fit, quantum, unit)
+def _fit_noise(values: Array, allan: AllanVariances, quantum: float, unit: str) -> ColumnNoise:
+    fit = _fit_steadily(allan)
+    terms, tau_s = compute_terms(values, fit, quantum, unit)
     identified = terms["density"].told and terms["bias_instability"].told and fit.chance.min() > LIMITS.min_chance
     identified = identified and not fit.is_unsteady[TERMS.index("white")]
     return ColumnNoise(
         unit=unit,
         num_samples=int(np.isfinite(values).sum()),
         verdict="good" if identified else "poor",
-        reasons=tuple(_explain_unidentified(allan, first, fit, terms, unit)),
+        reasons=tuple(_explain_unidentified(fit, terms, unit)),
         terms=terms,
         instability_tau_s=tau_s,
-        fitted_from_s=float(allan.tau_s[first]),
+        fitted_from_s=float(fit.allan.tau_s[0]),
         noise=SI_FACTORS.get(unit, 1.0) * terms["white"].value,
         layer=make_layer_parameters(terms, tau_s, allan.interval_s, unit),
-        allan=make_allan_curve(allan, first, fit),
+        allan=make_allan_curve(allan, fit),
     )
 
 
-def _explain_unidentified(
-    allan: AllanVariances, first: int, fit: AllanFit, terms: dict[str, NoiseTerm], unit: str
-) -> list[str]:
+def _explain_unidentified(fit: AllanFit, terms: dict[str, NoiseTerm], unit: str) -> list[str]:
     """Returns what this log does not identify, and why."""
-    reasons: list[str] = []
+    reasons, tau_s = list[str](), fit.allan.tau_s
     if fit.chance.min() < LIMITS.min_chance:
-        at_s = allan.tau_s[first:][int(np.argmin(fit.chance))]
-        text = f"the Allan deviation at {at_s:.3g} s belongs to no sum of these terms"
+        text = f"the Allan deviation at {tau_s[int(np.argmin(fit.chance))]:.3g} s belongs to no sum of these terms"
         reasons.append(f"{text}: does something vibrate or warm up?")
-    if first:
-        text = f"averages shorter than {allan.tau_s[first]:.3g} s do not fit and were left out"
+    if fit.first:
+        text = f"averages shorter than {tau_s[0]:.3g} s do not fit and were left out"
         reasons.append(f"{text}: the sensor filters, or something shakes it")
     density, floor, flicker, walk = (terms[name] for name in ("density", "bias_instability", "flicker", "walk"))
     if fit.is_unsteady[TERMS.index("white")]:
@@ -167,7 +165,7 @@ def _explain_unidentified(
         reasons.append("white noise is not identified: what wanders is larger from the first reading on")
     if not floor.told:
         text = "a steady drift hides bias instability" if fit.has_ramp else "too short for bias instability"
-        text += "" if fit.has_ramp else f": the Allan deviation still falls at {allan.tau_s[-1]:.3g} s"
+        text += "" if fit.has_ramp else f": the Allan deviation still falls at {tau_s[-1]:.3g} s"
         reasons.append(f"{text}; it is at most {floor.high:.3g} {unit}: record longer")
     elif not (flicker.told or walk.told):
         reasons.append("this log does not separate flicker from random walk: record longer")
@@ -178,19 +176,17 @@ def _explain_unidentified(
     return reasons
 
 
-def _describe_hidden_noise(
-    values: Array, allan: AllanVariances, quantum: tuple[float, float], unit: str
-) -> ColumnNoise:
+def _describe_hidden_noise(values: Array, allan: AllanVariances, step: float, unit: str) -> ColumnNoise:
     """Returns the noise model of a column whose steps hide its noise: the step, the mean, and a bound."""
     known = values[np.isfinite(values)]
-    step, count, mean = quantum[0], len(known), float(known.mean())
+    count, mean = len(known), float(known.mean())
     bound, deviation = LIMITS.min_noise_to_quantum * step, float(np.sqrt(allan.variance[0]))
     terms = {
         "bias": NoiseTerm(mean, mean - step / 2, mean + step / 2, INTERVAL_LEVEL, count, "mean", unit, False),
         "white": NoiseTerm(deviation, 0.0, bound, INTERVAL_LEVEL, count, "bound", unit, False),
-        "quantum": describe_quantum(quantum, count, unit),
+        "quantum": describe_quantum(values, step, unit),
     }
     text = f"steps of {step:.3g} {unit} hide the noise: it is at most {bound:.2g} {unit}"
     layer = make_layer_parameters(terms, None, allan.interval_s, unit)
-    rounding, curve = SI_FACTORS.get(unit, 1.0) * step / float(np.sqrt(12)), make_allan_curve(allan, 0, None)
+    rounding, curve = SI_FACTORS.get(unit, 1.0) * step / float(np.sqrt(12)), make_allan_curve(allan)
     return ColumnNoise(unit, count, "poor", (text,), terms, None, None, rounding, layer, curve)

@@ -163,8 +163,6 @@ MAX_JITTER = 0.25  # scatter of the intervals, as a share of their median, witho
 MAX_INTERVAL_S = 1.0  # without a note: is time in milliseconds?
 NUM_FIRST_STAMPS = 32  # time stamps that the interval is fitted to first
 MAX_TICKS_PER_READING = 10  # more is not a log with gaps
-MAX_OFF_STEP = 0.05  # share of a step by which values may lie off multiples of it
-MIN_REPEATS = 3.0  # readings per distinct value; fewer, and the values are as good as continuous
 
 
 @dataclass(frozen=True)
@@ -233,29 +231,3 @@ def find_outliers(values: Array, quantum: float) -> Flags:
     out = distance > MIN_OUTLIER_DEVIATIONS * max(spread, quantum / np.sqrt(12))
     out[:2] = out[-2:] = False
     return out & (spread > 0 or quantum > 0)
-
-
-def fit_quantum(values: Array) -> tuple[float, float]:
-    """Returns the step of the values and the error of that, (0, 0) where there is none to be seen.
-
-    The step is the least distance of distinct values, if all others are whole multiples of it; it is then fitted to
-    all values, so that rounding in the log does not matter. Values stored in single precision are 2^-23 of themselves
-    apart by rounding alone: that is no step. None of the values may be NaN.
-    """
-    if len(values) < 2:
-        return 0.0, 0.0
-    resolution = 4 * float(np.abs(values).max()) * 2.0**-23
-    distinct = np.unique(values)
-    distinct = distinct[np.concatenate([[True], np.diff(distinct) > resolution])]
-    if len(distinct) < 2 or len(values) < MIN_REPEATS * len(distinct):
-        return 0.0, 0.0
-    gaps = np.diff(distinct)
-    step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
-    for _ in range(3):  # a better step counts far multiples better
-        multiples = np.round((distinct - distinct[0]) / step)
-        line = np.polyfit(multiples, distinct, 1)
-        step = float(line[0])
-    off = np.abs(distinct - np.polyval(line, multiples))
-    if off.max() > max(MAX_OFF_STEP * step, resolution):
-        return 0.0, 0.0
-    return step, float(resolution / max(1.0, multiples[-1]))

@@ -7,7 +7,7 @@ from scipy.stats import chi2, t
 
 from gapless.core.results import AllanCurve, NoiseTerm
 from gapless.core.signal import Array
-from gapless.signals.noise.allan import INTERVAL_LEVEL, TERMS, AllanFit, AllanVariances, term_shapes
+from gapless.signals.noise.allan import INTERVAL_LEVEL, OVERLAP_GAIN, TERMS, AllanFit, AllanVariances, term_shapes
 from gapless.signals.noise.readings import RANDOM_WALKS, SI_FACTORS
 
 FLICKER_PLATEAU = float(np.sqrt(2 * np.log(2) / np.pi))  # Allan deviation of flicker noise over its coefficient B
@@ -24,42 +24,39 @@ GAUSS_MARKOV_PEAK_TAU = 1.89
 IDEAL_TAU_S = 100.0  # of layer `inertial sensor`; a test compares
 
 
-def compute_terms(
-    values: Array, allan: AllanVariances, first: int, fit: AllanFit, quantum: tuple[float, float], unit: str
-) -> tuple[dict[str, NoiseTerm], float | None]:
-    """Returns the numbers by name, and the averaging time of the least Allan deviation [s], None where it still falls.
-
-    `quantum` is the step of the values and its error; (0, 0) for none.
-    """
-    interval_s, root = allan.interval_s, np.sqrt(allan.interval_s)
+def compute_terms(values: Array, fit: AllanFit, quantum: float, unit: str) -> tuple[dict[str, NoiseTerm], float | None]:
+    """Returns the numbers by name, and the averaging time of the least Allan deviation [s]; None if it still falls."""
+    interval_s, root = fit.allan.interval_s, np.sqrt(fit.allan.interval_s)
     terms = {
         "bias": _compute_bias(values, fit, unit),
-        "white": _compute_scatter(values, first, fit, unit),
+        "white": _compute_scatter(values, fit, unit),
         "density": _scale_term(fit, "white", root, f"{unit}/√Hz"),
     }
     if unit in RANDOM_WALKS:
         name, walk_unit, factor = RANDOM_WALKS[unit]
         terms[name] = _scale_term(fit, "white", root * factor, walk_unit)
-    terms["bias_instability"], tau_s = _find_floor(allan, first, fit, unit)
+    terms["bias_instability"], tau_s = _find_floor(fit, unit)
     terms["flicker"] = _scale_term(fit, "flicker", 1 / FLICKER_PLATEAU, unit)
     terms["walk"] = _scale_term(fit, "walk", 1 / root, f"{unit}/√s")
-    terms["drift"] = _compute_drift(allan, fit, unit)
+    terms["drift"] = _compute_drift(fit, unit)
     terms["quantisation"] = _scale_term(fit, "quantisation", interval_s, f"{unit}·s")
-    if quantum[0]:
-        terms["quantum"] = describe_quantum(quantum, int(np.isfinite(values).sum()), unit)
+    if quantum:
+        terms["quantum"] = describe_quantum(values, quantum, unit)
     return terms, tau_s
 
 
-def describe_quantum(quantum: tuple[float, float], count: int, unit: str) -> NoiseTerm:
-    """Returns the step of the readings, given with its error, as a number of the noise model."""
-    step, error = quantum
-    return NoiseTerm(step, step - error, step + error, INTERVAL_LEVEL, count, "spacing", unit, True)
+def describe_quantum(values: Array, quantum: float, unit: str) -> NoiseTerm:
+    """Returns the step of the readings as a number of the noise model; it is known to single precision at least."""
+    known = values[np.isfinite(values)]
+    error = float(np.spacing(np.float32(np.abs(known).max())))
+    low, high = quantum - error, quantum + error
+    return NoiseTerm(quantum, low, high, INTERVAL_LEVEL, len(known), "spacing", unit, True)
 
 
 def _scale_term(fit: AllanFit, name: str, factor: float, unit: str) -> NoiseTerm:
     value, low, high = (float(np.sqrt(size) * factor) for size in fit.term(name))
     place = TERMS.index(name)
-    freedom = fit.variance(np.eye(len(TERMS))[place])[1] if value else float(fit.freedom[-1])
+    freedom = fit.variance(np.eye(len(TERMS))[place])[1] if value else float(fit.allan.freedom[-1])
     told = bool(low > 0 and not fit.is_unsteady[place])
     return NoiseTerm(value, low, high, INTERVAL_LEVEL, _round_freedom(freedom), "allan fit", unit, told)
 
@@ -75,15 +72,15 @@ def _chi2_bounds(variance: Array | float, freedom: Array | float) -> tuple[Array
     return low, high
 
 
-def _compute_scatter(values: Array, first: int, fit: AllanFit, unit: str) -> NoiseTerm:
+def _compute_scatter(values: Array, fit: AllanFit, unit: str) -> NoiseTerm:
     """Returns the standard deviation of single readings about their slow part.
 
     It is that of the fit; or, if short averages were left out of that because the sensor filters or shakes, the root of
     the mean variance within stretches a few times as long as those.
     """
-    if not first:
+    if not fit.first:
         return _scale_term(fit, "white", 1.0, unit)
-    size = max(MIN_STRETCH_SAMPLES, STRETCH_AVERAGES * 2**first)
+    size = max(MIN_STRETCH_SAMPLES, STRETCH_AVERAGES * 2**fit.first)
     rows = values[: len(values) // size * size].reshape(-1, size)
     rows = rows[np.isfinite(rows).mean(axis=1) > 0.5]
     variances, freedom = np.nanvar(rows, axis=1, ddof=1), max(1, len(rows) - 1)
@@ -105,8 +102,9 @@ def _compute_bias(values: Array, fit: AllanFit, unit: str) -> NoiseTerm:
     return NoiseTerm(mean, mean - half, mean + half, INTERVAL_LEVEL, len(known), "mean, allan fit", unit, True)
 
 
-def _compute_drift(allan: AllanVariances, fit: AllanFit, unit: str) -> NoiseTerm:
+def _compute_drift(fit: AllanFit, unit: str) -> NoiseTerm:
     """Returns the slope of the straight line, with the interval that the fitted noise leaves it."""
+    allan = fit.allan
     variance, freedom = fit.variance(slope_variances(allan.num_samples))
     half = float(np.sqrt(variance)) * _student_quantile(freedom)
     low, value, high = (float(allan.slope + side) / allan.interval_s for side in (-half, 0.0, half))
@@ -131,7 +129,7 @@ def slope_variances(num_samples: int) -> Array:
     return np.array([72 / n**4, 12 / n**3, FLICKER_SLOPE_VARIANCE / n**2, 6 / (5 * n)])
 
 
-def _find_floor(allan: AllanVariances, first: int, fit: AllanFit, unit: str) -> tuple[NoiseTerm, float | None]:
+def _find_floor(fit: AllanFit, unit: str) -> tuple[NoiseTerm, float | None]:
     """Returns the Allan deviation where the fitted one is least, and that averaging time.
 
     Where it stays flat to the end, it is the shortest time at which it is within a tenth of that: more averages, surer.
@@ -141,10 +139,10 @@ def _find_floor(allan: AllanVariances, first: int, fit: AllanFit, unit: str) -> 
     if at == last and has_flicker:
         at = int(np.argmax(fit.fitted < 1.1**2 * fit.fitted[at]))
     told = has_flicker or (has_walk and at < last)
-    variance, freedom = float(allan.variance[first + at]), float(fit.freedom[at])
+    variance, freedom = float(fit.allan.variance[at]), OVERLAP_GAIN * float(fit.allan.freedom[at])
     low, high = (float(np.sqrt(end)) for end in _chi2_bounds(variance, freedom))
     numbers = (float(np.sqrt(variance)), low if told else 0.0, high, INTERVAL_LEVEL, _round_freedom(freedom))
-    return NoiseTerm(*numbers, "allan, chi2", unit, told), float(allan.tau_s[first + at]) if told else None
+    return NoiseTerm(*numbers, "allan, chi2", unit, told), float(fit.allan.tau_s[at]) if told else None
 
 
 def make_layer_parameters(
@@ -173,19 +171,17 @@ def make_layer_parameters(
     }
 
 
-def make_allan_curve(allan: AllanVariances, first: int, fit: AllanFit | None) -> AllanCurve:
+def make_allan_curve(allan: AllanVariances, fit: AllanFit | None = None) -> AllanCurve:
     """Returns the Allan deviation with its intervals, and the terms of a fit if there is one, for plots."""
-    freedom = 2 * allan.windows / (3 * allan.sizes)  # about that of white noise
     fitted = np.full(len(allan.sizes), np.nan)
     terms: dict[str, tuple[float, ...]] = {}
     if fit is not None:
-        freedom[first:] = fit.freedom
-        fitted[first:] = fit.fitted
+        fitted[fit.first :] = fit.fitted
         parts = {name: term_shapes(allan.sizes)[:, k] * fit.value[k] for k, name in enumerate(TERMS)}
         if fit.has_ramp:
-            parts["drift"] = allan.slope**2 * allan.sizes**2 / 2
+            parts["drift"] = allan.ramp
         terms = {name: _take_roots(part) for name, part in parts.items() if part.any()}
-    low, high = _chi2_bounds(allan.variance, np.maximum(freedom, 1.0))
+    low, high = _chi2_bounds(allan.variance, OVERLAP_GAIN * allan.freedom)
     tau_s, deviation = tuple(map(float, allan.tau_s)), _take_roots(allan.variance)
     return AllanCurve(tau_s, deviation, _take_roots(low), _take_roots(high), _take_roots(fitted), terms)
 

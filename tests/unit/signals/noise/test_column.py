@@ -3,8 +3,9 @@ import pytest
 
 from gapless.core.signal import Array
 from gapless.signals.noise.column import fit_column_noise
-from gapless.signals.noise.readings import find_time_grid, fit_quantum, read_unit
+from gapless.signals.noise.readings import find_time_grid, read_unit
 from gapless.signals.noise.stillness import find_disturbances, find_knocks
+from gapless.signals.smoother import find_quantum
 from gapless.sim.realism.layers.sensor import IMU
 from unit.signals.noise.simulated import column
 
@@ -121,12 +122,12 @@ def test_a_filtered_sensor_is_fitted_at_longer_times() -> None:
 @pytest.mark.parametrize(("step", "stored"), [(0.05, np.float32), (0.00333, np.float32), (1e-3, np.float64)])
 def test_the_step_is_found(step: float, stored: type) -> None:
     values = (np.round(np.random.default_rng(4).standard_normal(5000) * 6) * step - 1.0).astype(stored)
-    assert fit_quantum(values.astype(float))[0] == pytest.approx(step, rel=1e-4)
+    assert find_quantum(values.astype(float)) == pytest.approx(step, rel=1e-4)
 
 
 def test_continuous_values_have_no_step() -> None:
-    assert fit_quantum(white()) == (0.0, 0.0)
-    assert fit_quantum(white().astype(np.float32).astype(float))[0] == 0.0
+    assert find_quantum(white()) == 0.0
+    assert find_quantum(white().astype(np.float32).astype(float)) == 0.0
 
 
 def test_jittered_and_missing_time_stamps() -> None:
