@@ -106,8 +106,6 @@ def _write_centre(writer: TermWriter, entry: ExportedRange) -> None:
 
 
 def _write_joint(writer: TermWriter, entry: ExportedRange) -> None:
-    if entry.name == "*":
-        return writer.leave_out("each joint would draw a factor of its own; name the joints", entry)
     if entry.field == "armature":
         params = _draw_params(writer, entry, "armature_distribution_params")
     elif entry.nominal <= 0:
@@ -122,8 +120,6 @@ def _write_joint(writer: TermWriter, entry: ExportedRange) -> None:
 
 def _write_gain(writer: TermWriter, entry: ExportedRange) -> None:
     model = writer.job.model
-    if entry.name == "*":
-        return writer.leave_out("each actuator would draw a factor of its own; name the actuators", entry)
     actuator = model.actuator(entry.name).id
     joint = driven_joint(model, actuator)
     if joint is None or not is_position_servo(model, actuator):
@@ -137,8 +133,6 @@ def _write_gain(writer: TermWriter, entry: ExportedRange) -> None:
 def _write_material(writer: TermWriter, entry: ExportedRange) -> None:
     """Writes one term for friction and restitution of a geom's body."""
     model = writer.job.model
-    if entry.name == "*":
-        return writer.leave_out(f"one factor on all {entry.field}s has no term; name the geoms", entry)
     both = {e.field: e for e in writer.job.select("geom", "friction", "restitution") if e.name == entry.name}
     if "friction" not in both:
         return writer.leave_out("the term sets friction too; give friction a range", entry)
@@ -257,7 +251,8 @@ WRITERS = {
     **dict.fromkeys((("geom", "friction"), ("geom", "restitution")), _write_material),
     ("world", "gravity"): _write_gravity,
 }
-FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS)
+ONLY_NAMED = frozenset(place for place in WRITERS if place[0] != "body")
+FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS, ONLY_NAMED)
 READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
     "randomize_rigid_body_material": _read_material,
     "randomize_rigid_body_mass": _read_mass,

@@ -10,16 +10,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.errors import InputError
-from gapless.randomize.event_terms.terms import (
-    EventTerm,
-    SceneEntity,
-    SourceText,
-    TermDraw,
-    TermReader,
-    read_pair,
-    short_name,
-    source_text,
-)
+from gapless.randomize.event_terms.terms import EventTerm, SourceText, TermDraw, TermReader, read_pair, short_name
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, write_event_terms
 from gapless.randomize.export.job import ExportedRange, ExportJob, list_elements
 from gapless.sim.targets import is_position_servo
@@ -50,7 +41,6 @@ PRIORITY = "of two geoms MuJoCo takes the larger friction: give this one a `prio
 OWN_RANGES = "each of them has a range of its own"
 ONE_CONFIGURATION = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
 OWN_FACTORS = "each draws a factor of its own: this term has no shared_random"
-OBJECTS = {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}  # of distributions that mjlab has by name
 FILE = '''
 import math
 
@@ -137,9 +127,9 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
 def _distribution_text(item: Range, factor: float = 1.0) -> str:
     """Returns the distribution of a range as Python, with its values times `factor`."""
     if item.kind in ("uniform", "fixed") or item.low == item.high:
-        return '"uniform"'
+        return "dr.uniform"
     if item.kind == "log-uniform":
-        return '"log_uniform"'
+        return "dr.log_uniform"
     if item.kind == "normal":
         return f"normal({item.mean * factor!r}, {item.std * factor!r})"
     if item.kind == "log-normal":
@@ -187,11 +177,9 @@ def _write_centre(writer: TermWriter, entry: ExportedRange) -> None:
 
 
 def _write_offset(writer: TermWriter, entry: ExportedRange) -> None:
-    if entry.name == "*":
-        return writer.leave_out("encoder_bias draws for each joint on its own", entry)
     item = writer.as_uniform(entry)
     params = {"bias_range": pair_text(item.low, item.high)}
-    return writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
+    writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
 
 
 def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
@@ -212,7 +200,7 @@ def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
     factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
     ends = {name: pair_text(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
     texts = {name: _distribution_text(e.range, factor[name]) for name, e in both.items()}
-    each = ", ".join(f"({ends[name]}, {OBJECTS.get(text, text)})" for name, text in texts.items())
+    each = ", ".join(f"({ends[name]}, {text})" for name, text in texts.items())
     distribution = f"by_range({each})" if len(set(texts.values())) > 1 else texts[entry.field]
     params = {"operation": '"scale"', "distribution": distribution}
     params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
@@ -247,8 +235,7 @@ def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
         return writer.leave_out("a mass must be above 0", entry)
     mass = 1.0 if entry.name == "*" else entry.nominal
     low, high = (0.5 * float(np.log(end / mass)) for end in (item.low, item.high))
-    text = _distribution_text(item)
-    params = {"distribution": f"of_mass({OBJECTS.get(text, text)}, {mass!r})"}
+    params = {"distribution": f"of_mass({_distribution_text(item)}, {mass!r})"}
     writer.add(entry, "pseudo_inertia", bodies, params | {"alpha_range": f"({low!r}, {high!r})"})
     if entry.name == "*":
         writer.note_change("each body draws a factor of its own", entry)
@@ -268,9 +255,9 @@ def _read_field(reader: TermReader, term: EventTerm) -> None:
     value = term.params.get("ranges")
     if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
         entity = term.params.get("asset_cfg")
-        owner = entity.name if isinstance(entity, SceneEntity) else "robot"
+        entity = entity if isinstance(entity, dict) else {}
         for pattern, ends in value.items():
-            part = {"ranges": ends, "asset_cfg": SceneEntity(owner, {kind: (pattern,)})}
+            part = {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
             _read_field(reader, replace(term, params=term.params | part))
         return
     axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
@@ -313,7 +300,7 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
     if isinstance(given, SourceText) and given.call == "of_mass":
         distribution, mass = short_name(given.arguments[0]), float(given.arguments[1])
     elif given != "uniform":
-        raise InputError(f"a pseudo-inertia that is {source_text(given)} is not known here: write the range by hand")
+        raise InputError(f"a pseudo-inertia that is {given} is not known here: write the range by hand")
     ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
     for body in reader.select(term, "body"):
         nominal = float(reader.model.body(body).mass[0])
@@ -358,7 +345,7 @@ WRITERS = {
     ("body", "payload"): _write_mass,
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
-FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS)
+FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS, only_named=frozenset({("joint", "offset")}))
 READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
     **dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field),
     **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),
