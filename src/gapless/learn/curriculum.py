@@ -12,19 +12,18 @@ a share of the way that is open to them, so that parameters of all sizes grow al
 distribution per parameter. After a number of runs they move to those of greatest entropy for which the success rate,
 estimated from these runs by importance weights, stays above a target, at most a given KL divergence away; if there are
 none, they move to those of greatest success instead. Differences: importance weights are divided by their sum (less
-scatter, a small bias); the solver (SLSQP) gets analytic slopes in double precision: in single precision the divergence
-of near distributions comes out below 0 and nothing moves; shapes are stepped in by factors. `shape`, (num, 2), holds a
-and b of each beta distribution; slopes have its form.
+scatter, a small bias); the solver is SLSQP, in double precision: in single precision the divergence of near
+distributions comes out below 0 and nothing moves; shapes are stepped in by factors. `shape`, (num, 2), holds a and b of
+each beta distribution.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import betaln, digamma, polygamma
+from scipy.special import betaln, digamma
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.signal import Array, Flags
@@ -41,7 +40,6 @@ MIN_RUNS = 100  # between moves
 START_SIZE = 60.0  # a + b at the start: a standard deviation of 6 % of the limits in the middle
 MIN_SHAPE, MAX_SHAPE = 0.9, 500.0  # of a and b; 1 and 1 is even
 EDGE = 1e-3  # points this near the limits count as here: densities there may be infinite
-Sloped = Callable[[Array], tuple[float, Array]]  # shape -> value and its slopes
 
 
 def make_curriculum(name: Name, limits: Distribution) -> "Curriculum | None":
@@ -189,71 +187,50 @@ class MaxEntropy(Curriculum):
         self._success.clear()
 
 
-def log_density(shape: Array, unit: Array) -> tuple[Array, Array]:
-    """Returns the log density of points inside (0, 1), (num_points, num), and its slopes, (num_points, num, 2)."""
+def log_density(shape: Array, points: Array) -> Array:
+    """Returns the log density of points inside (0, 1), (num_points, num); (num_points,)."""
     a, b = shape.T
-    density = np.sum((a - 1) * np.log(unit) + (b - 1) * np.log1p(-unit) - betaln(a, b), axis=1)
-    both = digamma(a + b)
-    return density, np.stack([np.log(unit) - digamma(a) + both, np.log1p(-unit) - digamma(b) + both], axis=-1)
+    return np.sum((a - 1) * np.log(points) + (b - 1) * np.log1p(-points) - betaln(a, b), axis=1)
 
 
-def divergence(shape: Array, other: Array) -> tuple[float, Array]:
-    """Returns KL(shape || other) [nat], at least 0, and its slopes by its first argument.
-
-    From the even distribution, a = b = 1, it is the entropy times -1.
-    """
+def divergence(shape: Array, other: Array) -> float:
+    """Returns KL(shape || other) [nat], at least 0; from the even distribution (1, 1) it is the entropy times -1."""
     (a, b), (c, d) = shape.T, other.T
     terms = betaln(c, d) - betaln(a, b) + (a - c) * digamma(a) + (b - d) * digamma(b)
-    value = float((terms + (c - a + d - b) * digamma(a + b)).sum())
-    both = (c - a + d - b) * polygamma(1, a + b)
-    return value, np.stack([(a - c) * polygamma(1, a) + both, (b - d) * polygamma(1, b) + both], axis=-1)
+    return float((terms + (c - a + d - b) * digamma(a + b)).sum())
 
 
-def success_rate(shape: Array, old: Array, points: Array, won: Array) -> tuple[float, Array]:
-    """Returns the success rate under other distributions, from runs under `old`, and its slopes.
+def success_rate(shape: Array, old: Array, points: Array, won: Array) -> float:
+    """Returns the success rate under other distributions, from runs under `old`.
 
     sum w s / sum w with w = density / old density, self-normalised.
     """
-    density, slopes = log_density(shape, points)
-    log_weight = density - log_density(old, points)[0]
+    log_weight = log_density(shape, points) - log_density(old, points)
     weight = np.exp(log_weight - log_weight.max())
-    weight /= weight.sum()
-    rate = float(weight @ won)
-    return rate, np.einsum("p,pka->ka", weight * (won - rate), slopes)
+    return float(weight @ won / weight.sum())
 
 
 def move_shapes(old: Array, points: Array, won: Array) -> Array:
-    """Returns the shapes, (num, 2), that a step moves to, after runs at (num_runs, num) points, won (1) or lost (0)."""
+    """Returns the shapes, (num, 2), that a step moves to, after runs at (num_runs, num) points, won (1) or lost (0).
 
-    def rate(shape: Array) -> tuple[float, Array]:
-        return success_rate(shape, old, points, won)
-
-    from_even = _in_logs(lambda shape: divergence(shape, np.ones_like(shape)), 1.0)  # the entropy, times -1
-    near = {"type": "ineq", **_in_logs(lambda shape: divergence(shape, old), -1.0, MAX_DIVERGENCE)}
-    good = {"type": "ineq", **_in_logs(rate, 1.0, -MIN_SUCCESS)}
-    for goal, constraints in ((from_even, [near, good]), (_in_logs(rate, -1.0), [near])):
-        found = _minimize(old, goal, constraints)
-        if found is not None:
-            return found
-    return old
-
-
-def _in_logs(function: Sloped, sign: float, offset: float = 0.0) -> dict[str, Callable[[Array], Any]]:
-    """Returns sign * function + offset and its slopes, as functions of the shapes' logarithms, flat."""
+    The solver steps in logarithms of shapes, flat.
+    """
 
     def shape_of(logs: Array) -> Array:
         return np.exp(logs).reshape(-1, 2)
 
-    return {
-        "fun": lambda logs: offset + sign * function(shape_of(logs))[0],
-        "jac": lambda logs: (sign * function(shape_of(logs))[1] * shape_of(logs)).ravel(),
-    }
+    def minus_entropy(logs: Array) -> float:
+        return divergence(shape_of(logs), np.ones_like(old))
 
+    def minus_success(logs: Array) -> float:
+        return -success_rate(shape_of(logs), old, points, won)
 
-def _minimize(old: Array, goal: dict[str, Callable[[Array], Any]], constraints: list[dict[str, Any]]) -> Array | None:
-    """Returns the shapes at the least of `goal`; None if the solver finds none that keep the constraints."""
-    logs = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
-    bounds = [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(logs)
-    found = minimize(**goal, x0=logs, bounds=bounds, constraints=constraints, method="SLSQP", options={"maxiter": 50})
-    kept = all(float(item["fun"](found.x)) > -1e-3 for item in constraints)
-    return np.exp(found.x).reshape(-1, 2) if kept and np.isfinite(found.x).all() else None
+    near = {"type": "ineq", "fun": lambda logs: MAX_DIVERGENCE - divergence(shape_of(logs), old)}
+    good = {"type": "ineq", "fun": lambda logs: -minus_success(logs) - MIN_SUCCESS}
+    start = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
+    options = {"bounds": [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(start), "options": {"maxiter": 50}}
+    for goal, constraints in ((minus_entropy, [near, good]), (minus_success, [near])):
+        found = minimize(goal, start, constraints=constraints, method="SLSQP", **options)
+        if np.isfinite(found.x).all() and all(item["fun"](found.x) > -1e-3 for item in constraints):
+            return shape_of(found.x)
+    return old

@@ -182,43 +182,34 @@ def _write_offset(writer: TermWriter, entry: ExportedRange) -> None:
     writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
 
 
-def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
-    """Writes the one term of both gains of an actuator: the term sets both, so that two would undo each other."""
+def _write_servo(writer: TermWriter, entry: ExportedRange) -> None:
+    """Writes the one term of the gains of an actuator, or of its limit: a term sets all its params, as factors."""
     job, model = writer.job, writer.job.model
-    both = {e.field: e for e in job.select("actuator", "kp", "kd") if e.name == entry.name}
-    if len(both) == 2 and entry.field == "kd":
+    func, fields = next((name, fields) for name, (_, _, fields) in PARAMS.items() if entry.field in fields.values())
+    group = {e.field: e for e in job.select("actuator", *fields.values()) if e.name == entry.name}
+    if entry.field != next(iter(group)):
         return None
-    if entry.name == "*" and len(both) < len(job.select("actuator", "kp", "kd")):
-        return writer.leave_out("the terms of single actuators would undo it", *both.values())
     actuators = job.elements(entry)
-    kp, kd = (-model.actuator_biasprm[actuators[0].id, 1:3]).tolist()
-    nominal: dict[str, float] = {"kp": kp, "kd": kd}
-    if not all(is_position_servo(model, a.id) for a in actuators) or any(nominal[name] <= 0 for name in both):
-        return writer.leave_out("pd_gains scales what position actuators have", *both.values())
-    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, *both.values())
-    writer.note_shared_term(entry, *both.values())
-    factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
-    ends = {name: pair_text(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
-    texts = {name: _distribution_text(e.range, factor[name]) for name, e in both.items()}
+    if not actuators:
+        return writer.leave_out(OWN_RANGES, *group.values())
+    if entry.name == "*" and any(
+        e.name in {a.name for a in actuators} for e in job.select("actuator", *fields.values())
+    ):
+        return writer.leave_out("the terms of single actuators would undo it", *group.values())
+    limited = all(model.actuator_forcelimited[a.id] for a in actuators) or "limit" not in group
+    is_servo = all(is_position_servo(model, a.id) for a in actuators)
+    if not (limited and is_servo and all(e.nominal > 0 for e in group.values())):
+        return writer.leave_out(f"{func} is for position actuators that have it, with a forcerange", *group.values())
+    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, *group.values())
+    writer.note_shared_term(entry, *group.values())
+    ends = {name: pair_text(e.range.low, e.range.high, 1 / e.nominal) for name, e in group.items()}
+    texts = {name: _distribution_text(e.range, 1 / e.nominal) for name, e in group.items()}
     each = ", ".join(f"({ends[name]}, {text})" for name, text in texts.items())
     distribution = f"by_range({each})" if len(set(texts.values())) > 1 else texts[entry.field]
     params = {"operation": '"scale"', "distribution": distribution}
-    params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
-    comment = ", ".join(e.target for e in both.values()) + ": factors"
-    return writer.add(entry, "pd_gains", actuators, params, comment=comment)
-
-
-def _write_limit(writer: TermWriter, entry: ExportedRange) -> None:
-    model, actuators = writer.job.model, writer.job.elements(entry)
-    if not actuators:
-        return writer.leave_out(OWN_RANGES, entry)
-    if not all(model.actuator_forcelimited[a.id] and is_position_servo(model, a.id) for a in actuators):
-        return writer.leave_out("effort_limits is for position actuators with a forcerange", entry)
-    factor = 1.0 if entry.name == "*" else 1 / entry.nominal
-    params = {"operation": '"scale"', "distribution": _distribution_text(entry.range, factor)}
-    params |= {"effort_limit_range": pair_text(entry.range.low, entry.range.high, factor)}
-    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, entry)
-    return writer.add(entry, "effort_limits", actuators, params, comment=f"{entry.target}: factor")
+    params |= {param: ends.get(name, "(1.0, 1.0)") for param, name in fields.items()}
+    comment = ", ".join(e.target for e in group.values()) + ": factors"
+    return writer.add(entry, func, actuators, params, comment=comment)
 
 
 def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
@@ -314,7 +305,7 @@ def _read_params(reader: TermReader, term: EventTerm) -> None:
         draw = term.read_draw(param, operation)
         if draw is None or (len(fields) > 1 and draw.ends == (1.0, 1.0) and draw.operation == "scale"):
             continue
-        if isinstance(draw.distribution, SourceText) and draw.distribution.call in ("by_range", "apart"):  # formerly
+        if isinstance(draw.distribution, SourceText) and draw.distribution.call == "by_range":
             choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
             draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
         for name in reader.select(term, kind):
@@ -337,9 +328,7 @@ WRITERS = {
     if field
 } | {
     ("joint", "offset"): _write_offset,
-    ("actuator", "kp"): _write_gains,
-    ("actuator", "kd"): _write_gains,
-    ("actuator", "limit"): _write_limit,
+    **dict.fromkeys((("actuator", "kp"), ("actuator", "kd"), ("actuator", "limit")), _write_servo),
     ("actuator", "delay"): _explain_delay,
     ("body", "mass"): _write_mass,
     ("body", "payload"): _write_mass,

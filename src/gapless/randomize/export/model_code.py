@@ -112,7 +112,7 @@ def cut_normal(key, mean, std, low, high):
 def write_gymnasium(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     """Returns the source of the wrapper with these ranges in it."""
     edits = find_model_edits(job)
-    moving = {target for target, fields in edits.touched.items() if fields & {"body_ipos", "body_iquat"}}
+    moving = {edit.target for edit in edits.edits if edit.field in ("body_ipos", "body_iquat")}
     named = [e for e in job.entries if e.kind == "body" and e.name != "*" and e.target in moving]
     stuck = [e.target for e in named if job.model_as_filed.body_simple[job.model.body(e.name).id]]
     if stuck:
@@ -120,7 +120,7 @@ def write_gymnasium(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
         edits = find_model_edits(job)
     notes = [*edits.notes, *(note_left_out(target, SIMPLE_BODY) for target in stuck)]
     for entry in job.entries:
-        fields = edits.touched.get(entry.target, frozenset())
+        fields = edits.find_fields(entry.target)
         missing = sorted(field for field in fields if not _is_carried(field, WRAPPER_SIGNALS))
         note = note_changed if len(missing) < len(fields) else note_left_out  # what is carried in part is not left out
         notes += [note(entry.target, REASONS.get(f, f"no wrapper of actions has it ({f})")) for f in missing]
@@ -141,7 +141,7 @@ def write_playground(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     if any(entry.range.per != "robot" for entry in job.entries):
         notes.append(note_changed("all", "drawn once per world, when training starts: Playground has no other level"))
     for entry in job.entries:
-        fields = edits.touched.get(entry.target, frozenset())
+        fields = edits.find_fields(entry.target)
         if "dof_frictionloss" in fields and entry.nominal == 0:
             notes.append(note_changed(entry.target, FRICTIONLESS))
         signals = [field for field in fields if not _is_carried(field)]
@@ -167,19 +167,18 @@ def _write_tables(job: ExportJob, edits: ModelEdits, signals: Collection[str] = 
     lines = ["RANGES = [", *(f"    {plain(entry.range) | {'unit': entry.unit}!r}," for entry in job.entries)]
     lines += ["]", f"CORRELATED = {[item.target for item in group]!r}"]
     lines += [f"ROOT = {root!r}  # of the correlation matrix of these: root times its transpose"]
+    carried = [edit for edit in edits.edits if _is_carried(edit.field, signals)]
     lines += ["CONSTANTS = [  # field, place (kind and name of its element, index), value"]
-    for field, values in edits.constants.items():
-        if _is_carried(field, signals):
-            for place, value in values.items():
-                number = int(value) if value.is_integer() else value
-                lines.append(f"    ({field!r}, {_place_text(field, place, job.model_as_filed)}, {number!r}),")
+    for edit in (edit for edit in carried if edit.is_constant):
+        for place, value in zip(edit.places, edit.values[0].tolist(), strict=True):
+            number = int(value) if value.is_integer() else value
+            lines.append(f"    ({edit.field!r}, {_place_text(edit.field, place, job.model_as_filed)}, {number!r}),")
     lines += ["]", "EDITS = [  # parameter, field, places in it; values of the parameter, and at each place"]
-    for edit in edits.edits:
-        if _is_carried(edit.field, signals):
-            places = ", ".join(_place_text(edit.field, place, job.model_as_filed) for place in edit.places)
-            table = [round_numbers(column) for column in edit.values.T]
-            lines += [f"    ({edit.target!r}, {edit.field!r}, [{places}],"]
-            lines += [f"     {round_numbers(edit.knots)}, {table}),"]
+    for edit in (edit for edit in carried if not edit.is_constant):
+        places = ", ".join(_place_text(edit.field, place, job.model_as_filed) for place in edit.places)
+        table = [round_numbers(column) for column in edit.values.T]
+        lines += [f"    ({edit.target!r}, {edit.field!r}, [{places}],"]
+        lines += [f"     {round_numbers(edit.knots)}, {table}),"]
     return "\n".join([*lines, "]", f"PRODUCT = {edits.product!r}  # whether they multiply in a field, or add", ""])
 
 
