@@ -20,7 +20,7 @@ from gapless.core.distribution import Correlation, Range
 from gapless.core.errors import InputError
 from gapless.project.records import Project
 from gapless.randomize.event_terms import isaaclab, mjlab
-from gapless.randomize.event_terms.terms import SourceText, TermReader, make_term
+from gapless.randomize.event_terms.terms import EventTerm, SourceText
 
 SUFFIXES = (".py", ".yaml", ".yml", ".json")
 TERM_CLASSES = ("EventTerm", "EventTermCfg", "RandTerm", "RandomizationTermCfg")
@@ -63,18 +63,19 @@ def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel)
         raise InputError(f"this is no {kind} ({reason}): correct it, or save it again: {place}") from None
     if not terms:
         raise InputError(f"no event terms in it; they look like `push = EventTerm(func=..., mode=...)`: {place}")
-    reader, functions = TermReader(project, model, place.name, notes=notes), isaaclab.READERS | mjlab.READERS
-    for term in [make_term(name, arguments) for name, arguments in terms.items()]:
+    functions, ranges = isaaclab.READERS | mjlab.READERS, dict[str, Range]()
+    for name, arguments in terms.items():
+        term = EventTerm(name, arguments, project, model, place.name, ranges, notes)
         if term.func in functions:
             try:
-                functions[term.func](reader, term)
+                functions[term.func](term)
             except InputError as error:
-                reader.note(term, f"left out: {error}")
+                term.note(f"left out: {error}")
         elif term.func.startswith(STATE_FUNCTIONS):
-            reader.note(term, "left out: it sets the state or pushes; no parameter of the model")
+            term.note("left out: it sets the state or pushes; no parameter of the model")
         else:
-            reader.note(term, "left out: no parameter here is like it")
-    return EventRanges(tuple(reader.ranges.values()), (), tuple(reader.notes))
+            term.note("left out: no parameter here is like it")
+    return EventRanges(tuple(ranges.values()), (), tuple(notes))
 
 
 def _read_terms(text: str, suffix: str) -> tuple[dict[str, dict[str, Any]], list[str]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.errors import InputError
-from gapless.randomize.event_terms.terms import EventTerm, SourceText, TermDraw, TermReader, read_pair, short_name
+from gapless.randomize.event_terms.terms import EventTerm, SourceText, TermDraw, read_pair, short_name
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, write_event_terms
 from gapless.randomize.export.job import ExportedRange, ExportJob, list_elements
 from gapless.sim.targets import is_position_servo
@@ -240,50 +240,53 @@ def _explain_delay(writer: TermWriter, entry: ExportedRange) -> None:
     writer.leave_out(f"mjlab has no term for a delay; {lags} come near", entry)
 
 
-def _read_field(reader: TermReader, term: EventTerm) -> None:
+def _read_field(term: EventTerm) -> None:
     """Reads a term that sets one field of the model, for elements, axes or patterns."""
-    kind, fields, operation = FIELDS[OTHER_NAMES.get(term.func, term.func)]
+    name = str(term.params.get("field", term.func))  # `randomize_field` of mjlab before 1.2 names it in its params
+    name = OTHER_NAMES.get(name, name)
+    if name not in FIELDS:
+        return term.note(f"left out: {name} is no parameter here")
+    kind, fields, operation = FIELDS[name]
+    operation = "abs" if "field" in term.params else operation
     value = term.params.get("ranges")
     if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
         entity = term.params.get("asset_cfg")
         entity = entity if isinstance(entity, dict) else {}
         for pattern, ends in value.items():
             part = {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
-            _read_field(reader, replace(term, params=term.params | part))
-        return
+            _read_field(term.with_params(part))
+        return None
     axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
     by_axis: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(axes, value)
-    names = reader.select(term, kind)
+    names = term.select(kind)
     shared = term.params.get("shared_random") is True and len(names) > 1
     for axis, ends in by_axis.items():
         field = fields[axis] if isinstance(axis, int) and 0 <= axis < len(fields) else None
         if field is None:
-            reader.note(term, f"left out: axis {axis} is no parameter here")
+            term.note(f"left out: axis {axis} is no parameter here")
             continue
         pair = read_pair(ends, "ranges")
         if pair is None:
             raise InputError("it has no ranges: write ranges=(low, high)")
         draw = TermDraw(pair, term.read_operation(operation), term.distribution)
         is_factor = draw.operation == "scale" and "/" not in field
-        if shared and is_factor and len(names) == sum(bool(e.name) for e in list_elements(reader.model, kind)):
-            reader.add(term, f"{kind}/*/{field}", draw)
+        if shared and is_factor and len(names) == sum(bool(e.name) for e in list_elements(term.model, kind)):
+            term.add(f"{kind}/*/{field}", draw)
             continue
         if shared:
-            reader.note(term, f"changed: {', '.join(names)} draw one value there, each its own here")
+            term.note(f"changed: {', '.join(names)} draw one value there, each its own here")
         for name in names:
-            if field == "mass" and draw.operation == "add":
-                reader.add(term, f"body/{name}/payload", replace(draw, operation="abs"))
-                continue
             if field == "mass":
-                reader.note(term, f"body/{name}/mass: its inertia stays as it is there; here it goes along")
-            reader.add(term, f"{kind}/{name}/{field}", draw)
+                term.add_mass(name, draw, with_inertia=False)
+            else:
+                term.add(f"{kind}/{name}/{field}", draw)
 
 
-def _read_inertia(reader: TermReader, term: EventTerm) -> None:
+def _read_inertia(term: EventTerm) -> None:
     """Reads alpha of a pseudo-inertia: mass and inertia grow by exp(2 alpha)."""
     for name in [name for name in term.params if name.endswith("_range") and name != "alpha_range"]:
         if read_pair(term.params[name], name) not in (None, (0.0, 0.0)):
-            reader.note(term, f"left out: {name}: no parameter here stretches, shears or shifts like that")
+            term.note(f"left out: {name}: no parameter here stretches, shears or shifts like that")
     alpha = read_pair(term.params.get("alpha_range"), "alpha_range")
     if alpha is None or alpha == (0.0, 0.0):
         return
@@ -293,12 +296,12 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
     elif given != "uniform":
         raise InputError(f"a pseudo-inertia that is {given} is not known here: write the range by hand")
     ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
-    for body in reader.select(term, "body"):
-        nominal = float(reader.model.body(body).mass[0])
-        reader.add(term, f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
+    for body in term.select("body"):
+        nominal = float(term.model.body(body).mass[0])
+        term.add(f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
 
 
-def _read_params(reader: TermReader, term: EventTerm) -> None:
+def _read_params(term: EventTerm) -> None:
     """Reads a term that has a param for each field."""
     kind, operation, fields = PARAMS[term.func.removeprefix("randomize_")]
     for param, field in fields.items():
@@ -308,17 +311,8 @@ def _read_params(reader: TermReader, term: EventTerm) -> None:
         if isinstance(draw.distribution, SourceText) and draw.distribution.call == "by_range":
             choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
             draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
-        for name in reader.select(term, kind):
-            reader.add(term, f"{kind}/{name}/{field}", draw)
-
-
-def _read_any_field(reader: TermReader, term: EventTerm) -> None:
-    """Reads `randomize_field` of mjlab before 1.2, which names the field in its params."""
-    field = str(term.params.get("field"))
-    if OTHER_NAMES.get(field, field) in FIELDS:
-        _read_field(reader, replace(term, func=field, params={"operation": "abs"} | term.params))
-    else:
-        reader.note(term, f"left out: {field} is no parameter here")
+        for name in term.select(kind):
+            term.add(f"{kind}/{name}/{field}", draw)
 
 
 WRITERS = {
@@ -335,9 +329,8 @@ WRITERS = {
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
 FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS, only_named=frozenset({("joint", "offset")}))
-READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
-    **dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field),
+READERS: dict[str, Callable[[EventTerm], None]] = {
+    **dict.fromkeys((*FIELDS, *OTHER_NAMES, "randomize_field"), _read_field),
     **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),
     "pseudo_inertia": _read_inertia,
-    "randomize_field": _read_any_field,
 }
