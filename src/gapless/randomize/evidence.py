@@ -65,7 +65,7 @@ def evidence_ranges(
             ranges.append(Range(p.target, "fixed", p.value, p.value, p.value, reason=reason))
         else:
             ranges.append(_normal_range(p, float(total[k]), widening) if is_normal[k] else _open_range(p))
-    free = np.flatnonzero(is_normal & ~is_fixed)
+    free = [k for k in range(len(parameters)) if is_normal[k] and not is_fixed[k]]
     correlations = (covariance / np.outer(total, total))[np.ix_(free, free)]
     return tuple(ranges), correlations_of([parameters[k].target for k in free], correlations)
 

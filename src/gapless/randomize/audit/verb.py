@@ -20,7 +20,7 @@ from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.search.structure import build_problem
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
-from gapless.randomize.audit.predictions import draw_rows, fit_anywhere, fit_inside, make_box, predict_band
+from gapless.randomize.audit.predictions import fit_anywhere, fit_inside, make_box, predict_band
 from gapless.randomize.audit.verdict import find_verdicts, write_reasons
 from gapless.randomize.event_terms.files import SUFFIXES, read_event_ranges
 from gapless.sim.auto import parameters_of
@@ -68,9 +68,10 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     )
     if refusal:
         return _store(data, distribution, result)
-    drawn = draw_rows(distribution, data.whole, rng, NUM_DRAWN)
+    trained_on = replace(distribution, space=data.whole)  # what has no range stays nominal
+    drawn = trained_on.sample(rng, NUM_DRAWN)
     best = fit_anywhere(data, drawn, rng, progress)
-    box = make_box(distribution, data.whole, rng)
+    box = make_box(trained_on, rng)
     inside, growth = fit_inside(best, box, drawn)
     report("best values within the ranges", 1.0)
     problem, row = best.problem, best.solution.row
