@@ -12,19 +12,18 @@ a share of the way that is open to them, so that parameters of all sizes grow al
 distribution per parameter. After a number of runs they move to those of greatest entropy for which the success rate,
 estimated from these runs by importance weights, stays above a target, at most a given KL divergence away; if there are
 none, they move to those of greatest success instead. Differences: importance weights are divided by their sum (less
-scatter, a small bias); the solver (SLSQP) gets analytic slopes in double precision: in single precision the divergence
-of near distributions comes out below 0 and nothing moves; shapes are stepped in by factors. `shape`, (num, 2), holds a
-and b of each beta distribution; slopes have its form.
+scatter, a small bias); the solver is SLSQP, in double precision: in single precision the divergence of near
+distributions comes out below 0 and nothing moves; shapes are stepped in by factors. `shape`, (num, 2), holds a and b of
+each beta distribution.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import betaln, digamma, polygamma
+from scipy.special import betaln, digamma
 
 from gapless.core.distribution import Distribution, Range
 from gapless.core.signal import Array, Flags
@@ -41,7 +40,6 @@ MIN_RUNS = 100  # between moves
 START_SIZE = 60.0  # a + b at the start: a standard deviation of 6 % of the limits in the middle
 MIN_SHAPE, MAX_SHAPE = 0.9, 500.0  # of a and b; 1 and 1 is even
 EDGE = 1e-3  # points this near the limits count as here: densities there may be infinite
-Sloped = Callable[[Array], tuple[float, Array]]  # shape -> value and its slopes
 
 
 def make_curriculum(name: Name, limits: Distribution) -> "Curriculum | None":
@@ -57,8 +55,11 @@ def make_curriculum(name: Name, limits: Distribution) -> "Curriculum | None":
 class Curriculum(ABC):
     """Draws the rows of runs, learns how they ended, and moves its ranges between rollouts.
 
-    Ranges that may grow are numbers in [0, 1] of what each may span, (num_ranges,).
+    Ranges that may grow are numbers in [0, 1] of what each may span, (num_ranges,). `state` says how far they have
+    grown; who keeps it can go on from there.
     """
+
+    state: Array
 
     def __init__(self, limits: Distribution) -> None:
         """Reads ranges; bells begin at their centre, even ranges at the model's own value if it lies inside."""
@@ -76,218 +77,160 @@ class Curriculum(ABC):
         self._held = replace(limits, ranges=tuple(item for item in limits.ranges if item not in self._growing))
 
     @property
-    @abstractmethod
     def distribution(self) -> Distribution:
         """What is trained on now."""
+        return replace(self._held, ranges=(*self._held.ranges, *self._grown_ranges()))
 
-    @abstractmethod
     def draw(self, rng: np.random.Generator, count: int) -> Array:
         """Returns rows to train in, (count, num_parameters)."""
+        rows = self._held.sample(rng, count)
+        rows[:, self._columns] = self._low + self._span * self._draw_unit(rng, count)
+        return rows
 
-    @abstractmethod
     def record_outcomes(self, rows: Array, success: Flags) -> None:
         """Takes note of how runs in these rows ended, (num_runs, num_parameters) and (num_runs,)."""
+        self._record_unit(np.clip((rows[:, self._columns] - self._low) / self._span, 0.0, 1.0), success)
 
     @abstractmethod
     def advance(self) -> None:
         """Moves the ranges, if enough runs ended since they moved last; called after each rollout."""
 
     @abstractmethod
-    def restore(self, distribution: Distribution) -> None:
-        """Goes on from ranges that it had before it was interrupted."""
+    def _grown_ranges(self) -> list[Range]:
+        """Returns the ranges that may grow, as they are now."""
 
-    def _with_ranges(self, ranges: Sequence[Range]) -> Distribution:
-        """Returns what is trained on when the ranges that may grow have become these."""
-        return replace(self._held, ranges=(*self._held.ranges, *ranges))
+    @abstractmethod
+    def _draw_unit(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns numbers in [0, 1], (count, num_ranges)."""
 
-    def _rows(self, unit: Array, rng: np.random.Generator) -> Array:
-        """Returns whole rows for numbers in [0, 1], (num_rows, num_ranges), with what is held drawn anew."""
-        rows = self._held.sample(rng, len(unit))
-        rows[:, self._columns] = self._low + self._span * unit
-        return rows
-
-    def _unit(self, rows: Array) -> Array:
-        """Returns rows as numbers in [0, 1], (num_rows, num_ranges)."""
-        return np.clip((rows[:, self._columns] - self._low) / self._span, 0.0, 1.0)
-
-    def _find_own(self, distribution: Distribution) -> list[Range]:
-        """Returns the ranges of a distribution that may grow."""
-        by_target = {item.target: item for item in distribution.ranges}
-        return [by_target[item.target] for item in self._growing]
+    @abstractmethod
+    def _record_unit(self, unit: Array, success: Flags) -> None:
+        """Takes note of how runs at numbers in [0, 1] ended, (num_runs, num_ranges) and (num_runs,)."""
 
 
 class Adr(Curriculum):
-    """A box that grows where the policy succeeds at its walls."""
+    """A box that grows where the policy succeeds at its walls; its state is these: lower and upper, (2, num_ranges)."""
 
     def __init__(self, limits: Distribution) -> None:
         """Begins as a point."""
         super().__init__(limits)
-        self._walls = np.stack([self._start, self._start])  # (2, num_ranges): lower, upper
-        self._outcomes: list[list[list[bool]]] = [[[] for _ in self._start] for _ in range(2)]
+        self.state = np.stack([self._start, self._start])
+        self._num_runs, self._num_won = np.zeros_like(self.state), np.zeros_like(self.state)  # at each wall
 
-    @property
-    def distribution(self) -> Distribution:
-        """The box as even ranges."""
-        low, high = (self._low + self._span * self._walls).tolist()
+    def _grown_ranges(self) -> list[Range]:
+        ends = zip(self._growing, *(self._low + self._span * self.state).tolist(), strict=True)
         reason = "grown while the policy did well"
-        ends = zip(self._growing, low, high, strict=True)
-        return self._with_ranges([Range(r.target, "uniform", a, b, (a + b) / 2, reason=reason) for r, a, b in ends])
+        return [Range(r.target, "uniform", low, high, (low + high) / 2, reason=reason) for r, low, high in ends]
 
-    def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Returns rows inside the box, half of them with one parameter at a wall."""
-        lower, upper = self._walls
-        unit = rng.uniform(lower, upper, (count, len(lower)))
-        at_wall = np.flatnonzero(rng.random(count) < WALL_SHARE)
-        which = rng.integers(0, len(lower), len(at_wall)) if len(lower) else at_wall[:0]
-        side = rng.integers(0, 2, len(at_wall))
-        if len(lower):
-            unit[at_wall, which] = self._walls[side, which]
-        return self._rows(unit, rng)
+    def _draw_unit(self, rng: np.random.Generator, count: int) -> Array:
+        """Returns points inside the box, half of them with one parameter at a wall."""
+        num_ranges = len(self._start)
+        unit = rng.uniform(*self.state, (count, num_ranges))
+        if num_ranges:
+            at_wall = np.flatnonzero(rng.random(count) < WALL_SHARE)
+            which, side = rng.integers(0, num_ranges, len(at_wall)), rng.integers(0, 2, len(at_wall))
+            unit[at_wall, which] = self.state[side, which]
+        return unit
 
-    def record_outcomes(self, rows: Array, success: Flags) -> None:
+    def _record_unit(self, unit: Array, success: Flags) -> None:
         """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""
-        for row, won in zip(self._unit(rows), success, strict=True):
-            for side in range(2):
-                for k in np.flatnonzero(np.abs(row - self._walls[side]) < 1e-9):
-                    self._outcomes[side][int(k)].append(bool(won))
+        at_wall = np.abs(unit[:, None] - self.state) < 1e-9
+        self._num_runs += at_wall.sum(axis=0)
+        self._num_won += at_wall[np.asarray(success, dtype=bool)].sum(axis=0)
 
     def advance(self) -> None:
         """Moves each wall that has seen enough runs."""
-        for side in range(2):
-            limit = float(side)
-            for k, start in enumerate(self._start):
-                outcomes = self._outcomes[side][k]
-                if len(outcomes) < MIN_RUNS_AT_WALL:
-                    continue
-                success, step = float(np.mean(outcomes)), STEP_SHARE * (limit - start)
-                move = step if success >= OUT_FROM else -step if success <= IN_FROM else 0.0
-                low, high = sorted((float(start), limit))
-                self._walls[side, k] = np.clip(self._walls[side, k] + move, low, high)
-                outcomes.clear()
-
-    def restore(self, distribution: Distribution) -> None:
-        """Goes on from the box of ranges."""
-        own = self._find_own(distribution)
-        ends = np.array([[item.low for item in own], [item.high for item in own]])
-        self._walls = np.clip((ends - self._low) / self._span, 0.0, 1.0)
+        ready = self._num_runs >= MIN_RUNS_AT_WALL
+        success = self._num_won / np.maximum(self._num_runs, 1)
+        direction = np.where(success >= OUT_FROM, 1.0, np.where(success <= IN_FROM, -1.0, 0.0))
+        step = STEP_SHARE * (np.array([[0.0], [1.0]]) - self._start)
+        lower, upper = self.state + np.where(ready, direction * step, 0.0)
+        self.state = np.stack([np.clip(lower, 0.0, self._start), np.clip(upper, self._start, 1.0)])
+        self._num_runs[ready] = self._num_won[ready] = 0.0
 
 
 class MaxEntropy(Curriculum):
-    """Beta distributions on each parameter's limits, as wide as the policy's success allows."""
+    """Beta distributions on each parameter's limits, as wide as success allows; its state is their shape."""
 
     def __init__(self, limits: Distribution) -> None:
         """Begins narrow."""
         super().__init__(limits)
         mean = np.clip(self._start, 1.2 / START_SIZE, 1 - 1.2 / START_SIZE)
-        self.shape = START_SIZE * np.stack([mean, 1 - mean], axis=1)
+        self.state = START_SIZE * np.stack([mean, 1 - mean], axis=1)
         self._points: list[Array] = []
         self._success: list[bool] = []
 
-    @property
-    def distribution(self) -> Distribution:
-        """The distributions as ranges of kind `beta`."""
-        size = self.shape.sum(axis=1)
-        mean = self.shape[:, 0] / size
+    def _grown_ranges(self) -> list[Range]:
+        size = self.state.sum(axis=1)
+        mean = self.state[:, 0] / size
         std = np.sqrt(mean * (1 - mean) / (size + 1))
         reason = "grown as far as success allows"
-        ranges = [
+        return [
             Range(r.target, "beta", r.low, r.high, float(r.low + w * m), float(w * s), reason)
             for r, m, s, w in zip(self._growing, mean, std, self._span, strict=True)
         ]
-        return self._with_ranges(ranges)
 
-    def draw(self, rng: np.random.Generator, count: int) -> Array:
-        """Returns rows of the present distributions."""
-        a, b = self.shape.T
-        return self._rows(rng.beta(a, b, (count, len(self.shape))), rng)
+    def _draw_unit(self, rng: np.random.Generator, count: int) -> Array:
+        a, b = self.state.T
+        return rng.beta(a, b, (count, len(self.state)))
 
-    def record_outcomes(self, rows: Array, success: Flags) -> None:
-        """Takes note of runs."""
-        self._points.extend(np.clip(self._unit(rows), EDGE, 1 - EDGE))
+    def _record_unit(self, unit: Array, success: Flags) -> None:
+        self._points.extend(np.clip(unit, EDGE, 1 - EDGE))
         self._success.extend(bool(won) for won in success)
 
     def advance(self) -> None:
         """Moves the distributions after `MIN_RUNS` runs. Runs that began before the last move count as of now."""
-        if len(self._success) < MIN_RUNS or not len(self.shape):
+        if len(self._success) < MIN_RUNS or not len(self.state):
             return
-        self.shape = move_shapes(self.shape, np.stack(self._points), np.array(self._success, dtype=np.float64))
+        self.state = move_shapes(self.state, np.stack(self._points), np.array(self._success, dtype=np.float64))
         self._points.clear()
         self._success.clear()
 
-    def restore(self, distribution: Distribution) -> None:
-        """Goes on from ranges of kind `beta`."""
-        self.shape = np.array([item.shape() for item in self._find_own(distribution)])
 
-
-def log_density(shape: Array, unit: Array) -> tuple[Array, Array]:
-    """Returns the log density of points inside (0, 1), (num_points, num), and its slopes, (num_points, num, 2)."""
+def log_density(shape: Array, points: Array) -> Array:
+    """Returns the log density of points inside (0, 1), (num_points, num); (num_points,)."""
     a, b = shape.T
-    density = np.sum((a - 1) * np.log(unit) + (b - 1) * np.log1p(-unit) - betaln(a, b), axis=1)
-    both = digamma(a + b)
-    return density, np.stack([np.log(unit) - digamma(a) + both, np.log1p(-unit) - digamma(b) + both], axis=-1)
+    return np.sum((a - 1) * np.log(points) + (b - 1) * np.log1p(-points) - betaln(a, b), axis=1)
 
 
-def entropy(shape: Array) -> tuple[float, Array]:
-    """Returns the entropy [nat], 0 for even distributions and below for all others, and its slopes."""
-    a, b = shape.T
-    terms = betaln(a, b) - (a - 1) * digamma(a) - (b - 1) * digamma(b) + (a + b - 2) * digamma(a + b)
-    both = (a + b - 2) * polygamma(1, a + b)
-    return float(terms.sum()), np.stack([both - (a - 1) * polygamma(1, a), both - (b - 1) * polygamma(1, b)], axis=-1)
-
-
-def divergence(shape: Array, other: Array) -> tuple[float, Array]:
-    """Returns KL(shape || other) [nat], at least 0, and its slopes by its first argument."""
+def divergence(shape: Array, other: Array) -> float:
+    """Returns KL(shape || other) [nat], at least 0; from the even distribution (1, 1) it is the entropy times -1."""
     (a, b), (c, d) = shape.T, other.T
     terms = betaln(c, d) - betaln(a, b) + (a - c) * digamma(a) + (b - d) * digamma(b)
-    value = float((terms + (c - a + d - b) * digamma(a + b)).sum())
-    both = (c - a + d - b) * polygamma(1, a + b)
-    return value, np.stack([(a - c) * polygamma(1, a) + both, (b - d) * polygamma(1, b) + both], axis=-1)
+    return float((terms + (c - a + d - b) * digamma(a + b)).sum())
 
 
-def success_rate(shape: Array, old: Array, points: Array, won: Array) -> tuple[float, Array]:
-    """Returns the success rate under other distributions, from runs under `old`, and its slopes.
+def success_rate(shape: Array, old: Array, points: Array, won: Array) -> float:
+    """Returns the success rate under other distributions, from runs under `old`.
 
     sum w s / sum w with w = density / old density, self-normalised.
     """
-    density, slopes = log_density(shape, points)
-    log_weight = density - log_density(old, points)[0]
+    log_weight = log_density(shape, points) - log_density(old, points)
     weight = np.exp(log_weight - log_weight.max())
-    weight /= weight.sum()
-    rate = float(weight @ won)
-    return rate, np.einsum("p,pka->ka", weight * (won - rate), slopes)
+    return float(weight @ won / weight.sum())
 
 
 def move_shapes(old: Array, points: Array, won: Array) -> Array:
-    """Returns the shapes, (num, 2), that a step moves to, after runs at (num_runs, num) points, won (1) or lost (0)."""
+    """Returns the shapes, (num, 2), that a step moves to, after runs at (num_runs, num) points, won (1) or lost (0).
 
-    def rate(shape: Array) -> tuple[float, Array]:
-        return success_rate(shape, old, points, won)
-
-    near = {"type": "ineq", **_in_logs(lambda shape: divergence(shape, old), -1.0, MAX_DIVERGENCE)}
-    good = {"type": "ineq", **_in_logs(rate, 1.0, -MIN_SUCCESS)}
-    for goal, constraints in ((_in_logs(entropy, -1.0), [near, good]), (_in_logs(rate, -1.0), [near])):
-        found = _minimize(old, goal, constraints)
-        if found is not None:
-            return found
-    return old
-
-
-def _in_logs(function: Sloped, sign: float, offset: float = 0.0) -> dict[str, Callable[[Array], Any]]:
-    """Returns sign * function + offset and its slopes, as functions of the shapes' logarithms, flat."""
+    The solver steps in logarithms of shapes, flat.
+    """
 
     def shape_of(logs: Array) -> Array:
         return np.exp(logs).reshape(-1, 2)
 
-    return {
-        "fun": lambda logs: offset + sign * function(shape_of(logs))[0],
-        "jac": lambda logs: (sign * function(shape_of(logs))[1] * shape_of(logs)).ravel(),
-    }
+    def minus_entropy(logs: Array) -> float:
+        return divergence(shape_of(logs), np.ones_like(old))
 
+    def minus_success(logs: Array) -> float:
+        return -success_rate(shape_of(logs), old, points, won)
 
-def _minimize(old: Array, goal: dict[str, Callable[[Array], Any]], constraints: list[dict[str, Any]]) -> Array | None:
-    """Returns the shapes at the least of `goal`; None if the solver finds none that keep the constraints."""
-    logs = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
-    bounds = [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(logs)
-    found = minimize(**goal, x0=logs, bounds=bounds, constraints=constraints, method="SLSQP", options={"maxiter": 50})
-    kept = all(float(item["fun"](found.x)) > -1e-3 for item in constraints)
-    return np.exp(found.x).reshape(-1, 2) if kept and np.isfinite(found.x).all() else None
+    near = {"type": "ineq", "fun": lambda logs: MAX_DIVERGENCE - divergence(shape_of(logs), old)}
+    good = {"type": "ineq", "fun": lambda logs: -minus_success(logs) - MIN_SUCCESS}
+    start = np.log(np.clip(old, MIN_SHAPE, MAX_SHAPE)).ravel()
+    options = {"bounds": [(np.log(MIN_SHAPE), np.log(MAX_SHAPE))] * len(start), "options": {"maxiter": 50}}
+    for goal, constraints in ((minus_entropy, [near, good]), (minus_success, [near])):
+        found = minimize(goal, start, constraints=constraints, method="SLSQP", **options)
+        if np.isfinite(found.x).all() and all(item["fun"](found.x) > -1e-3 for item in constraints):
+            return shape_of(found.x)
+    return old

@@ -12,7 +12,7 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from gapless.core.distribution import Distribution, nominal_only, ranges_from_text, ranges_to_text
+from gapless.core.distribution import Distribution, nominal_only
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.interval import Interval, wilson
 from gapless.core.places import require_space
@@ -32,7 +32,7 @@ from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
-POLICY, LEARNER, GROWN, STEPS = "policy.npz", "learner.npz", "grown.txt", "steps.json"  # files of a training
+POLICY, LEARNER, STEPS, CURRICULUM = "policy.npz", "learner.npz", "steps.json", "curriculum.json"  # of a training
 INTERRUPTED = "interrupted training"  # what the catalogue calls one that was cut off
 CURVE_RUNS = 200  # last runs whose success is a point of the training curve
 
@@ -109,15 +109,17 @@ def _train_and_store(learner: "_Learner", catalogue: Catalogue, provenance: Prov
         learner.load_network(catalogue.artefact_path(halfway, POLICY))
         learner.num_done = int(json.loads(catalogue.artefact_path(halfway, STEPS).read_text()))
         if learner.env.curriculum is not None:
-            ranges, _ = ranges_from_text(catalogue.artefact_path(halfway, GROWN).read_text(encoding="utf-8"))
-            learner.env.curriculum.restore(replace(learner.env.distribution, ranges=ranges, correlations=()))
+            learner.env.curriculum.state = np.array(
+                json.loads(catalogue.artefact_path(halfway, CURRICULUM).read_text())
+            )
     try:
         learner.learn()
         success = learner.score()
     except KeyboardInterrupt:
-        steps = json.dumps(learner.num_done + learner.model.num_timesteps).encode()
-        grown = ranges_to_text(learner.distribution.ranges).encode()
-        catalogue.add_artefact(INTERRUPTED, {**learner.files(), STEPS: steps, GROWN: grown}, provenance)
+        kept = {**learner.files(), STEPS: json.dumps(learner.num_done + learner.model.num_timesteps).encode()}
+        if learner.env.curriculum is not None:
+            kept[CURRICULUM] = json.dumps(learner.env.curriculum.state.tolist()).encode()
+        catalogue.add_artefact(INTERRUPTED, kept, provenance)
         raise Interrupted("what was learned is kept, and the same command goes on from there") from None
     num_steps = learner.num_done + int(learner.model.num_timesteps)
     grown = () if learner.env.curriculum is None else learner.distribution.ranges

@@ -17,24 +17,19 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-import gapless
 from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Distribution, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter
 from gapless.core.protocols import Progress
-from gapless.core.provenance import Provenance
 from gapless.core.results import RandomizeResult
 from gapless.core.signal import Array
-from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import artefact_ids, result_path, store_result
+from gapless.data.stored_results import artefact_ids
 from gapless.learn.evaluate import evaluate
 from gapless.learn.train import TrainConfig, train
 from gapless.loop.verb import explain_interruption, require_reality
-from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.project.records import Project
-from gapless.randomize.verb import randomize
+from gapless.randomize.verb import randomize, store_ranges
 from gapless.sim.blueprint import compile_project
 from gapless.sim.ranges import read_ranges
 
@@ -77,43 +72,33 @@ def search_ranges(
     rng = np.random.default_rng(seed)
     tried, success = [shifts.unchanged], list[float]()
     report = progress or (lambda label, share: None)
+
+    def store(numbers: Array, tries: list[tuple[list[float], float]] | None = None) -> RandomizeResult:
+        found = shifts.apply(numbers)
+        result = RandomizeResult(artefact_ids(fitted.path), found.ranges, "", seed, "bayrn", found.correlations)
+        return store_ranges(project, result, {"numbers": list(map(float, numbers)), "tries": tries})
+
     with explain_interruption():
         for k in range(config.num_tries):
             if k:
                 tried.append(suggest_next(np.stack(tried), np.array(success), config.num_trials, rng))
             label = f"try {k + 1} of {config.num_tries}"
             report(label, 0.0)
-            ranges = _store_ranges(project, shifts, tried[k], fitted, seed)
+            ranges = store(tried[k])
+            if not ranges.path:
+                raise InputError("the ranges could not be kept, and training needs them: free some space, then go on")
             training, running = _report_part(report, label, 0.0, 0.8), _report_part(report, label, 0.8, 0.2)
             policy = train(directory, ranges.path, config=config.train, seed=seed, progress=training).policy
             options: dict[str, Any] = {"num_trials": config.num_trials, "seed": seed, "reality_seed": reality_seed}
             success.append(evaluate(directory, policy, **options, progress=running).success.value)
     best = pick_best(np.stack(tried), np.array(success), config.num_trials)
     tries = [(list(numbers), rate) for numbers, rate in zip(tried, success, strict=True)]
-    return _store_ranges(project, shifts, tried[best], fitted, seed, tries)
+    return store(tried[best], tries)
 
 
 def _report_part(report: Progress, label: str, begin: float, share: float) -> Progress:
     """Returns a progress that fills a part of one try, whatever the verb calls what it does."""
     return lambda _, done: report(label, begin + share * done)
-
-
-def _store_ranges(
-    project: Project,
-    shifts: "RangeShifts",
-    numbers: Array,
-    fitted: RandomizeResult,
-    seed: int,
-    tries: list[tuple[list[float], float]] | None = None,
-) -> RandomizeResult:
-    """Enters the ranges at some numbers in the catalogue; returns them with their path."""
-    found = shifts.apply(numbers)
-    result = RandomizeResult(artefact_ids(fitted.path), found.ranges, "", seed, "bayrn", found.correlations)
-    about = {"project": fingerprint(project), "method": "bayrn", "numbers": list(map(float, numbers)), "tries": tries}
-    provenance = Provenance("randomize", gapless.__version__, result.inputs, about, seed)
-    catalogue = Catalogue.open(project.directory)
-    identity = store_result(catalogue, result, provenance)
-    return replace(result, id=identity, path=str(result_path(catalogue, identity).resolve()))
 
 
 @dataclass(frozen=True)

@@ -29,81 +29,6 @@ class EvidenceConfig:
 CONFIG = EvidenceConfig()
 
 
-@dataclass(frozen=True)
-class _ParameterEstimate:
-    """A fitted parameter in the coordinate in which it varies evenly: its logarithm if it is never 0."""
-
-    parameter: FittedParameter
-    value: float
-    std: float
-    prior_low: float
-    prior_high: float
-    run_std: float  # between runs, where each has its own value; 0 where all share one
-
-    @classmethod
-    def of(cls, p: FittedParameter) -> "_ParameterEstimate":
-        value, low, high, prior_low, prior_high = (
-            _to_coordinate(v, p) for v in (p.value, p.low, p.high, p.prior_low, p.prior_high)
-        )
-        std = max(high - value, value - low, 0.0) / normal_quantile((1 + p.level) / 2)
-        spread = float(np.arcsinh(p.spread / p.value)) if p.prior_low > 0 else p.spread  # half of v (e^s - e^-s)
-        if len(p.by_run) > 1:  # wider than the spread of few runs, so that 95 % of new runs are inside (Student's t)
-            spread *= float(student.ppf(0.975, len(p.by_run) - 1)) / normal_quantile(0.975)
-        return cls(p, value, std, prior_low, prior_high, spread)
-
-    @property
-    def prior_width(self) -> float:
-        return self.prior_high - self.prior_low
-
-    @property
-    def fit_std(self) -> float:
-        """That of the fit; at most that of the open range where the logs do not identify it."""
-        most = CONFIG.open_half_width * self.prior_width / CONFIG.cut_stds
-        return self.std if self.parameter.identifiable else min(self.std, most)
-
-    @property
-    def min_std(self) -> float:
-        """The smallest standard deviation to train with."""
-        if self.parameter.prior_low > 0:
-            return CONFIG.min_std_of_value
-        return max(CONFIG.min_std_of_value * abs(self.value), CONFIG.min_std_of_prior * self.prior_width)
-
-    def normal_range(self, std: float, widening: float) -> Range:
-        """Returns a normal or log-normal range about the fitted value."""
-        p, reason = self.parameter, f"fitted, widened {widening:.1f} times for what is unexplained"
-        if p.by_run and self.run_std > 0.0:
-            unit = "" if p.unit == "1" else f" {p.unit}"
-            reason = f"each run has its own: {len(p.by_run)} runs differ by {p.spread:.3g}{unit} (standard deviation)"
-        elif std <= self.min_std * (1 + 1e-9):
-            by_value = p.prior_low > 0 or CONFIG.min_std_of_value * abs(self.value) >= self.min_std
-            share, whole = (CONFIG.min_std_of_value, "value") if by_value else (CONFIG.min_std_of_prior, "prior range")
-            reason = f"fitted, at least {100 * share:.0f} % of the {whole}"
-        low = max(self.prior_low, self.value - CONFIG.cut_stds * std)
-        high = min(self.prior_high, self.value + CONFIG.cut_stds * std)
-        kind = "log-normal" if p.prior_low > 0 else "normal"
-        low, mean, high = sorted((self._from_coordinate(low), p.value, self._from_coordinate(high)))  # despite rounding
-        return Range(p.target, kind, low, high, mean, std, reason)
-
-    def open_range(self) -> Range:
-        """Returns an even range about the model's value, for what the logs do not identify.
-
-        The fitted interval narrows it, but not the interval of a mean over runs: later runs lie beside it.
-        """
-        p, half = self.parameter, CONFIG.open_half_width * self.prior_width
-        nominal = min(max(_to_coordinate(p.nominal, p), self.prior_low), self.prior_high)
-        low, high = max(self.prior_low, nominal - half), min(self.prior_high, nominal + half)
-        inner_low, inner_high = max(low, _to_coordinate(p.low, p)), min(high, _to_coordinate(p.high, p))
-        if not p.by_run and inner_low < inner_high:
-            low, high = inner_low, inner_high
-        low, high = self._from_coordinate(low), self._from_coordinate(high)
-        kind = "log-uniform" if p.prior_low > 0 else "uniform"
-        reason = "these logs do not identify it: what they leave open"
-        return Range(p.target, kind, low, high, (low + high) / 2, reason=reason)
-
-    def _from_coordinate(self, value: float) -> float:
-        return float(np.exp(value)) if self.parameter.prior_low > 0 else value
-
-
 def evidence_ranges(
     parameters: Sequence[FittedParameter],
     unexplained: float,
@@ -115,54 +40,102 @@ def evidence_ranges(
     What the logs identify becomes normal about its fitted value. Its covariance is that of the fit times the square of
     what is unexplained (see `EvidenceConfig`), with a smallest variance for each parameter, independently. So two
     parameters of which only the ratio is known vary together, as in the fit. Per-run parameters also get the variance
-    between runs.
+    between runs. All of this is in the coordinate in which a parameter varies evenly: its logarithm if it is never 0.
 
     `unexplained` is the ratio of residual to noise that the fit left, at least 1; `samples` are those of its posterior,
     (num_samples, num_parameters), for correlations. Parameters of other than some `dimensions` are fixed at their
     fitted values, and what is correlated with them narrows as in the fit.
     """
     widening = min(unexplained, CONFIG.max_widening)
-    estimates = [_ParameterEstimate.of(p) for p in parameters]
-    matrix = _correlation_matrix(estimates, samples)
-    joint = np.flatnonzero(np.any(np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation, axis=1))
-    normal = [k for k, p in enumerate(parameters) if p.identifiable or k in joint]
-    std = np.array([estimates[k].fit_std for k in normal])
-    run_std = np.array([estimates[k].run_std for k in normal])
-    std *= np.where(run_std > 0, 1.0, widening)  # the spread of runs already says how certain their mean is
-    covariance = matrix[np.ix_(normal, normal)] * np.outer(std, std) + np.diag(run_std**2)
+    matrix = _correlation_matrix(parameters, samples)
+    is_joint = np.any(np.abs(matrix - np.eye(len(matrix))) > CONFIG.min_joint_correlation, axis=1)
+    is_normal = np.array([p.identifiable for p in parameters], dtype=bool) | is_joint
     is_fixed = np.array([dimensions is not None and p.dimension not in dimensions for p in parameters], dtype=bool)
-    covariance = _condition(covariance, is_fixed[normal])
-    min_std = np.array([estimates[k].min_std for k in normal])
+    run_std = np.array([_find_run_std(p) for p in parameters])
+    std = np.array([_find_fit_std(p) for p in parameters])
+    std *= np.where(run_std > 0, 1.0, widening)  # the spread of runs already says how certain their mean is
+    covariance = _condition(matrix * np.outer(std, std) + np.diag(run_std**2), is_fixed & is_normal)
+    min_std = np.array([_find_min_std(p)[0] for p in parameters])
     covariance += np.diag(np.maximum(0.0, min_std**2 - np.diag(covariance)))
     total = np.sqrt(np.diag(covariance))
-    ranges = [estimate.open_range() for estimate in estimates]
-    for place, k in enumerate(normal):
-        ranges[k] = estimates[k].normal_range(float(total[place]), widening)
+    ranges: list[Range] = []
     for k, p in enumerate(parameters):
         if is_fixed[k]:
             reason = "its dimension does not take part in the gap: as fitted"
-            ranges[k] = Range(p.target, "fixed", p.value, p.value, p.value, reason=reason)
-    free = [place for place, k in enumerate(normal) if not is_fixed[k]]
-    targets = [parameters[normal[place]].target for place in free]
-    return tuple(ranges), correlations_of(targets, (covariance / np.outer(total, total))[np.ix_(free, free)])
+            ranges.append(Range(p.target, "fixed", p.value, p.value, p.value, reason=reason))
+        else:
+            ranges.append(_normal_range(p, float(total[k]), widening) if is_normal[k] else _open_range(p))
+    free = [k for k in range(len(parameters)) if is_normal[k] and not is_fixed[k]]
+    correlations = (covariance / np.outer(total, total))[np.ix_(free, free)]
+    return tuple(ranges), correlations_of([parameters[k].target for k in free], correlations)
+
+
+def _find_fit_std(p: FittedParameter) -> float:
+    """Returns the standard deviation of a fit; at most that of the open range where the logs do not identify it."""
+    value, low, high, prior_low, prior_high = _to_coordinate(p, p.value, p.low, p.high, p.prior_low, p.prior_high)
+    std = max(high - value, value - low, 0.0) / normal_quantile((1 + p.level) / 2)
+    return std if p.identifiable else min(std, CONFIG.open_half_width * (prior_high - prior_low) / CONFIG.cut_stds)
+
+
+def _find_run_std(p: FittedParameter) -> float:
+    """Returns the standard deviation between runs, where each has its own value; 0 where all share one."""
+    spread = float(np.arcsinh(p.spread / p.value)) if p.prior_low > 0 else p.spread  # half of v (e^s - e^-s)
+    if len(p.by_run) > 1:  # wider than the spread of few runs, so that 95 % of new runs are inside (Student's t)
+        spread *= float(student.ppf(0.975, len(p.by_run) - 1)) / normal_quantile(0.975)
+    return spread
+
+
+def _find_min_std(p: FittedParameter) -> tuple[float, str]:
+    """Returns the smallest standard deviation to train with, and of what it is which share."""
+    of_value = CONFIG.min_std_of_value * (1.0 if p.prior_low > 0 else abs(p.value))
+    of_prior = 0.0 if p.prior_low > 0 else CONFIG.min_std_of_prior * (p.prior_high - p.prior_low)
+    if of_value >= of_prior:
+        return of_value, f"{100 * CONFIG.min_std_of_value:.0f} % of the value"
+    return of_prior, f"{100 * CONFIG.min_std_of_prior:.0f} % of the prior range"
+
+
+def _normal_range(p: FittedParameter, std: float, widening: float) -> Range:
+    """Returns a normal or log-normal range about the fitted value."""
+    (min_std, share), reason = _find_min_std(p), f"fitted, widened {widening:.1f} times for what is unexplained"
+    if p.by_run and p.spread > 0.0:
+        unit = "" if p.unit == "1" else f" {p.unit}"
+        reason = f"each run has its own: {len(p.by_run)} runs differ by {p.spread:.3g}{unit} (standard deviation)"
+    elif std <= min_std * (1 + 1e-9):
+        reason = f"fitted, at least {share}"
+    value, prior_low, prior_high = _to_coordinate(p, p.value, p.prior_low, p.prior_high)
+    reach = CONFIG.cut_stds * std
+    low, high = _from_coordinate(p, max(prior_low, value - reach), min(prior_high, value + reach))
+    low, mean, high = sorted((low, p.value, high))  # despite rounding
+    return Range(p.target, "log-normal" if p.prior_low > 0 else "normal", low, high, mean, std, reason)
+
+
+def _open_range(p: FittedParameter) -> Range:
+    """Returns an even range about the model's value, for what the logs do not identify.
+
+    The fitted interval narrows it, but not the interval of a mean over runs: later runs lie beside it.
+    """
+    nominal, low, high, prior_low, prior_high = _to_coordinate(p, p.nominal, p.low, p.high, p.prior_low, p.prior_high)
+    half, nominal = CONFIG.open_half_width * (prior_high - prior_low), min(max(nominal, prior_low), prior_high)
+    ends = max(prior_low, nominal - half), min(prior_high, nominal + half)
+    inner = max(ends[0], low), min(ends[1], high)
+    low, high = _from_coordinate(p, *(inner if not p.by_run and inner[0] < inner[1] else ends))
+    reason = "these logs do not identify it: what they leave open"
+    return Range(p.target, "log-uniform" if p.prior_low > 0 else "uniform", low, high, (low + high) / 2, reason=reason)
 
 
 def _condition(covariance: Array, known: NDArray[np.bool_]) -> Array:
     """Returns the covariance of normal values when some are known: C_uu - C_uk C_kk^-1 C_ku; theirs stays as it is."""
-    if not known.any():
-        return covariance
     cross = covariance[np.ix_(~known, known)]
     found = covariance.copy()
     found[np.ix_(~known, ~known)] -= cross @ np.linalg.pinv(covariance[np.ix_(known, known)]) @ cross.T
     return found
 
 
-def _correlation_matrix(estimates: list[_ParameterEstimate], samples: Array | None) -> Array:
+def _correlation_matrix(parameters: Sequence[FittedParameter], samples: Array | None) -> Array:
     """Returns the correlations of a fit's samples, each in its coordinate, (num_parameters, num_parameters)."""
-    if samples is None or len(estimates) < 2:
-        return np.eye(len(estimates))
-    by_factor = np.array([e.parameter.prior_low > 0 for e in estimates])
-    values = np.where(by_factor, np.log(np.where(by_factor, samples, 1.0)), samples)
+    if samples is None or len(parameters) < 2:
+        return np.eye(len(parameters))
+    values = np.stack([_to_coordinate(p, *samples[:, k]) for k, p in enumerate(parameters)], axis=1)
     spread = values.std(axis=0)
     centred = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     matrix = centred.T @ centred / len(values)
@@ -170,5 +143,9 @@ def _correlation_matrix(estimates: list[_ParameterEstimate], samples: Array | No
     return matrix
 
 
-def _to_coordinate(value: float, parameter: FittedParameter) -> float:
-    return float(np.log(value)) if parameter.prior_low > 0 else value
+def _to_coordinate(p: FittedParameter, *values: float) -> list[float]:
+    return np.log(values).tolist() if p.prior_low > 0 else list(values)
+
+
+def _from_coordinate(p: FittedParameter, *values: float) -> list[float]:
+    return np.exp(values).tolist() if p.prior_low > 0 else list(values)

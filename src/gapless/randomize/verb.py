@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,7 @@ from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import read_project_data
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
+from gapless.project.records import Project
 from gapless.randomize.evidence import evidence_ranges
 from gapless.randomize.from_logs import dropo_ranges, simopt_ranges
 from gapless.sim.ranges import read_result
@@ -54,20 +56,27 @@ def randomize(
     if dimensions is not None and method in LOG_METHODS:
         raise InputError(f"method {method} randomises all dimensions: leave dimensions out")
     project = load_project(directory)
-    catalogue = Catalogue.open(project.directory)
     if method in LOG_METHODS:
         data = read_project_data(directory, progress=progress)
         inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:
+        catalogue = Catalogue.open(project.directory)
         newest = newest_result(catalogue, "identify")
         if fit is None and newest is None:
             raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
         fit_path = Path(fit) if fit is not None else result_path(catalogue, str(newest))
         inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method, dimensions)
     result = RandomizeResult(inputs, ranges, "", seed, method, correlations)
-    config = {"project": fingerprint(project), "method": method}
-    config |= {} if dimensions is None else {"dimensions": sorted(dimensions)}
-    provenance = Provenance("randomize", gapless.__version__, inputs, config, seed)
+    return store_ranges(project, result, {} if dimensions is None else {"dimensions": sorted(dimensions)})
+
+
+def store_ranges(project: Project, result: RandomizeResult, about: dict[str, Any]) -> RandomizeResult:
+    """Enters ranges in the catalogue; returns them with their id and path, which is empty where they were not kept.
+
+    `about` is how they came about, besides the project and the method.
+    """
+    catalogue, config = Catalogue.open(project.directory), {"project": fingerprint(project), "method": result.method}
+    provenance = Provenance("randomize", gapless.__version__, result.inputs, config | about, result.seed)
     identity = store_result_if_possible(catalogue, result, provenance)
     path = str(result_path(catalogue, identity).resolve()) if identity else ""
     return replace(result, id=identity, path=path)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, Range, nominal_only, wide
+from gapless.core.distribution import Distribution, Range, nominal_only
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 
@@ -19,12 +19,17 @@ def normal(mean: float, std: float, low: float, high: float) -> Distribution:
     return Distribution(SPACE, (Range("joint/elbow/damping", "normal", low, high, mean, std),))
 
 
+def wide(space: ParameterSpace) -> Distribution:
+    whole = [Range(p.target, "uniform", p.low, p.high, (p.low + p.high) / 2) for p in space.parameters]
+    return Distribution(space, tuple(whole))
+
+
 def test_nominal_only_draws_the_model_as_written() -> None:
     rows = nominal_only(SPACE).sample(np.random.default_rng(0), 4)
     np.testing.assert_array_equal(rows, np.tile([0.5, 1.0], (4, 1)))
 
 
-def test_wide_fills_the_whole_range_evenly() -> None:
+def test_uniform_ranges_are_filled_evenly() -> None:
     rows = wide(SPACE).sample(np.random.default_rng(0), 20_000)
     assert np.all((rows >= SPACE.low) & (rows <= SPACE.high))
     # Mean and standard deviation of U(low, high): (low + high) / 2 and (high - low) / sqrt(12);

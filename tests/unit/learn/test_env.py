@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, Range, nominal_only, wide
+from gapless.core.distribution import Distribution, Range, nominal_only
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.learn.env import BatchedEnv
 from gapless.project.code import load_task
@@ -14,6 +14,7 @@ from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.verbs import copy_example
 
 GAIN = ParameterSpace((Parameter("actuator/motor/gain", "actuator", "1", 1.0, 0.5, 1.5),))
+WIDE = Distribution(GAIN, (Range("actuator/motor/gain", "uniform", 0.5, 1.5, 1.0),))
 NUM_WORLDS, HISTORY = 5, 3
 SIZE = HISTORY * (3 + 1)  # three observations and one action per frame
 
@@ -93,7 +94,7 @@ def test_time_runs_out_as_a_truncation(folder: Path) -> None:
 
 
 def test_the_same_seed_gives_the_same_run(folder: Path) -> None:
-    for a, b in zip(play(make_env(folder, wide(GAIN)), 40), play(make_env(folder, wide(GAIN)), 40), strict=True):
+    for a, b in zip(play(make_env(folder, WIDE), 40), play(make_env(folder, WIDE), 40), strict=True):
         for left, right in zip(a, b, strict=True) if isinstance(a, tuple) else [(a, b)]:
             if isinstance(left, np.ndarray):
                 np.testing.assert_array_equal(left, right)
@@ -104,7 +105,7 @@ def test_another_seed_gives_another_run(folder: Path) -> None:
 
 
 def test_each_run_draws_its_own_parameters(folder: Path) -> None:
-    env = make_env(folder, wide(GAIN))
+    env = make_env(folder, WIDE)
     env.reset()
     before = env.world.fields.of("actuator_gainprm")[:, 0, 0].copy()
     assert len(np.unique(before)) == NUM_WORLDS

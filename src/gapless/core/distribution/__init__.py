@@ -2,6 +2,6 @@
 
 # pyright: reportUnusedImport=false
 
-from gapless.core.distribution.joint import Correlation, Distribution, correlations_of, nominal_only, wide
+from gapless.core.distribution.joint import Correlation, Distribution, correlations_of, nominal_only
 from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
 from gapless.core.distribution.text import ranges_from_text, ranges_to_text

@@ -132,10 +132,3 @@ def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> 
 def nominal_only(space: ParameterSpace) -> Distribution:
     """Returns the distribution that always draws the model as it was written."""
     return Distribution(space, ())
-
-
-def wide(space: ParameterSpace) -> Distribution:
-    """Returns plain wide randomisation: every parameter uniform over its whole range."""
-    whole = "whole prior range"
-    middles = ((p, (p.low + p.high) / 2) for p in space.parameters)
-    return Distribution(space, tuple(Range(p.target, "uniform", p.low, p.high, m, reason=whole) for p, m in middles))

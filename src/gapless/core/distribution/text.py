@@ -14,9 +14,10 @@ to compare.
 
 import re
 from collections.abc import Sequence
+from typing import cast
 
 from gapless.core.distribution.joint import Correlation, check_correlations
-from gapless.core.distribution.range import KINDS, LEVELS, Level, Part, Range
+from gapless.core.distribution.range import KINDS, Level, Part, Range
 from gapless.core.errors import InputError
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -98,7 +99,7 @@ def _read_range(words: list[str], reason: str) -> Range:
     target, kind, rest = (*words, "", "")[:3]
     if kind not in KINDS:
         raise InputError(f"{target}: no kind {kind!r}; choose from: {', '.join(KINDS)}")
-    rest, per = _split_level(rest.strip(), target)
+    rest, _, per = " ".join(rest.split()).partition(" per ")
     form, example = _FORMS[kind]
     found = re.fullmatch(form, rest)
     if found is None:
@@ -118,17 +119,7 @@ def _read_range(words: list[str], reason: str) -> Range:
         if bell is None:
             raise InputError(f"{target}: cannot read {piece.strip()!r}; write it like `{example}`")
         parts.append(Part(*map(float, bell.groups())))
-    return Range(target, kind, low, high, mean, std, reason, per, tuple(parts))
-
-
-def _split_level(rest: str, target: str) -> tuple[str, Level]:
-    found = re.search(r"\s+per\s+(\S+)$", rest)
-    if found is None:
-        return rest, "episode"
-    for level in LEVELS:
-        if level == found[1]:
-            return rest[: found.start()], level
-    raise InputError(f"{target}: no level {found[1]!r}; write per one of: {', '.join(LEVELS)}")
+    return Range(target, kind, low, high, mean, std, reason, cast(Level, per or "episode"), tuple(parts))
 
 
 def _read_correlation(words: list[str]) -> Correlation:

@@ -54,10 +54,10 @@ class TrainingBox:
         return float(np.mean((values >= low) & (values <= high)))
 
 
-def make_box(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator) -> TrainingBox:
+def make_box(ranges: Distribution, rng: np.random.Generator) -> TrainingBox:
     """Returns what training draws of the parameters of a space."""
+    space, drawn = ranges.space, ranges.sample(rng, NUM_DRAWS)
     low, high, varied = space.nominal, space.nominal, np.zeros(len(space), dtype=bool)
-    drawn = draw_rows(ranges, space, rng, NUM_DRAWS)
     for item in ranges.ranges:
         column = space.index(item.target)
         low[column], high[column], varied[column] = item.low, item.high, True
@@ -66,13 +66,6 @@ def make_box(ranges: Distribution, space: ParameterSpace, rng: np.random.Generat
         elif item.kind not in ("uniform", "log-uniform"):  # without its tails
             low[column], high[column] = np.quantile(drawn[:, column], [TAIL, 1 - TAIL])
     return TrainingBox(low, high, varied, drawn)
-
-
-def draw_rows(ranges: Distribution, space: ParameterSpace, rng: np.random.Generator, count: int) -> Array:
-    """Returns whole rows of a space as training draws them, (count, num_parameters)."""
-    rows = np.tile(space.nominal, (count, 1))
-    rows[:, [space.index(target) for target in ranges.space.targets]] = ranges.sample(rng, count)
-    return rows
 
 
 @dataclass(frozen=True)

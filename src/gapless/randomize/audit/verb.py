@@ -20,7 +20,7 @@ from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.search.structure import build_problem
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
-from gapless.randomize.audit.predictions import draw_rows, fit_anywhere, fit_inside, make_box, predict_band
+from gapless.randomize.audit.predictions import fit_anywhere, fit_inside, make_box, predict_band
 from gapless.randomize.audit.verdict import find_verdicts, write_reasons
 from gapless.randomize.event_terms.files import SUFFIXES, read_event_ranges
 from gapless.sim.auto import parameters_of
@@ -68,18 +68,19 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     )
     if refusal:
         return _store(data, distribution, result)
-    drawn = draw_rows(distribution, data.whole, rng, NUM_DRAWN)
+    trained_on = replace(distribution, space=data.whole)  # what has no range stays nominal
+    drawn = trained_on.sample(rng, NUM_DRAWN)
     best = fit_anywhere(data, drawn, rng, progress)
-    box = make_box(distribution, data.whole, rng)
+    box = make_box(trained_on, rng)
     inside, growth = fit_inside(best, box, drawn)
     report("best values within the ranges", 1.0)
     problem, row = best.problem, best.solution.row
     known = {p.target: p for p in examined.evidence.whole.parameters}  # without what a range adds to their bounds
     targets = [problem.predictor.space.targets[k] for k in problem.free]
     priors = [known.get(t) or parameters_of(read.blueprint, examined.evidence.tracks, [t])[0] for t in targets]
-    found = find_verdicts(best, growth, box, priors, problem.columns_to_noise(row))
+    verdicts, parameters, together = find_verdicts(best, growth, box, priors, problem.columns_to_noise(row))
     low, high = box.low.copy(), box.high.copy()
-    for p in found.parameters:
+    for p in parameters:
         column = data.whole.index(p.target)
         low[column], high[column] = p.advised_low, p.advised_high
     advised = rng.uniform(low, high, (NUM_DRAWN, len(low)))
@@ -89,17 +90,17 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     numbers = np.stack([*errors, coverage, band, advised_band], axis=1).tolist()
     result = replace(
         result,
-        verdict=found.verdicts[0],
-        verdicts=found.verdicts,
-        parameters=found.parameters,
+        verdict=verdicts[0],
+        verdicts=verdicts,
+        parameters=parameters,
         columns={n: AuditedColumn(*c) for n, c in zip(data.project.measurement_names, numbers, strict=True)},
         residual_to_noise=problem.to_noise(row),
         residual_in_ranges=problem.to_noise(inside),
-        share=found.share,
+        share=float(np.prod([p.share for p in parameters if p.verdict == "too wide"])),
         window_s=best.window_s,
         num_windows=len(problem.windows),
     )
-    reasons = (*examined.reasons_not_good, *write_reasons(result, found.together))
+    reasons = (*examined.reasons_not_good, *write_reasons(result, together))
     return _store(data, distribution, replace(result, reasons=reasons))
 
 

@@ -30,27 +30,14 @@ class VerdictConfig:
 CONFIG = VerdictConfig()
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """What the logs say of ranges."""
-
-    verdicts: tuple[AuditVerdict, ...]  # all that hold, the gravest first
-    parameters: tuple[AuditedParameter, ...]  # those that are varied, and those that should be
-    # targets whose ranges exclude reality only together, though each on its own could be right
-    together: tuple[str, ...]
-
-    @property
-    def share(self) -> float:
-        """The product of the shares of what is too wide."""
-        return float(np.prod([p.share for p in self.parameters if p.verdict == "too wide"]))
-
-
 def find_verdicts(
     best: BestFit, growth: float, box: TrainingBox, priors: Sequence[Parameter], to_noise: Array
-) -> Verdicts:
-    """Returns the verdicts on ranges; `growth` is that of `fit_inside`, `priors` the free parameters of the project.
+) -> tuple[tuple[AuditVerdict, ...], tuple[AuditedParameter, ...], list[str]]:
+    """Returns all verdicts that hold, the gravest first; the parameters that are varied, and those that should be.
 
-    `to_noise` is what the best row anywhere leaves, in units of what noise explains, (num_measurements,).
+    Last come the targets whose ranges exclude reality only together, though each on its own could be right. `growth` is
+    that of `fit_inside`, `priors` the free parameters of the project; `to_noise` is what the best row anywhere leaves,
+    in units of what noise explains, (num_measurements,).
     """
     free = list(best.problem.free)
     growths, unexplained = single_growths(best, box), max(1.0, float(np.sqrt(np.mean(to_noise**2))))
@@ -72,7 +59,7 @@ def find_verdicts(
     verdicts: list[AuditVerdict] = [verdict for verdict, is_so in holds.items() if is_so]
     if not verdicts:
         verdicts.append("fits" if any(p.told for p in parameters) else "cannot tell")
-    return Verdicts(tuple(verdicts), parameters, tuple(priors[k].target for k in together))
+    return tuple(verdicts), parameters, [priors[k].target for k in together]
 
 
 def chance_growth(num_free: int, num_windows: int, unexplained: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.stats import norm
 
 from gapless.core.errors import InputError
-from gapless.randomize.event_terms.terms import MAX_STDS, EventTerm, TermDraw, TermReader, read_pair
+from gapless.randomize.event_terms.terms import MAX_STDS, EventTerm, TermDraw, read_pair
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, python_name, write_event_terms
 from gapless.randomize.export.job import ExportedRange, ExportJob, get_element
 from gapless.sim.targets import driven_joint, is_position_servo
@@ -106,8 +106,6 @@ def _write_centre(writer: TermWriter, entry: ExportedRange) -> None:
 
 
 def _write_joint(writer: TermWriter, entry: ExportedRange) -> None:
-    if entry.name == "*":
-        return writer.leave_out("each joint would draw a factor of its own; name the joints", entry)
     if entry.field == "armature":
         params = _draw_params(writer, entry, "armature_distribution_params")
     elif entry.nominal <= 0:
@@ -122,8 +120,6 @@ def _write_joint(writer: TermWriter, entry: ExportedRange) -> None:
 
 def _write_gain(writer: TermWriter, entry: ExportedRange) -> None:
     model = writer.job.model
-    if entry.name == "*":
-        return writer.leave_out("each actuator would draw a factor of its own; name the actuators", entry)
     actuator = model.actuator(entry.name).id
     joint = driven_joint(model, actuator)
     if joint is None or not is_position_servo(model, actuator):
@@ -137,8 +133,6 @@ def _write_gain(writer: TermWriter, entry: ExportedRange) -> None:
 def _write_material(writer: TermWriter, entry: ExportedRange) -> None:
     """Writes one term for friction and restitution of a geom's body."""
     model = writer.job.model
-    if entry.name == "*":
-        return writer.leave_out(f"one factor on all {entry.field}s has no term; name the geoms", entry)
     both = {e.field: e for e in writer.job.select("geom", "friction", "restitution") if e.name == entry.name}
     if "friction" not in both:
         return writer.leave_out("the term sets friction too; give friction a range", entry)
@@ -171,82 +165,78 @@ def _write_gravity(writer: TermWriter, entry: ExportedRange) -> None:
     writer.add(entry, "randomize_physics_scene_gravity", [], params)
 
 
-def _read_material(reader: TermReader, term: EventTerm) -> None:
+def _read_material(term: EventTerm) -> None:
     static, dynamic = (term.read_draw(f"{name}_friction_range", "abs") for name in ("static", "dynamic"))
     bounce = read_pair(term.params.get("restitution_range"), "restitution_range")
-    model = reader.model
-    bodies = {model.body(name).id for name in reader.select(term, "body")}
+    model = term.model
+    bodies = {model.body(name).id for name in term.select("body")}
     touching = [g for g in range(model.ngeom) if model.geom_contype[g] or model.geom_conaffinity[g]]
     if static and dynamic and static.ends != dynamic.ends:
-        reader.note(term, "static and dynamic friction differ; MuJoCo has one: the static one is read")
+        term.note("static and dynamic friction differ; MuJoCo has one: the static one is read")
     for geom in [model.geom(g).name for g in touching if int(model.geom_bodyid[g]) in bodies]:
         if geom:
-            reader.add(term, f"geom/{geom}/friction", static or dynamic)
+            term.add(f"geom/{geom}/friction", static or dynamic)
             if bounce not in (None, (0.0, 0.0)):
-                reader.add(term, f"geom/{geom}/restitution", TermDraw(bounce))
+                term.add(f"geom/{geom}/restitution", TermDraw(bounce))
 
 
-def _read_mass(reader: TermReader, term: EventTerm) -> None:
+def _read_mass(term: EventTerm) -> None:
     draw = term.read_draw("mass_distribution_params", "add") or term.read_draw("mass_range", "add")
-    with_inertia = term.params.get("recompute_inertia", True) is not False
-    is_payload = not with_inertia and draw is not None and draw.operation == "add"
-    for body in reader.select(term, "body"):
-        if not with_inertia and not is_payload:
-            reader.note(term, f"body/{body}/mass: its inertia stays as it is there; here it goes along")
-        reader.add(term, f"body/{body}/{'payload' if is_payload else 'mass'}", draw)
+    for body in term.select("body"):
+        term.add_mass(body, draw, with_inertia=term.params.get("recompute_inertia", True) is not False)
 
 
-def _read_centre(reader: TermReader, term: EventTerm) -> None:
+def _read_centre(term: EventTerm) -> None:
     axes = term.params.get("com_range")
     if not isinstance(axes, dict):
         raise InputError('com_range is no mapping of axes: write {"x": (low, high)}')
-    for body in reader.select(term, "body"):
+    for body in term.select("body"):
         for axis in "xyz":
             ends = read_pair(axes.get(axis), f"com_range of {axis}")
             if ends not in (None, (0.0, 0.0)):
-                reader.add(term, f"body/{body}/com/{axis}", TermDraw(ends, "add"))
+                term.add(f"body/{body}/com/{axis}", TermDraw(ends, "add"))
 
 
-def _read_gains(reader: TermReader, term: EventTerm) -> None:
-    model, names = reader.model, reader.select(term, "joint")
+def _read_gains(term: EventTerm) -> None:
+    model, names = term.model, term.select("joint")
     joints = {model.joint(name).id for name in names}
     servos = [a for a in range(model.nu) if driven_joint(model, a) in joints and is_position_servo(model, a)]
     if joints and not servos:
-        reader.note(term, f"no position actuator of the model drives {', '.join(names)}")
+        term.note(f"no position actuator of the model drives {', '.join(names)}")
     for field, name in (("kp", "stiffness"), ("kd", "damping")):
         draw = term.read_draw(f"{name}_distribution_params", "abs")
         for a in servos:
-            reader.add(term, f"actuator/{model.actuator(a).name}/{field}", draw, float(model.actuator_gear[a, 0]) ** -2)
+            term.add(f"actuator/{model.actuator(a).name}/{field}", draw, float(model.actuator_gear[a, 0]) ** -2)
 
 
-def _read_joint(reader: TermReader, term: EventTerm) -> None:
-    joints = reader.select(term, "joint")
+def _read_joint(term: EventTerm) -> None:
+    joints = term.select("joint")
     for field, name in (("frictionloss", "friction"), ("armature", "armature")):
         draw = term.read_draw(f"{name}_distribution_params", "abs")
         for joint in joints:
-            reader.add(term, f"joint/{joint}/{field}", draw)
+            term.add(f"joint/{joint}/{field}", draw)
         if field == "frictionloss" and draw is not None and joints:
-            reader.note(term, f"changed: {FRICTION_UNIT}")
+            term.note(f"changed: {FRICTION_UNIT}")
     for name in ("lower_limit_distribution_params", "upper_limit_distribution_params"):
         if term.params.get(name) is not None:
-            reader.note(term, f"left out: {name}: limits of joints are no parameter here")
+            term.note(f"left out: {name}: limits of joints are no parameter here")
 
 
-def _read_gravity(reader: TermReader, term: EventTerm) -> None:
+def _read_gravity(term: EventTerm) -> None:
     """Reads gravity along its own direction; across it there is no parameter."""
     value = term.params.get("gravity_distribution_params")
     rows = np.array(value, dtype=np.float64) if isinstance(value, (list, tuple)) else np.zeros(0)
     if rows.shape != (2, 3):
         raise InputError("gravity_distribution_params is no pair of three numbers: write ([x, y, z], [x, y, z])")
-    operation, distribution, gravity = term.read_operation("abs"), term.distribution, reader.model.opt.gravity
+    operation, distribution, gravity = term.read_operation("abs"), term.distribution, term.model.opt.gravity
     axis = int(np.abs(gravity).argmax())
     others = np.delete(rows, axis, axis=1)
     if (others != (1.0 if operation == "scale" else 0.0)).any() and not (operation == "scale" and not others.any()):
-        reader.note(term, "changed: gravity across its own direction is left out")
+        term.note("changed: gravity across its own direction is left out")
     first, second = rows[:, axis].tolist()
     if gravity[axis] < 0 and operation != "scale":  # `gaussian` has mean and standard deviation, others have two ends
         first, second = (-first, second) if distribution == "gaussian" else (-second, -first)
-    reader.add(term, "world/gravity", TermDraw((first, second), operation, distribution))
+    term.add("world/gravity", TermDraw((first, second), operation, distribution))
 
 
 WRITERS = {
@@ -257,8 +247,9 @@ WRITERS = {
     **dict.fromkeys((("geom", "friction"), ("geom", "restitution")), _write_material),
     ("world", "gravity"): _write_gravity,
 }
-FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS)
-READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
+ONLY_NAMED = frozenset(place for place in WRITERS if place[0] != "body")
+FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS, ONLY_NAMED)
+READERS: dict[str, Callable[[EventTerm], None]] = {
     "randomize_rigid_body_material": _read_material,
     "randomize_rigid_body_mass": _read_mass,
     "add_body_mass": _read_mass,  # its name in the first versions

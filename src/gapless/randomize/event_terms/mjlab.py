@@ -10,16 +10,7 @@ import numpy as np
 
 from gapless.core.distribution import Range
 from gapless.core.errors import InputError
-from gapless.randomize.event_terms.terms import (
-    EventTerm,
-    SceneEntity,
-    SourceText,
-    TermDraw,
-    TermReader,
-    read_pair,
-    short_name,
-    source_text,
-)
+from gapless.randomize.event_terms.terms import EventTerm, SourceText, TermDraw, read_pair, short_name
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, write_event_terms
 from gapless.randomize.export.job import ExportedRange, ExportJob, list_elements
 from gapless.sim.targets import is_position_servo
@@ -50,7 +41,6 @@ PRIORITY = "of two geoms MuJoCo takes the larger friction: give this one a `prio
 OWN_RANGES = "each of them has a range of its own"
 ONE_CONFIGURATION = "give each actuator an ActuatorCfg of its own, in the model's order: this term picks configurations"
 OWN_FACTORS = "each draws a factor of its own: this term has no shared_random"
-OBJECTS = {'"uniform"': "dr.uniform", '"log_uniform"': "dr.log_uniform"}  # of distributions that mjlab has by name
 FILE = '''
 import math
 
@@ -137,9 +127,9 @@ def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
 def _distribution_text(item: Range, factor: float = 1.0) -> str:
     """Returns the distribution of a range as Python, with its values times `factor`."""
     if item.kind in ("uniform", "fixed") or item.low == item.high:
-        return '"uniform"'
+        return "dr.uniform"
     if item.kind == "log-uniform":
-        return '"log_uniform"'
+        return "dr.log_uniform"
     if item.kind == "normal":
         return f"normal({item.mean * factor!r}, {item.std * factor!r})"
     if item.kind == "log-normal":
@@ -187,50 +177,39 @@ def _write_centre(writer: TermWriter, entry: ExportedRange) -> None:
 
 
 def _write_offset(writer: TermWriter, entry: ExportedRange) -> None:
-    if entry.name == "*":
-        return writer.leave_out("encoder_bias draws for each joint on its own", entry)
     item = writer.as_uniform(entry)
     params = {"bias_range": pair_text(item.low, item.high)}
-    return writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
+    writer.add(entry, "encoder_bias", writer.job.elements(entry), params)
 
 
-def _write_gains(writer: TermWriter, entry: ExportedRange) -> None:
-    """Writes the one term of both gains of an actuator: the term sets both, so that two would undo each other."""
+def _write_servo(writer: TermWriter, entry: ExportedRange) -> None:
+    """Writes the one term of the gains of an actuator, or of its limit: a term sets all its params, as factors."""
     job, model = writer.job, writer.job.model
-    both = {e.field: e for e in job.select("actuator", "kp", "kd") if e.name == entry.name}
-    if len(both) == 2 and entry.field == "kd":
+    func, fields = next((name, fields) for name, (_, _, fields) in PARAMS.items() if entry.field in fields.values())
+    group = {e.field: e for e in job.select("actuator", *fields.values()) if e.name == entry.name}
+    if entry.field != next(iter(group)):
         return None
-    if entry.name == "*" and len(both) < len(job.select("actuator", "kp", "kd")):
-        return writer.leave_out("the terms of single actuators would undo it", *both.values())
     actuators = job.elements(entry)
-    kp, kd = (-model.actuator_biasprm[actuators[0].id, 1:3]).tolist()
-    nominal: dict[str, float] = {"kp": kp, "kd": kd}
-    if not all(is_position_servo(model, a.id) for a in actuators) or any(nominal[name] <= 0 for name in both):
-        return writer.leave_out("pd_gains scales what position actuators have", *both.values())
-    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, *both.values())
-    writer.note_shared_term(entry, *both.values())
-    factor = {name: 1.0 if entry.name == "*" else 1 / nominal[name] for name in both}
-    ends = {name: pair_text(e.range.low, e.range.high, factor[name]) for name, e in both.items()}
-    texts = {name: _distribution_text(e.range, factor[name]) for name, e in both.items()}
-    each = ", ".join(f"({ends[name]}, {OBJECTS.get(text, text)})" for name, text in texts.items())
+    if not actuators:
+        return writer.leave_out(OWN_RANGES, *group.values())
+    if entry.name == "*" and any(
+        e.name in {a.name for a in actuators} for e in job.select("actuator", *fields.values())
+    ):
+        return writer.leave_out("the terms of single actuators would undo it", *group.values())
+    limited = all(model.actuator_forcelimited[a.id] for a in actuators) or "limit" not in group
+    is_servo = all(is_position_servo(model, a.id) for a in actuators)
+    if not (limited and is_servo and all(e.nominal > 0 for e in group.values())):
+        return writer.leave_out(f"{func} is for position actuators that have it, with a forcerange", *group.values())
+    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, *group.values())
+    writer.note_shared_term(entry, *group.values())
+    ends = {name: pair_text(e.range.low, e.range.high, 1 / e.nominal) for name, e in group.items()}
+    texts = {name: _distribution_text(e.range, 1 / e.nominal) for name, e in group.items()}
+    each = ", ".join(f"({ends[name]}, {text})" for name, text in texts.items())
     distribution = f"by_range({each})" if len(set(texts.values())) > 1 else texts[entry.field]
     params = {"operation": '"scale"', "distribution": distribution}
-    params |= {f"{name}_range": ends.get(name, "(1.0, 1.0)") for name in ("kp", "kd")}
-    comment = ", ".join(e.target for e in both.values()) + ": factors"
-    return writer.add(entry, "pd_gains", actuators, params, comment=comment)
-
-
-def _write_limit(writer: TermWriter, entry: ExportedRange) -> None:
-    model, actuators = writer.job.model, writer.job.elements(entry)
-    if not actuators:
-        return writer.leave_out(OWN_RANGES, entry)
-    if not all(model.actuator_forcelimited[a.id] and is_position_servo(model, a.id) for a in actuators):
-        return writer.leave_out("effort_limits is for position actuators with a forcerange", entry)
-    factor = 1.0 if entry.name == "*" else 1 / entry.nominal
-    params = {"operation": '"scale"', "distribution": _distribution_text(entry.range, factor)}
-    params |= {"effort_limit_range": pair_text(entry.range.low, entry.range.high, factor)}
-    writer.note_change(OWN_FACTORS if entry.name == "*" else ONE_CONFIGURATION, entry)
-    return writer.add(entry, "effort_limits", actuators, params, comment=f"{entry.target}: factor")
+    params |= {param: ends.get(name, "(1.0, 1.0)") for param, name in fields.items()}
+    comment = ", ".join(e.target for e in group.values()) + ": factors"
+    return writer.add(entry, func, actuators, params, comment=comment)
 
 
 def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
@@ -247,8 +226,7 @@ def _write_mass(writer: TermWriter, entry: ExportedRange) -> None:
         return writer.leave_out("a mass must be above 0", entry)
     mass = 1.0 if entry.name == "*" else entry.nominal
     low, high = (0.5 * float(np.log(end / mass)) for end in (item.low, item.high))
-    text = _distribution_text(item)
-    params = {"distribution": f"of_mass({OBJECTS.get(text, text)}, {mass!r})"}
+    params = {"distribution": f"of_mass({_distribution_text(item)}, {mass!r})"}
     writer.add(entry, "pseudo_inertia", bodies, params | {"alpha_range": f"({low!r}, {high!r})"})
     if entry.name == "*":
         writer.note_change("each body draws a factor of its own", entry)
@@ -262,50 +240,53 @@ def _explain_delay(writer: TermWriter, entry: ExportedRange) -> None:
     writer.leave_out(f"mjlab has no term for a delay; {lags} come near", entry)
 
 
-def _read_field(reader: TermReader, term: EventTerm) -> None:
+def _read_field(term: EventTerm) -> None:
     """Reads a term that sets one field of the model, for elements, axes or patterns."""
-    kind, fields, operation = FIELDS[OTHER_NAMES.get(term.func, term.func)]
+    name = str(term.params.get("field", term.func))  # `randomize_field` of mjlab before 1.2 names it in its params
+    name = OTHER_NAMES.get(name, name)
+    if name not in FIELDS:
+        return term.note(f"left out: {name} is no parameter here")
+    kind, fields, operation = FIELDS[name]
+    operation = "abs" if "field" in term.params else operation
     value = term.params.get("ranges")
     if isinstance(value, dict) and value and all(isinstance(key, str) for key in value):
         entity = term.params.get("asset_cfg")
-        owner = entity.name if isinstance(entity, SceneEntity) else "robot"
+        entity = entity if isinstance(entity, dict) else {}
         for pattern, ends in value.items():
-            part = {"ranges": ends, "asset_cfg": SceneEntity(owner, {kind: (pattern,)})}
-            _read_field(reader, replace(term, params=term.params | part))
-        return
+            part = {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
+            _read_field(term.with_params(part))
+        return None
     axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
     by_axis: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(axes, value)
-    names = reader.select(term, kind)
+    names = term.select(kind)
     shared = term.params.get("shared_random") is True and len(names) > 1
     for axis, ends in by_axis.items():
         field = fields[axis] if isinstance(axis, int) and 0 <= axis < len(fields) else None
         if field is None:
-            reader.note(term, f"left out: axis {axis} is no parameter here")
+            term.note(f"left out: axis {axis} is no parameter here")
             continue
         pair = read_pair(ends, "ranges")
         if pair is None:
             raise InputError("it has no ranges: write ranges=(low, high)")
         draw = TermDraw(pair, term.read_operation(operation), term.distribution)
         is_factor = draw.operation == "scale" and "/" not in field
-        if shared and is_factor and len(names) == sum(bool(e.name) for e in list_elements(reader.model, kind)):
-            reader.add(term, f"{kind}/*/{field}", draw)
+        if shared and is_factor and len(names) == sum(bool(e.name) for e in list_elements(term.model, kind)):
+            term.add(f"{kind}/*/{field}", draw)
             continue
         if shared:
-            reader.note(term, f"changed: {', '.join(names)} draw one value there, each its own here")
+            term.note(f"changed: {', '.join(names)} draw one value there, each its own here")
         for name in names:
-            if field == "mass" and draw.operation == "add":
-                reader.add(term, f"body/{name}/payload", replace(draw, operation="abs"))
-                continue
             if field == "mass":
-                reader.note(term, f"body/{name}/mass: its inertia stays as it is there; here it goes along")
-            reader.add(term, f"{kind}/{name}/{field}", draw)
+                term.add_mass(name, draw, with_inertia=False)
+            else:
+                term.add(f"{kind}/{name}/{field}", draw)
 
 
-def _read_inertia(reader: TermReader, term: EventTerm) -> None:
+def _read_inertia(term: EventTerm) -> None:
     """Reads alpha of a pseudo-inertia: mass and inertia grow by exp(2 alpha)."""
     for name in [name for name in term.params if name.endswith("_range") and name != "alpha_range"]:
         if read_pair(term.params[name], name) not in (None, (0.0, 0.0)):
-            reader.note(term, f"left out: {name}: no parameter here stretches, shears or shifts like that")
+            term.note(f"left out: {name}: no parameter here stretches, shears or shifts like that")
     alpha = read_pair(term.params.get("alpha_range"), "alpha_range")
     if alpha is None or alpha == (0.0, 0.0):
         return
@@ -313,34 +294,25 @@ def _read_inertia(reader: TermReader, term: EventTerm) -> None:
     if isinstance(given, SourceText) and given.call == "of_mass":
         distribution, mass = short_name(given.arguments[0]), float(given.arguments[1])
     elif given != "uniform":
-        raise InputError(f"a pseudo-inertia that is {source_text(given)} is not known here: write the range by hand")
+        raise InputError(f"a pseudo-inertia that is {given} is not known here: write the range by hand")
     ends = (mass * math.exp(2 * alpha[0]), mass * math.exp(2 * alpha[1]))
-    for body in reader.select(term, "body"):
-        nominal = float(reader.model.body(body).mass[0])
-        reader.add(term, f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
+    for body in term.select("body"):
+        nominal = float(term.model.body(body).mass[0])
+        term.add(f"body/{body}/mass", TermDraw(ends, "abs", distribution), nominal / mass)
 
 
-def _read_params(reader: TermReader, term: EventTerm) -> None:
+def _read_params(term: EventTerm) -> None:
     """Reads a term that has a param for each field."""
     kind, operation, fields = PARAMS[term.func.removeprefix("randomize_")]
     for param, field in fields.items():
         draw = term.read_draw(param, operation)
         if draw is None or (len(fields) > 1 and draw.ends == (1.0, 1.0) and draw.operation == "scale"):
             continue
-        if isinstance(draw.distribution, SourceText) and draw.distribution.call in ("by_range", "apart"):  # formerly
+        if isinstance(draw.distribution, SourceText) and draw.distribution.call == "by_range":
             choices = {tuple(ends): short_name(one) for ends, one in draw.distribution.arguments}
             draw = replace(draw, distribution=choices.get(draw.ends, "uniform"))
-        for name in reader.select(term, kind):
-            reader.add(term, f"{kind}/{name}/{field}", draw)
-
-
-def _read_any_field(reader: TermReader, term: EventTerm) -> None:
-    """Reads `randomize_field` of mjlab before 1.2, which names the field in its params."""
-    field = str(term.params.get("field"))
-    if OTHER_NAMES.get(field, field) in FIELDS:
-        _read_field(reader, replace(term, func=field, params={"operation": "abs"} | term.params))
-    else:
-        reader.note(term, f"left out: {field} is no parameter here")
+        for name in term.select(kind):
+            term.add(f"{kind}/{name}/{field}", draw)
 
 
 WRITERS = {
@@ -350,18 +322,15 @@ WRITERS = {
     if field
 } | {
     ("joint", "offset"): _write_offset,
-    ("actuator", "kp"): _write_gains,
-    ("actuator", "kd"): _write_gains,
-    ("actuator", "limit"): _write_limit,
+    **dict.fromkeys((("actuator", "kp"), ("actuator", "kd"), ("actuator", "limit")), _write_servo),
     ("actuator", "delay"): _explain_delay,
     ("body", "mass"): _write_mass,
     ("body", "payload"): _write_mass,
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
-FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS)
-READERS: dict[str, Callable[[TermReader, EventTerm], None]] = {
-    **dict.fromkeys((*FIELDS, *OTHER_NAMES), _read_field),
+FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS, only_named=frozenset({("joint", "offset")}))
+READERS: dict[str, Callable[[EventTerm], None]] = {
+    **dict.fromkeys((*FIELDS, *OTHER_NAMES, "randomize_field"), _read_field),
     **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),
     "pseudo_inertia": _read_inertia,
-    "randomize_field": _read_any_field,
 }

@@ -1,9 +1,9 @@
-"""What an event term says, whatever file it is in, and the ranges of a model that terms mean."""
+"""What an event term says, whatever file it is in, and the ranges of a model that it means."""
 
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import mujoco
@@ -15,7 +15,6 @@ from gapless.project.records import Project
 from gapless.randomize.export.job import list_elements
 from gapless.sim.targets import resolve
 
-ELEMENT_KINDS = ("joint", "body", "geom", "actuator", "site")
 MAX_STDS = 4.0  # at which a normal distribution without ends is cut
 MIN_MASS_KG = 1e-6  # of a normal distribution without ends: a body without mass does not move
 MAX_STEP_INTERVALS = 1.5  # a term that is called at least this often, in control steps, is drawn per step
@@ -30,14 +29,9 @@ class SourceText:
     call: str = ""  # of a call: the last part of the function's name
     arguments: tuple[Any, ...] = ()  # of a call
 
-
-@dataclass(frozen=True)
-class SceneEntity:
-    """Which elements of a scene's entity a term is about."""
-
-    name: str  # the entity
-    # kind of element -> regular expressions of names; kinds that are not there mean all
-    patterns: Mapping[str, tuple[str, ...] | SourceText] = field(default_factory=dict)
+    def __repr__(self) -> str:
+        """Returns what stands there, for messages."""
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -49,18 +43,41 @@ class TermDraw:
     distribution: Any = "uniform"  # its name, or a call that makes one
 
 
-@dataclass
+@dataclass(frozen=True)
 class EventTerm:
-    """An event term as it stands in a file; later lines of the file may change it.
+    """An event term as it stands in a file, what it is read for, and what was read of all terms so far.
 
     Methods that read a param raise InputError where it cannot be read.
     """
 
     name: str
-    func: str  # last part of the function's name
-    mode: str  # when it is called
-    params: dict[str, Any]  # arguments of the function
-    interval_s: tuple[float, float] | None = None  # between two calls, of mode `interval`; None where it is not given
+    arguments: Mapping[str, Any]  # of its configuration: `func`, `mode`, `params`, ...
+    project: Project
+    model: mujoco.MjModel  # the project's, compiled
+    source: str  # name of the file, for the reader
+    ranges: dict[str, Range]  # target -> its range, of all terms
+    notes: list[str]  # what could not be read, or not as it is there: a line each, of all terms
+
+    def note(self, text: str) -> None:
+        """Adds a note on this term."""
+        self.notes.append(f"{self.name} ({self.func}): {text}")
+
+    @property
+    def func(self) -> str:
+        """The last part of the function's name."""
+        func = str(self.arguments.get("func"))
+        printed = re.match(r"<(?:function|class) '?([\w.]+)", func)  # as Python prints it
+        return (printed[1] if printed else func.replace(":", ".")).split(".")[-1]
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The arguments of the function."""
+        params = self.arguments.get("params")
+        return params if isinstance(params, dict) else {}
+
+    def with_params(self, params: dict[str, Any]) -> "EventTerm":
+        """Returns the term with some params replaced."""
+        return replace(self, arguments={**self.arguments, "params": self.params | params})
 
     @property
     def distribution(self) -> Any:
@@ -81,14 +98,64 @@ class EventTerm:
 
     def read_level(self, step_s: float) -> tuple[Level, str | None]:
         """Returns how often it draws, and a note where there is no such level; `step_s` is a control step."""
-        if self.mode in ("startup", "prestartup", "usd"):
+        mode, interval_s = self.arguments.get("mode"), self.arguments.get("interval_range_s")
+        if mode in ("startup", "prestartup", "usd"):
             return "robot", None
-        interval_s = self.interval_s[1] if self.interval_s else math.inf
-        if self.mode == "step" or (self.mode == "interval" and interval_s <= MAX_STEP_INTERVALS * step_s):
+        longest_s = interval_s[1] if isinstance(interval_s, (list, tuple)) and len(interval_s) == 2 else math.inf
+        if mode == "step" or (mode == "interval" and longest_s <= MAX_STEP_INTERVALS * step_s):
             return "step", None
-        if self.mode == "interval":
+        if mode == "interval":
             return "episode", "drawn anew every so often there, per episode here"
-        return "episode", None if self.mode == "reset" else f"mode {self.mode!r} is read as per episode"
+        return "episode", None if mode == "reset" else f"mode {mode!r} is read as per episode"
+
+    def select(self, kind: str) -> tuple[str, ...]:
+        """Returns the names of the elements that it is about, in the model's order.
+
+        All of the entity where it names none of this kind. An object with a free joint that nothing drives is an
+        entity of its own, everything else is `robot`. An entity of another name is looked for in the whole model, if
+        it gives some names and not just all.
+        """
+        entity = self.params.get("asset_cfg", {})
+        if not isinstance(entity, dict):
+            raise InputError(f"asset_cfg was not read: {entity}: write SceneEntityCfg(...)")
+        patterns, owner = entity.get(f"{kind}_names"), entity.get("name", "robot")
+        patterns = [patterns] if isinstance(patterns, str) else patterns
+        if patterns is not None and not (isinstance(patterns, list) and all(isinstance(p, str) for p in patterns)):
+            raise InputError(f"its names were not read: {patterns}: write them as text")
+        owners = {element.owner for element in list_elements(self.model, "body") if element.name}
+        elements = [element for element in list_elements(self.model, kind) if element.name]
+        names = [e.name for e in elements if e.owner == owner or owner not in owners]
+        is_all = patterns is None or any(all(_matches(p, name) for name in names) for p in patterns)
+        if owner not in owners and is_all:
+            raise InputError(f"the model has no {owner!r}; choose from: {', '.join(sorted(owners))}")
+        for pattern in patterns or ():
+            if not any(_matches(pattern, name) for name in names):
+                self.note(f"no {kind} is called {pattern!r}")
+        return tuple(name for name in names if patterns is None or any(_matches(p, name) for p in patterns))
+
+    def add(self, path: str, draw: TermDraw | None, factor: float = 1.0) -> None:
+        """Keeps the range of one parameter; `factor` is the target's unit per unit of the term. None adds nothing."""
+        if draw is None:
+            return
+        per, text = self.read_level(1 / self.project.rate_hz)
+        try:
+            nominal, reason = resolve(path, self.project, self.model).nominal, f"{self.name} of {self.source}"
+            made = make_range(path, nominal, draw, factor, per, reason)
+        except InputError as error:
+            self.note(f"left out: {error}")
+            return
+        if text:
+            self.note(f"{path}: {text}")
+        if path in self.ranges:
+            self.note(f"{path} has a range already: this one counts")
+        self.ranges[path] = made
+
+    def add_mass(self, body: str, draw: TermDraw | None, with_inertia: bool) -> None:
+        """Keeps the range of a mass: a payload where something is added and the inertia stays as it is."""
+        is_payload = not with_inertia and draw is not None and draw.operation == "add"
+        if not with_inertia and not is_payload:
+            self.note(f"body/{body}/mass: its inertia stays as it is there; here it goes along")
+        self.add(f"body/{body}/{'payload' if is_payload else 'mass'}", draw)
 
 
 def read_pair(value: Any, name: str) -> tuple[float, float] | None:
@@ -97,13 +164,8 @@ def read_pair(value: Any, name: str) -> tuple[float, float] | None:
         return None
     numbers = [x for x in value if isinstance(x, (int, float))] if isinstance(value, (list, tuple)) else []
     if len(numbers) != 2 or len(value) != 2 or not all(map(math.isfinite, numbers)):
-        raise InputError(f"{name} is no pair of numbers but {source_text(value)}: write (low, high)")
+        raise InputError(f"{name} is no pair of numbers but {value}: write (low, high)")
     return float(numbers[0]), float(numbers[1])
-
-
-def source_text(value: Any) -> str:
-    """Returns a value for a message: what is no plain value as it stands in the file."""
-    return value.text if isinstance(value, SourceText) else str(value)
 
 
 def short_name(value: Any) -> Any:
@@ -111,33 +173,12 @@ def short_name(value: Any) -> Any:
     return value.text.split(".")[-1] if isinstance(value, SourceText) and not value.call else value
 
 
-def make_entity(arguments: Mapping[str, Any]) -> SceneEntity:
-    """Returns the selection that the arguments of a SceneEntityCfg state."""
-    patterns: dict[str, tuple[str, ...] | SourceText] = {}
-    for kind in ELEMENT_KINDS:
-        names = arguments.get(f"{kind}_names")
-        names = [names] if isinstance(names, str) else names
-        if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
-            patterns[kind] = tuple(names)
-        elif names is not None:
-            patterns[kind] = SourceText(source_text(names))
-    return SceneEntity(str(arguments.get("name", "robot")), patterns)
+def make_range(path: str, nominal: float, draw: TermDraw, factor: float, per: Level, reason: str) -> Range:
+    """Returns the range of a parameter that a term draws; InputError says why there is none.
 
-
-def make_term(name: str, arguments: Mapping[str, Any]) -> EventTerm:
-    """Returns the term that the arguments of an EventTermCfg state."""
-    func = source_text(arguments.get("func"))
-    printed = re.match(r"<(?:function|class) '?([\w.]+)", func)  # as Python prints it
-    func = (printed[1] if printed else func.replace(":", ".")).split(".")[-1]
-    interval, params = arguments.get("interval_range_s"), arguments.get("params")
-    interval_s = tuple(interval) if isinstance(interval, (list, tuple)) and len(interval) == 2 else None
-    params = dict(params) if isinstance(params, Mapping) else {}
-    return EventTerm(name, func, str(arguments.get("mode", "")), params, interval_s)
-
-
-def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: str) -> Range:
-    """Returns the range of a parameter that a term draws; InputError says why there is none."""
-    slope = nominal if draw.operation == "scale" else 1.0
+    `nominal` is the model's value in the target's unit, `factor` that unit per unit of the term.
+    """
+    slope = nominal if draw.operation == "scale" else factor
     shift = nominal if draw.operation == "add" else 0.0
     if draw.operation == "scale" and nominal == 0:
         raise InputError(f"{path}: scales what the model does not have: give the model a value")
@@ -173,70 +214,6 @@ def make_range(path: str, nominal: float, draw: TermDraw, per: Level, reason: st
     if kind is None:
         raise InputError(f"{path}: a {name} that is {draw.operation} is not known here: write the range by hand")
     return Range(path, kind, low, high, mean, std, reason, per, parts)
-
-
-@dataclass
-class TermReader:
-    """Ranges that were read so far, and notes on what was not."""
-
-    project: Project  # the project
-    model: mujoco.MjModel  # its compiled model
-    source: str  # name of the file, for the reader
-    ranges: dict[str, Range] = field(default_factory=dict[str, Range])  # target -> its range
-    notes: list[str] = field(default_factory=list[str])  # what could not be read, or not as it is there: a line each
-
-    def note(self, term: EventTerm, text: str) -> None:
-        """Adds a note on a term."""
-        self.notes.append(f"{term.name} ({term.func}): {text}")
-
-    def select(self, term: EventTerm, kind: str) -> tuple[str, ...]:
-        """Returns the names of the elements that a term is about, in the model's order.
-
-        All of the entity where the term names none of this kind. An object with a free joint that nothing drives is an
-        entity of its own, everything else is `robot`. An entity of another name is looked for in the whole model, if
-        the term gives some names and not just all.
-        """
-        entity = term.params.get("asset_cfg", SceneEntity("robot"))
-        if not isinstance(entity, SceneEntity):
-            self.note(term, f"asset_cfg was not read: {source_text(entity)}")
-            return ()
-        patterns = entity.patterns.get(kind)
-        if isinstance(patterns, SourceText):
-            self.note(term, f"left out: its names were not read: {patterns.text}")
-            return ()
-        owners = {element.owner for element in list_elements(self.model, "body") if element.name}
-        elements = [element for element in list_elements(self.model, kind) if element.name]
-        names = [e.name for e in elements if e.owner == entity.name or entity.name not in owners]
-        is_all = patterns is None or any(all(_matches(p, name) for name in names) for p in patterns)
-        if entity.name not in owners and is_all:
-            self.note(term, f"the model has no {entity.name!r}: it has {', '.join(sorted(owners))}")
-            return ()
-        for pattern in patterns or ():
-            if not any(_matches(pattern, name) for name in names):
-                self.note(term, f"no {kind} is called {pattern!r}")
-        return tuple(name for name in names if patterns is None or any(_matches(p, name) for p in patterns))
-
-    def add(self, term: EventTerm, path: str, draw: TermDraw | None, factor: float = 1.0) -> None:
-        """Keeps the range of one parameter; `factor` is the target's unit per unit of the term. None adds nothing."""
-        if draw is None:
-            return
-        per, text = term.read_level(1 / self.project.rate_hz)
-        try:
-            nominal = resolve(path, self.project, self.model).nominal / factor
-            made = make_range(path, nominal, draw, per, f"{term.name} of {self.source}")
-        except InputError as error:
-            self.note(term, f"left out: {error}")
-            return
-        if text:
-            self.note(term, f"{path}: {text}")
-        if path in self.ranges:
-            self.note(term, f"{path} has a range already: this one counts")
-        if factor != 1.0:
-            parts = tuple(replace(part, mean=part.mean * factor, std=part.std * factor) for part in made.parts)
-            std = made.std if made.kind == "log-normal" else made.std * factor
-            low, high, mean = made.low * factor, made.high * factor, made.mean * factor
-            made = replace(made, low=low, high=high, mean=mean, std=std, parts=parts)
-        self.ranges[path] = made
 
 
 def _matches(pattern: str, name: str) -> bool:

@@ -32,6 +32,7 @@ class EventFormat:
     # (kind, field) -> function that writes the terms of such a range, or a note
     writers: Mapping[tuple[str, str], Callable[["TermWriter", ExportedRange], None]]
     reasons: Mapping[str, str]  # kind or field -> why such a range has no term
+    only_named: frozenset[tuple[str, str]]  # (kind, field) of which one factor on all (`*`) has no term
 
 
 @dataclass
@@ -105,7 +106,9 @@ def write_event_terms(job: ExportJob, form: EventFormat) -> tuple[str, tuple[str
     """Returns the Python file, and what it does not carry."""
     writer = TermWriter(job, form)
     for entry in job.entries:
-        if (entry.kind, entry.field) in form.writers:
+        if entry.name == "*" and (entry.kind, entry.field) in form.only_named:
+            writer.leave_out(f"each {entry.kind} would draw a factor of its own; name the {entry.kind}s", entry)
+        elif (entry.kind, entry.field) in form.writers:
             form.writers[entry.kind, entry.field](writer, entry)
         else:
             default = f"{form.stack} has no term for {entry.kind} {entry.field}"

@@ -167,27 +167,23 @@ def export_ranges(
 
 def _refuse_empty(job: ExportJob, form: str, notes: Sequence[str], file: Path) -> None:
     """Raises an error if a format carries none of the ranges: training would go on without any, unnoticed."""
-    reasons, num = _group_by_reason(job, notes), len(job.entries)
-    if sum(map(len, reasons.values())) < num:
+    reasons, num = _find_left_out(job, notes), len(job.entries)
+    if len(reasons) < num:
         return
+    targets = {why: [target for target, own in reasons.items() if own == why] for why in reasons.values()}
     parts: list[str] = []
-    for number, (why, names) in enumerate(sorted(reasons.items(), key=lambda item: -len(item[1])), 1):
+    for number, (why, names) in enumerate(sorted(targets.items(), key=lambda item: -len(item[1])), 1):
         extra = len(names) - MAX_TARGETS_PER_REASON
         more = f" and {extra} more" if extra > 0 else ""
         parts.append(f"({number}) {', '.join(names[:MAX_TARGETS_PER_REASON])}{more}: {why}")
-    left_out = {other: _group_by_reason(job, write(job, file.parent)[1]) for other, write in FORMATS.items()}
-    others = [other for other, found in left_out.items() if sum(map(len, found.values())) < num]
+    others = [other for other, write in FORMATS.items() if len(_find_left_out(job, write(job, file.parent)[1])) < num]
     raise InputError(
         f"--export {form}: none of the {num} ranges has a counterpart there, so nothing was written: "
         f"{'; '.join(parts)}: choose another format, {', '.join(others)} carry some: {file}"
     )
 
 
-def _group_by_reason(job: ExportJob, notes: Sequence[str]) -> dict[str, list[str]]:
-    """Returns why -> targets of the ranges that a format does not carry."""
+def _find_left_out(job: ExportJob, notes: Sequence[str]) -> dict[str, str]:
+    """Returns target -> why, of the ranges that a format does not carry."""
     why = {target: reason for target, mark, reason in (note.partition(LEFT_OUT) for note in notes) if mark}
-    found: dict[str, list[str]] = {}
-    for entry in job.entries:
-        if entry.target in why:
-            found.setdefault(why[entry.target], []).append(entry.target)
-    return found
+    return {entry.target: why[entry.target] for entry in job.entries if entry.target in why}

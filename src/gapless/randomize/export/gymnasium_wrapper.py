@@ -20,7 +20,8 @@ import numpy as np
 
 # ranges: begin (written by gapless; the rest of the file is the same for all)
 RANGES: list[dict[str, Any]] = []
-CORRELATIONS: list[tuple[str, str, float]] = []
+CORRELATED: list[str] = []
+ROOT: list[list[float]] = []
 CONSTANTS: list[tuple[Any, ...]] = []
 EDITS: list[tuple[Any, ...]] = []
 PRODUCT: dict[str, bool] = {}
@@ -49,10 +50,10 @@ class RandomizedModel(gymnasium.Wrapper):
             raise ValueError(f"no reading {unknown[0]!r}; choose from: {', '.join(READINGS) or 'none'}")
         self._signals = {"signal.delay_s": np.zeros(self.model.nu), "signal.target_offset": np.zeros(self.model.nu)}
         self._signals |= {"signal.bias": np.zeros(len(READINGS)), "signal.scale": np.ones(len(READINGS))}
-        self._constants = [(field, self._find_place(field, *where), value) for field, *where, value in CONSTANTS]
+        self._constants = [(field, self._find_index(field, *place), value) for field, place, value in CONSTANTS]
         self._edits = [
-            (target, field, self._find_place(field, *where), knots, values)
-            for target, field, *where, knots, values in EDITS
+            (target, field, tuple(np.transpose([self._find_index(field, *place) for place in places])), knots, table)
+            for target, field, places, knots, table in EDITS
         ]
         names = {field for field, *_ in CONSTANTS} | {field for _, field, *_ in EDITS}
         self._nominal = {name: self._field(name).copy() for name in sorted(names)}
@@ -84,11 +85,10 @@ class RandomizedModel(gymnasium.Wrapper):
 
     def _draw(self, levels: tuple[str, ...]) -> None:
         chosen = [item for item in RANGES if item["per"] in levels]
-        correlated = {name for first, second, _ in CORRELATIONS for name in (first, second)}
         for item in chosen:
-            if item["target"] not in correlated:
+            if item["target"] not in CORRELATED:
                 self.parameters[item["target"]] = draw(self.rng, item)
-        group = [item for item in chosen if item["target"] in correlated]
+        group = [item for item in chosen if item["target"] in CORRELATED]
         if group:
             self.parameters.update(draw_together(self.rng, group))
 
@@ -96,14 +96,14 @@ class RandomizedModel(gymnasium.Wrapper):
         """Puts the model back as it was written, and then what was drawn into it."""
         for name, nominal in self._nominal.items():
             self._field(name)[:] = nominal
-        for field, place, value in self._constants:
-            self._field(field)[place] = value
+        for field, index, value in self._constants:
+            self._field(field)[index] = value
         base = {name: self._field(name).copy() for name in self._nominal}
-        for target, field, place, knots, values in self._edits:
-            array, start = self._field(field), float(base[field][place])
-            now = float(np.interp(self.parameters[target], knots, values))
-            multiply = PRODUCT[field] and start != 0
-            array[place] = array[place] * now / start if multiply else array[place] + now - start
+        for target, field, index, knots, table in self._edits:
+            now = np.array([np.interp(self.parameters[target], knots, column) for column in table])
+            array, start = self._field(field), base[field][index]
+            scaled = array[index] * now / np.where(start == 0, 1.0, start)
+            array[index] = np.where(PRODUCT[field] & (start != 0), scaled, array[index] + now - start)
         if DERIVED:
             mujoco.mj_setConst(self.model, self.env.unwrapped.data)  # type: ignore[attr-defined]
 
@@ -112,21 +112,19 @@ class RandomizedModel(gymnasium.Wrapper):
             return self._signals[name]
         return getattr(self.model.opt, name[4:]) if name.startswith("opt.") else getattr(self.model, name)
 
-    def _find_place(self, field: str, kind: str, key: Any, rest: tuple[int, ...]) -> Any:
-        """Returns an index in a field: of a named element, or a number where it has no name."""
-        if kind == "reading":
-            return (READINGS.index(key),)
-        if not isinstance(key, str):
-            return (key, *rest)
-        found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), key)
+    def _find_index(self, field: str, kind: str, name: str, index: tuple[int, ...]) -> tuple[int, ...]:
+        """Returns the index of a place in a field: by the name of its element, or as it is where it has none."""
+        if not name:
+            return index
+        found = mujoco.mj_name2id(self.model, getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}"), name)
         if found < 0:
             text = "these ranges are for another model; make them again for this one"
-            raise ValueError(f"the environment's model has no {kind} {key!r}: {text}")
+            raise ValueError(f"the environment's model has no {kind} {name!r}: {text}")
         if field.startswith("dof_"):
             found = int(self.model.jnt_dofadr[found])
         if field.startswith("qpos_"):
             found = int(self.model.jnt_qposadr[found])
-        return (found, *rest)
+        return (found, *index[1:])
 
     def _delay_action(self, action: np.ndarray) -> np.ndarray:
         """Returns the action that arrives now: older ones where it is late, with the offsets of targets."""
@@ -178,12 +176,8 @@ def draw(rng: np.random.Generator, item: dict[str, Any]) -> float:
 
 def draw_together(rng: np.random.Generator, group: list[dict[str, Any]]) -> dict[str, float]:
     """Returns values of correlated ranges; if one is outside its ends, all are drawn again."""
-    place = {item["target"]: k for k, item in enumerate(group)}
-    matrix = np.eye(len(group))
-    for first, second, value in CORRELATIONS:
-        if first in place and second in place:
-            matrix[place[first], place[second]] = matrix[place[second], place[first]] = value
-    root = np.linalg.cholesky(matrix)
+    rows = [CORRELATED.index(item["target"]) for item in group]
+    root = np.array(ROOT)[np.ix_(rows, rows)]  # ranges that are drawn at other times do not go along with these
     low, high = (np.array([item[name] for item in group]) for name in ("low", "high"))
     values = low
     for _ in range(MAX_DRAWS):

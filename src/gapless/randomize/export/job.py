@@ -9,16 +9,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import mujoco
-import numpy as np
 
 import gapless
 from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Distribution, Range
-from gapless.core.errors import InputError
-from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.project.model import load_model
 from gapless.sim.blueprint import CompiledProject
-from gapless.sim.targets import driven_joint, is_object, resolve
+from gapless.sim.ranges import distribution_of
+from gapless.sim.targets import driven_joint, is_object
 from gapless.sim.targets.target import split_target
 
 ROBOT = "robot"
@@ -90,13 +88,8 @@ class ExportJob:
 
     @property
     def distribution(self) -> Distribution:
-        """The ranges over the space of their parameters, whose bounds hold them and the nominal values."""
-        found: list[Parameter] = []
-        for entry in self.entries:
-            low, high = min(entry.range.low, entry.nominal), max(entry.range.high, entry.nominal)
-            room = 1e-6 + 1e-6 * abs(high)
-            found.append(Parameter(entry.target, entry.dimension, entry.unit, entry.nominal, low - room, high + room))
-        return Distribution(ParameterSpace(tuple(found)), tuple(e.range for e in self.entries), self.correlations)
+        """The ranges over the space of their parameters."""
+        return distribution_of(tuple(e.range for e in self.entries), self.correlations, self.blueprint, self.source)
 
 
 def make_job(
@@ -104,12 +97,9 @@ def make_job(
 ) -> ExportJob:
     """Returns ranges with what they set in a project; InputError where one names nothing or is not finite."""
     entries: list[ExportedRange] = []
-    for item in ranges:
-        target = resolve(item.target, blueprint.project, blueprint.model)
-        if not np.isfinite([item.low, item.high, item.mean, item.std]).all():
-            raise InputError(f"{item.target}: a range holds a number that is not finite: correct it")
-        unit, nominal, place = target.unit, target.nominal, split_target(target.path)
-        entries.append(ExportedRange(item, unit, target.dimension, nominal, place.kind, place.name, place.field))
+    for item, p in zip(ranges, distribution_of(ranges, correlations, blueprint, source).space.parameters, strict=True):
+        place = split_target(p.target)
+        entries.append(ExportedRange(item, p.unit, p.dimension, p.nominal, place.kind, place.name, place.field))
     return ExportJob(blueprint, tuple(entries), correlations, source)
 
 

@@ -26,26 +26,34 @@ class FieldEdit:
     target: str  # the parameter's target
     field: str  # field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it
     places: tuple[Place, ...]  # (num_places) indices in the field
-    knots: Array  # (num_knots,) values of the parameter; two where the effect is straight
+    # (num_knots,) values of the parameter: two where the effect is straight, one where it is the same for all of them
+    knots: Array
     values: Array  # (num_knots, num_places) what the field holds there
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it sets something once, whatever is drawn."""
+        return len(self.knots) == 1
 
 
 @dataclass(frozen=True)
 class ModelEdits:
     """What ranges do to a model."""
 
-    constants: dict[str, dict[Place, float]]  # field -> index -> value, of what is set once whatever is drawn
     edits: tuple[FieldEdit, ...]  # what each parameter does
-    touched: dict[str, frozenset[str]]  # target -> fields that it moves
     product: dict[str, bool]  # field -> whether parameters that meet in it multiply; otherwise their changes add up
     derived: bool  # whether constants that the engine derives from the model must be computed anew
     notes: tuple[str, ...]  # where rows drawn together differ from that
+
+    def find_fields(self, target: str) -> set[str]:
+        """Returns the fields that a parameter sets."""
+        return {edit.field for edit in self.edits if edit.target == target}
 
 
 def find_model_edits(job: ExportJob) -> ModelEdits:
     """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
     if not job.entries:
-        return ModelEdits({}, (), {}, {}, False, ())
+        return ModelEdits((), {}, False, ())
     distribution, targets = job.distribution, [entry.target for entry in job.entries]
     low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
     knots = np.linspace(low, high, NUM_KNOTS, axis=1)
@@ -54,48 +62,31 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
         alone[k, :, k] = knots[k]
     alone = alone.reshape(-1, len(targets))
     drawn = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
-    written, derived = _write_rows(job, np.concatenate([alone, drawn, distribution.space.nominal[None]]))
+    written, derived = _write_rows(job, np.concatenate([alone, drawn]))
     tables = {
         field: values[: len(alone)].reshape(len(targets), NUM_KNOTS, *nominal.shape)
         for field, (nominal, values) in written.items()
     }
-    is_jumping = np.zeros(len(targets), dtype=bool)  # not straight between every second knot
-    for table in tables.values():
-        change = np.abs(table - table[:, :1]).max(axis=1)
-        off = np.abs(table[:, 1::2] - (table[:, :-1:2] + table[:, 2::2]) / 2).max(axis=1)
-        beyond = off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(table))
-        is_jumping |= beyond.reshape(len(targets), -1).any(axis=1)
-    jumping = [target for target, is_so in zip(targets, is_jumping, strict=True) if is_so]
+    jumping = [target for k, target in enumerate(targets) if any(_jumps(table[k]) for table in tables.values())]
     if jumping:
         found = find_model_edits(job.without(jumping))
         notes = [note_left_out(target, "its effect on the model jumps") for target in jumping]
         return replace(found, notes=(*notes, *found.notes))
-    found = ModelEdits({}, (), {}, {}, derived, ())
     edits: list[FieldEdit] = []
     notes: list[str] = []
+    product: dict[str, bool] = {}
     for field, (nominal, values) in written.items():
-        base, ends, rounding = nominal.astype(np.float64), tables[field][:, 0], _rounding(tables[field])
-        is_still = (np.abs(tables[field] - ends[:, None]) <= rounding).all(axis=1)
-        for where in np.argwhere(is_still & (np.abs(ends - nominal) > rounding)):  # set to one value, not the model's
-            place = tuple(int(k) for k in where[1:])
-            base[place] = ends[tuple(where)]
-            found.constants.setdefault(field, {})[place] = float(ends[tuple(where)])
-        tried = [_find_edit(target, field, tables[field][k], knots[k]) for k, target in enumerate(targets)]
-        made = [edit for edit in tried if edit is not None]
-        if made:
-            checks = drawn, values[len(alone) : -1]
-            found.product[field], note = _find_combination(field, base, made, checks, targets)
+        made: list[FieldEdit] = []
+        for k, target in enumerate(targets):
+            made += _find_edits(target, field, tables[field][k], knots[k], nominal)
+        if any(not edit.is_constant for edit in made):
+            product[field], note = _find_combination(field, nominal, made, (drawn, values[len(alone) :]), targets)
             notes += note
-            edits += made
+        edits += made
     edits.sort(key=lambda edit: targets.index(edit.target))
-    for k, target in enumerate(targets):
-        found.touched[target] = frozenset(
-            field
-            for field, (_, values) in written.items()
-            if np.abs(tables[field][k] - values[-1]).max(initial=0.0) > _rounding(values)
-        )
-    notes += [note_left_out(target, NO_EFFECT) for target, fields in found.touched.items() if not fields]
-    return replace(found, edits=tuple(edits), notes=tuple(notes))
+    acting = {edit.target for edit in edits}
+    notes += [note_left_out(target, NO_EFFECT) for target in targets if target not in acting]
+    return ModelEdits(tuple(edits), product, derived, tuple(notes))
 
 
 def find_element(model: mujoco.MjModel, field: str, place: Place) -> tuple[str, int]:
@@ -137,27 +128,42 @@ def _rounding(values: Array) -> float:
     return MAX_ROUNDING * float(np.abs(values).max(initial=0.0)) + 1e-300
 
 
-def _find_edit(target: str, field: str, table: Array, knots: Array) -> FieldEdit | None:
-    """Returns what a parameter does to a field; None where it does nothing."""
+def _jumps(table: Array) -> bool:
+    """Says whether an effect, (num_knots, ...), is far from straight between every second knot."""
+    change = np.abs(table - table[0]).max(axis=0)
+    off = np.abs(table[1::2] - (table[:-1:2] + table[2::2]) / 2).max(axis=0)
+    return bool((off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(table))).any())
+
+
+def _find_edits(target: str, field: str, table: Array, knots: Array, nominal: Array) -> list[FieldEdit]:
+    """Returns what a parameter does to a field: to places that it sets to one value, and to those that it moves."""
     moves = (np.abs(table - table[0]) > _rounding(table)).any(axis=0)
-    places = tuple(tuple(int(k) for k in place) for place in np.argwhere(moves))
-    if not places:
-        return None
-    values = table[:, moves].astype(np.float64)
-    share = ((knots - knots[0]) / (knots[-1] - knots[0]))[:, None]
-    line = values[0] + share * (values[-1] - values[0])
-    change = np.abs(values - values[0]).max(axis=0)
-    if (np.abs(values - line) <= MAX_BEND * np.maximum(change, np.abs(values).max(axis=0))).all():
-        knots, values = knots[[0, -1]], values[[0, -1]]
-    return FieldEdit(target, field, places, knots, values)
+    differs = (np.abs(table[0] - nominal) > _rounding(table)) & ~moves
+    found: list[FieldEdit] = []
+    for chosen in (differs, moves):
+        places = tuple(tuple(int(k) for k in place) for place in np.argwhere(chosen))
+        values = table[:, chosen].astype(np.float64)
+        share = np.linspace(0.0, 1.0, len(knots))[:, None]
+        line = values[0] + share * (values[-1] - values[0])
+        change = np.abs(values - values[0]).max(axis=0)
+        is_straight = (np.abs(values - line) <= MAX_BEND * np.maximum(change, np.abs(values).max(axis=0))).all()
+        kept = [0] if chosen is differs else [0, -1] if is_straight else slice(None)
+        if places:
+            found.append(FieldEdit(target, field, places, knots[kept], values[kept]))
+    return found
 
 
 def _find_combination(
-    field: str, base: Array, edits: list[FieldEdit], checks: tuple[Array, Array], targets: list[str]
+    field: str, nominal: Array, edits: list[FieldEdit], checks: tuple[Array, Array], targets: list[str]
 ) -> tuple[bool, list[str]]:
     """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
     worst: dict[bool, float] = {}
     rows, true = checks
+    base = nominal.astype(np.float64)
+    for edit in edits:
+        if edit.is_constant:
+            base[tuple(np.transpose(edit.places))] = edit.values[0]
+    edits = [edit for edit in edits if not edit.is_constant]
     span = np.maximum(np.abs(true - base).max(axis=0), 1e3 * _rounding(true))
     for product in (True, False):
         made = np.repeat(base[None], len(rows), axis=0)

@@ -1,5 +1,6 @@
 """Ranges beside the parameters of a project."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ def test_what_is_not_varied_stays_at_the_model_and_bells_lose_their_tails(
     text = "actuator/motor/gain normal 1 +- 0.1 within 0 .. 2\njoint/hinge/damping uniform 0.1 .. 0.2\n"
     ranges, _ = read_training_ranges(written(tmp_path, text), evidence.blueprint)
     space = add_ranges(evidence, ranges).whole
-    box = make_box(ranges, space, np.random.default_rng(0))
+    box = make_box(replace(ranges, space=space), np.random.default_rng(0))
     low, high = (dict(zip(space.targets, end, strict=True)) for end in (box.low, box.high))
     assert (low["joint/hinge/damping"], high["joint/hinge/damping"]) == (0.1, 0.2)
     assert (low["actuator/*/delay"], high["actuator/*/delay"]) == (0.0, 0.0)

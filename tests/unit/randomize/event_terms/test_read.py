@@ -479,7 +479,7 @@ def test_what_was_written_comes_back(stack: object, text: str, tmp_path: Path) -
     [
         ("events.py", "x = 1\n", "no event terms in it"),
         ("events.py", "x = (\n", "this is no Python"),
-        ("env.yaml", "- 1\n- 2\n", "no mapping of event terms"),
+        ("env.yaml", "- 1\n- 2\n", "no event terms in it"),
         ("env.yaml", "a: [1,\n", "this is no YAML"),
         ("env.json", "{", "this is no JSON"),
         ("events.toml", "", "event terms are in .py, .yaml, .yml, .json files"),

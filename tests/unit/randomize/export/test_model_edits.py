@@ -48,18 +48,21 @@ def test_what_neither_multiplies_nor_adds_is_told(tmp_path: Path) -> None:
 
 def test_a_friction_takes_over_its_contacts_once(tmp_path: Path) -> None:
     found = find_model_edits(job(tmp_path, "geom/box/friction uniform 0.3 .. 0.7\n"))
-    assert found.constants["geom_priority"] == {(4,): 10.0}
+    (priority,) = [edit for edit in found.edits if edit.is_constant]
+    assert (priority.field, priority.places, priority.values.tolist()) == ("geom_priority", ((4,),), [[10.0]])
 
 
 def rebuilt(effects: ModelEdits, worked: ExportJob, row: np.ndarray, field: str, nominal: np.ndarray) -> np.ndarray:
     """Returns a field as the effects say it is for a row."""
     base = nominal.astype(float)
-    for place, value in effects.constants.get(field, {}).items():
-        base[place] = value
+    here = [edit for edit in effects.edits if edit.field == field]
+    for edit in here:
+        if edit.is_constant:
+            base[tuple(np.transpose(edit.places))] = edit.values[0]
     made = base.copy()
     targets = [entry.target for entry in worked.entries]
-    for edit in effects.edits:
-        if edit.field == field:
+    for edit in here:
+        if not edit.is_constant:
             for k, place in enumerate(edit.places):
                 value = np.interp(row[targets.index(edit.target)], edit.knots, edit.values[:, k])
                 multiply = effects.product[field] and base[place] != 0

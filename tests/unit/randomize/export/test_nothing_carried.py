@@ -57,7 +57,7 @@ def test_one_that_is_carried_is_enough(tmp_path: Path) -> None:
 def test_what_is_carried_in_part_is_not_left_out(tmp_path: Path) -> None:
     # An offset of a joint moves its zero in the model, and what its encoder reads, which Playground has not.
     text, notes = write_playground(job(tmp_path, "joint/shoulder/offset uniform 0 .. 0.01\n"), tmp_path)
-    assert ("fields['qpos0']" in text) == (not any(": left out: " in note for note in notes))
+    assert ("'qpos0', [" in text) == (not any(": left out: " in note for note in notes))
 
 
 def test_a_restitution_is_not_dropped_in_silence(tmp_path: Path) -> None:
