@@ -109,10 +109,15 @@ def check_file_names(kind: str, content: Mapping[str, bytes]) -> None:
 
 
 def write_files(folder: Path, temporary: Path, content: Mapping[str, bytes]) -> None:
-    """Writes the files of an artefact; if `folder` is there already it holds the same files, and is left alone."""
-    if folder.is_dir():
-        return
+    """Writes the files of an artefact; if `folder` is there already it holds the same files, but for deleted ones."""
     unfinished = temporary / uuid.uuid4().hex
+    if folder.is_dir():
+        for name in (name for name in content if not (folder / name).exists()):
+            unfinished.parent.mkdir(parents=True, exist_ok=True)
+            unfinished.write_bytes(content[name])
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(unfinished, folder / name)
+        return
     for name, data in content.items():
         path = unfinished / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -26,19 +26,12 @@ Group = tuple[Dimension, ...]
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What all evidence says together.
+    """What all evidence says together."""
 
-    Attributes:
-        causes: Most probable first.
-        no_gap: That nothing takes part.
-        unmodelled: That something takes part which no parameter expresses.
-        ambiguous: Groups of dimensions of which one takes part, and these logs do not show which.
-    """
-
-    causes: tuple[Cause, ...]
-    no_gap: float
-    unmodelled: float
-    ambiguous: tuple[Group, ...]
+    causes: tuple[Cause, ...]  # most probable first
+    no_gap: float  # that nothing takes part
+    unmodelled: float  # that something takes part which no parameter expresses
+    ambiguous: tuple[Group, ...]  # groups of dimensions of which one takes part, and these logs do not show which
 
     @property
     def likely(self) -> Group:

@@ -14,7 +14,12 @@ from gapless.core.protocols import Progress, Task
 from gapless.core.provenance import Provenance
 from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
 from gapless.core.signal import Array
-from gapless.data.stored_results import artefact_ids, store_result_if_possible
+from gapless.data.stored_results import (
+    artefact_ids,
+    find_same_result,
+    load_stored_result,
+    store_result_if_possible,
+)
 from gapless.diagnose.combine import combine_evidence
 from gapless.diagnose.counterfactual.compare import MIN_REAL_RUNS, compare_failures
 from gapless.diagnose.counterfactual.policy_runs import make_policy_simulator, rank_repairs
@@ -38,6 +43,7 @@ from gapless.sim.ranges import read_fit
 
 MAX_NOMINAL_FAILURES = 0.5  # share of runs that fail in the model as written, above which failures show no gap
 MAX_REPAIRS = 3  # that are named
+CALIBRATION = "calibration"  # in the provenance of a diagnosis: digest of what turned scores into probabilities
 
 
 def diagnose(
@@ -53,7 +59,8 @@ def diagnose(
     Sets of dimensions are fitted on one half of the logs and judged on the other; how sure a difference is comes from
     gaps of this very model that are rehearsed once and kept. Where outcomes are known, with a log or without,
     conditions and phases of failure count as well. With a policy, each dimension is made wrong in simulation, and the
-    failures are compared with the real ones.
+    failures are compared with the real ones. A diagnosis that the same code made of the same project and logs is taken
+    from the catalogue.
 
     Args:
         directory: The project folder.
@@ -67,7 +74,13 @@ def diagnose(
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _load_player(load_project(directory), policy)
-    found = examine_data(read_project_data(directory, with_unlogged=True, progress=progress), progress)
+    data = read_project_data(directory, with_unlogged=True, progress=progress)
+    parents = (*data.ids, *artefact_ids(policy, fit))
+    provenance = Provenance("diagnose", gapless.__version__, parents, {"project": fingerprint(data.project)}, seed)
+    all_known = len(artefact_ids(policy, fit)) == (policy is not None) + (fit is not None)
+    if all_known and (stored := _find_stored(data, provenance)) is not None:
+        return stored
+    found = examine_data(data, progress)
     data, refusal, problem = found.evidence, found.refusal, None
     fitted = None if fit is None else _read_values(fit, data.blueprint)
     outcomes = weigh_outcomes(data.runs)
@@ -82,7 +95,7 @@ def diagnose(
         problem = None if refusal else prepare_problem(windows, own)
     if problem is None and outcomes is None:
         few = "" if candidates else f"; outcomes alone need {MIN_RUNS} or more runs and one failure"
-        return _store(data, _undecided_result(data, f"{refusal}{few}", seed), None, policy, fit)
+        return _store(data, _undecided_result(data, f"{refusal}{few}", seed), None, provenance)
     signals = None if problem is None else weigh_signals(data, problem, rng, progress, fitted)
     simulated = _PolicyEvidence()
     if player is not None:
@@ -90,7 +103,7 @@ def diagnose(
     notes = [f"{copy} holds the same recording as {first} and is left out" for copy, first in data.copies.items()]
     notes += [note.text for note in found.notes] + ([refusal] if refusal else [])
     result = _make_result(data, notes, outcomes, signals, simulated, seed)
-    return _store(data, result, signals, policy, fit)
+    return _store(data, result, signals, provenance)
 
 
 def _read_values(fit: str | Path, blueprint: CompiledProject) -> dict[str, float]:
@@ -196,14 +209,23 @@ def _list_conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, .
 
 
 def _store(
-    data: ProjectData, result: DiagnoseResult, signals: SignalEvidence | None, *used: str | Path | None
+    data: ProjectData, result: DiagnoseResult, signals: SignalEvidence | None, provenance: Provenance
 ) -> DiagnoseResult:
-    """Enters a diagnosis in the catalogue, with the files and the calibration that it used; returns it."""
-    config = {"project": fingerprint(data.project)}
+    """Enters a diagnosis in the catalogue, with the calibration that it used; returns it."""
     if signals is not None:
-        config["calibration"] = digest_calibration(signals.calibration)
-    provenance = Provenance("diagnose", gapless.__version__, (*data.ids, *artefact_ids(*used)), config, result.seed)
+        config = {**provenance.config, CALIBRATION: digest_calibration(signals.calibration)}
+        provenance = replace(provenance, config=config)
     return replace(result, id=store_result_if_possible(data.catalogue, result, provenance))
+
+
+def _find_stored(data: ProjectData, provenance: Provenance) -> DiagnoseResult | None:
+    """Returns the diagnosis that the same code made of the same logs with the same options; None if there is none."""
+    identity = find_same_result(data.catalogue, "diagnose", provenance, found_keys=(CALIBRATION,))
+    try:
+        result = load_stored_result(data.catalogue, identity) if identity else None
+    except (InputError, OSError, ValueError, TypeError):  # deleted or damaged: it is made again
+        return None
+    return result if isinstance(result, DiagnoseResult) else None
 
 
 def _undecided_result(data: ProjectData, reason: str, seed: int) -> DiagnoseResult:

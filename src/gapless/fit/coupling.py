@@ -20,14 +20,11 @@ MIN_EFFECT = 0.05  # share of the largest effect of a parameter, or on a column,
 
 @dataclass(frozen=True)
 class Coupling:
-    """What moves which readings.
+    """What moves which readings."""
 
-    Attributes:
-        parameters: (num_parameters, num_measurements) whether a parameter of the predictor's space shows in a column.
-        starts: (num_measurements, num_measurements) whether the start value or slope of a column shows in another.
-    """
-
+    # (num_parameters, num_measurements) whether a parameter of the predictor's space shows in a column
     parameters: NDArray[np.bool_]
+    # (num_measurements, num_measurements) whether the start value or slope of a column shows in another
     starts: NDArray[np.bool_]
 
 

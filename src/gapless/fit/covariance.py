@@ -24,17 +24,11 @@ MIN_FREEDOM = 2.0  # with fewer degrees of freedom Student's t has no variance
 
 @dataclass(frozen=True)
 class Pieces:
-    """What pieces of the logs say about parameters at a solution.
+    """What pieces of the logs say about parameters at a solution."""
 
-    Attributes:
-        information: (num_pieces, num_parameters, num_parameters) Hessians H_w of the pieces' costs.
-        gradients: (num_pieces, num_parameters) gradients g_w of the pieces' costs.
-        shared: (num_parameters, num_parameters) what is added to sum g_w g_w^T because pieces are not independent.
-    """
-
-    information: Array
-    gradients: Array
-    shared: Array
+    information: Array  # (num_pieces, num_parameters, num_parameters) Hessians H_w of the pieces' costs
+    gradients: Array  # (num_pieces, num_parameters) gradients g_w of the pieces' costs
+    shared: Array  # (num_parameters, num_parameters) what is added to sum g_w g_w^T because pieces are not independent
 
     @property
     def whole_information(self) -> Array:

@@ -28,35 +28,21 @@ READING, ENTERING, SMOOTHING = "reading the logs", "entering them in the catalog
 
 @dataclass(frozen=True)
 class ProjectData:
-    """A project with everything that its logs say.
+    """A project with everything that its logs say."""
 
-    Attributes:
-        project: The project.
-        catalogue: Its catalogue; the episodes are in it.
-        blueprint: Its compiled model.
-        episodes: Its logs.
-        ids: Id of each run in the catalogue: of the episodes, then of `unlogged`.
-        tracks: Each episode at the control rate.
-        space: The parameters that may be wrong.
-        terms: Groups of further ones that the model may lack; `identify` tries them.
-        notes: What reading the logs had to say: corrupt samples, gaps, jitter.
-        unlogged: Runs of which only outcome and conditions are known, where they were asked for.
-        copies: Name of a log that is left out -> name of the log that holds the same recording.
-        assumptions: What predictions assume of states that no column shows.
-    """
-
-    project: Project
-    catalogue: Catalogue
-    blueprint: CompiledProject
-    episodes: tuple[Episode, ...]
-    ids: tuple[str, ...]
-    tracks: tuple[Track, ...]
-    space: ParameterSpace
-    terms: tuple[ParameterSpace, ...]
-    notes: tuple[Note, ...]
-    unlogged: tuple[Episode, ...] = ()
+    project: Project  # the project
+    catalogue: Catalogue  # its catalogue; the episodes are in it
+    blueprint: CompiledProject  # its compiled model
+    episodes: tuple[Episode, ...]  # its logs
+    ids: tuple[str, ...]  # id of each run in the catalogue: of the episodes, then of `unlogged`
+    tracks: tuple[Track, ...]  # each episode at the control rate
+    space: ParameterSpace  # the parameters that may be wrong
+    terms: tuple[ParameterSpace, ...]  # groups of further ones that the model may lack; `identify` tries them
+    notes: tuple[Note, ...]  # what reading the logs had to say: corrupt samples, gaps, jitter
+    unlogged: tuple[Episode, ...] = ()  # runs of which only outcome and conditions are known, where they were asked for
+    # name of a log that is left out -> name of the log that holds the same recording
     copies: Mapping[str, str] = field(default_factory=dict[str, str])
-    assumptions: tuple[Note, ...] = ()
+    assumptions: tuple[Note, ...] = ()  # what predictions assume of states that no column shows
 
     @property
     def runs(self) -> tuple[Episode, ...]:

@@ -18,21 +18,15 @@ from gapless.fit.summary import MAX_IDENTIFIABLE_SD
 
 @dataclass(frozen=True)
 class PerRunSolution:
-    """A solution in which every target stands once.
+    """A solution in which every target stands once."""
 
-    Attributes:
-        space: The parameters.
-        solution: Their values; of per-run parameters, the mean. Its row is one of the whole space, likewise.
-        spread: (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared.
-        told: (num_parameters,) whether the logs determine it: a per-run parameter, if all runs together do.
-        own: Target -> run -> its own value.
-    """
-
-    space: ParameterSpace
-    solution: Solution
+    space: ParameterSpace  # the parameters
+    solution: Solution  # their values; of per-run parameters, the mean. Its row is one of the whole space, likewise
+    # (num_parameters,) standard deviation between runs, in steps of `solution.unit`; 0 where one is shared
     spread: Array
+    # (num_parameters,) whether the logs determine it: a per-run parameter, if all runs together do
     told: NDArray[np.bool_]
-    own: dict[str, dict[int, float]]
+    own: dict[str, dict[int, float]]  # target -> run -> its own value
 
     def describe(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
         """Returns fitted parameters with what lies between runs; `names` are those of all runs."""

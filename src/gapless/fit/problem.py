@@ -29,26 +29,17 @@ Watch = Callable[[ParameterSpace, Array], None]
 
 @dataclass(frozen=True)
 class FitProblem:
-    """Residuals of rows of free parameters, the others held at `base`.
+    """Residuals of rows of free parameters, the others held at `base`."""
 
-    Attributes:
-        predictor: Predicts windows under rows of its whole space.
-        windows: What is to be predicted.
-        free: Columns of the predictor's space that may move.
-        base: (num_parameters,) the row that the others keep.
-        sigma: (num_measurements,) weight of each column is 1 / sigma.
-        starts: How errors of the start states are discounted; None before `with_starts_at`.
-        watch: Called with the whole space and a whole row whenever a solver has moved on; None for nobody.
-        coupling: Which parameters show in which columns, so that slopes share predictions; None for all in all.
-    """
-
-    predictor: Predictor
-    windows: Windows
-    free: tuple[int, ...]
-    base: Array
-    sigma: Array
-    starts: StartErrors | None = None
+    predictor: Predictor  # predicts windows under rows of its whole space
+    windows: Windows  # what is to be predicted
+    free: tuple[int, ...]  # columns of the predictor's space that may move
+    base: Array  # (num_parameters,) the row that the others keep
+    sigma: Array  # (num_measurements,) weight of each column is 1 / sigma
+    starts: StartErrors | None = None  # how errors of the start states are discounted; None before `with_starts_at`
+    # called with the whole space and a whole row whenever a solver has moved on; None for nobody
     watch: Watch | None = None
+    # which parameters show in which columns, so that slopes share predictions; None for all in all
     coupling: Coupling | None = None
 
     @property

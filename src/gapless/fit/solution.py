@@ -18,22 +18,14 @@ AT_BOUND = 0.005  # nearer to a bound than this share of the range is at the bou
 
 @dataclass(frozen=True)
 class Solution:
-    """A solved problem.
+    """A solved problem."""
 
-    Attributes:
-        row: (num_parameters,) whole row of the predictor's space.
-        unit: (num_free,) the free parameters in [0, 1].
-        covariance: (num_free, num_free) of `unit`, robust to errors that persist within a window.
-        information: (num_free, num_free) Gauss-Newton information about `unit`, the prior left out.
-        cost: Half the sum of squares of the robust residuals.
-        slopes: (num_windows, num_per_window, num_free) of the residuals, that judged it; None where they are not known.
-    """
-
-    row: Array
-    unit: Array
-    covariance: Array
-    information: Array
-    cost: float
+    row: Array  # (num_parameters,) whole row of the predictor's space
+    unit: Array  # (num_free,) the free parameters in [0, 1]
+    covariance: Array  # (num_free, num_free) of `unit`, robust to errors that persist within a window
+    information: Array  # (num_free, num_free) Gauss-Newton information about `unit`, the prior left out
+    cost: float  # half the sum of squares of the robust residuals
+    # (num_windows, num_per_window, num_free) of the residuals, that judged it; None where they are not known
     slopes: Array | None = field(default=None, repr=False, compare=False)
 
     def half_width(self, level: float = 0.95) -> Array:

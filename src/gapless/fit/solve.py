@@ -18,23 +18,17 @@ Schedule = Sequence[tuple[float, int]]
 
 @dataclass(frozen=True)
 class SolverConfig:
-    """Numbers of the solver.
+    """Numbers of the solver."""
 
-    Attributes:
-        dampings: Of steps, as shares of the Hessian's diagonal.
-        first_damping: Place in `dampings` of the first that is tried.
-        max_steps_per_slope: Steps along slopes until they are measured anew.
-        max_steps_along_known: Where slopes are known already.
-        min_coarse_gain: Share of the sum of squares: with coarse slopes an iteration that saves less is the last.
-        min_fine_gain: Of the sum of squares, with fine slopes, times `error_inflation`: less than that moves no
-            parameter by over 0.15 standard errors.
-    """
-
+    # of steps, as shares of the Hessian's diagonal
     dampings: tuple[float, ...] = (1e-6, 1e-3, 1e-2, 0.1, 0.4, 1.5, 6.0)
-    first_damping: int = 2
-    max_steps_per_slope: int = 3
-    max_steps_along_known: int = 8
+    first_damping: int = 2  # place in `dampings` of the first that is tried
+    max_steps_per_slope: int = 3  # steps along slopes until they are measured anew
+    max_steps_along_known: int = 8  # where slopes are known already
+    # share of the sum of squares: with coarse slopes an iteration that saves less is the last
     min_coarse_gain: float = 1e-3
+    # of the sum of squares, with fine slopes, times `error_inflation`: less than that moves no parameter by over 0.15
+    # standard errors
     min_fine_gain: float = 0.02
 
 

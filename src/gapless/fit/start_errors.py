@@ -25,15 +25,10 @@ from gapless.fit.prediction.windows import Windows
 
 @dataclass(frozen=True)
 class StartErrors:
-    """The directions in which start errors move the residuals of each window.
+    """The directions in which start errors move the residuals of each window."""
 
-    Attributes:
-        directions: (num_windows, num_residuals, num_directions) orthonormal columns U of A = U diag(d) V^T.
-        shrink: (num_windows, num_directions) 1 / sqrt(1 + d^2).
-    """
-
-    directions: Array
-    shrink: Array
+    directions: Array  # (num_windows, num_residuals, num_directions) orthonormal columns U of A = U diag(d) V^T
+    shrink: Array  # (num_windows, num_directions) 1 / sqrt(1 + d^2)
 
     @property
     def taken_out(self) -> Array:

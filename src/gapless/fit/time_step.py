@@ -25,19 +25,12 @@ MAX_COST_RATIO = 1.25  # by how much the cost under the model's own step may gro
 
 @dataclass(frozen=True)
 class TimeStepCorrection:
-    """Where a fit without the effect of the time step arrives, and the problem that this solves.
+    """Where a fit without the effect of the time step arrives, and the problem that this solves."""
 
-    Attributes:
-        problem: With the effect of the time step taken out of the readings, or as it was.
-        row: (num_parameters,) its solution.
-        finer: Predicts with a far finer step.
-        left: Share of the step's effect that is left in the values: all, or what the finer step has of its own.
-    """
-
-    problem: FitProblem
-    row: Array
-    finer: Predictor
-    left: float
+    problem: FitProblem  # with the effect of the time step taken out of the readings, or as it was
+    row: Array  # (num_parameters,) its solution
+    finer: Predictor  # predicts with a far finer step
+    left: float  # share of the step's effect that is left in the values: all, or what the finer step has of its own
 
 
 def remove_time_step_error(

@@ -138,25 +138,15 @@ def identify(
 
 @dataclass(frozen=True)
 class _Work:
-    """What a fit starts from.
+    """What a fit starts from."""
 
-    Attributes:
-        examination: What was found about the logs.
-        data: The logs, and the parameters that show in predictions.
-        scatter: The parameters that show only in how runs scatter.
-        fitted: Episodes that are fitted.
-        held: Episodes that are held out.
-        seed: Of everything random.
-        provenance: Of the result, but for what is found on the way.
-    """
-
-    examination: Examination
-    data: ProjectData
-    scatter: ParameterSpace
-    fitted: list[int]
-    held: list[int]
-    seed: int
-    provenance: Provenance
+    examination: Examination  # what was found about the logs
+    data: ProjectData  # the logs, and the parameters that show in predictions
+    scatter: ParameterSpace  # the parameters that show only in how runs scatter
+    fitted: list[int]  # episodes that are fitted
+    held: list[int]  # episodes that are held out
+    seed: int  # of everything random
+    provenance: Provenance  # of the result, but for what is found on the way
 
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""

@@ -12,30 +12,18 @@ MAX_ERROR_SHARE = 0.05  # or of how far each column moves within the project's h
 
 @dataclass(frozen=True)
 class FitFindings:
-    """What was found about a fit and its data.
+    """What was found about a fit and its data."""
 
-    Attributes:
-        refusal: Why no parameter was fitted to predictions; None where some were.
-        parameters: The fitted parameters.
-        combinations: What is determined where single parameters are not.
-        train: Errors on the episodes that were fitted.
-        held_out: Errors on the others.
-        scatter: Parameters that were estimated from how runs scatter.
-        faults: Mistakes in the data: no fit of these data can be called good.
-        remarks: What the fitted values rest on.
-        assumptions: What predictions assume of states that no column shows.
-        horizon: Errors of predictions as long as the project asks for, or of whole runs where none is that long.
-    """
-
-    refusal: str | None
-    parameters: Sequence[FittedParameter]
-    combinations: Sequence[str]
-    train: FitErrors
-    held_out: FitErrors
-    scatter: Sequence[ScatterEstimate] = ()
-    faults: Sequence[str] = ()
-    remarks: Sequence[str] = ()
-    assumptions: Sequence[str] = ()
+    refusal: str | None  # why no parameter was fitted to predictions; None where some were
+    parameters: Sequence[FittedParameter]  # the fitted parameters
+    combinations: Sequence[str]  # what is determined where single parameters are not
+    train: FitErrors  # errors on the episodes that were fitted
+    held_out: FitErrors  # errors on the others
+    scatter: Sequence[ScatterEstimate] = ()  # parameters that were estimated from how runs scatter
+    faults: Sequence[str] = ()  # mistakes in the data: no fit of these data can be called good
+    remarks: Sequence[str] = ()  # what the fitted values rest on
+    assumptions: Sequence[str] = ()  # what predictions assume of states that no column shows
+    # errors of predictions as long as the project asks for, or of whole runs where none is that long
     horizon: HorizonErrors | None = None
 
 

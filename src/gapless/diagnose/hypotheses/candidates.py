@@ -28,17 +28,12 @@ LIMIT_CUTS = (0.1, 0.25, 0.45)  # shares of the peak effort that are cut off whe
 
 @dataclass(frozen=True)
 class ErrorSize:
-    """How far a kind of value is off where it is wrong. All sizes below are judgement, not measurement.
+    """How far a kind of value is off where it is wrong. All sizes below are judgement, not measurement."""
 
-    Attributes:
-        by: `factor` (low and high are natural logarithms), `amount` (in its unit), or `range` (share of its range).
-        low: An error that hardly matters.
-        high: An error that is seldom exceeded.
-    """
-
+    # `factor` (low and high are natural logarithms), `amount` (in its unit), or `range` (share of its range)
     by: Literal["factor", "amount", "range"]
-    low: float
-    high: float
+    low: float  # an error that hardly matters
+    high: float  # an error that is seldom exceeded
 
 
 ERROR_SIZES = {
@@ -122,15 +117,10 @@ def _contact_paths(data: ProjectData) -> list[str]:
 
 @dataclass(frozen=True)
 class CandidateParameters:
-    """The parameters that may cause a gap, with how far each may be off.
+    """The parameters that may cause a gap, with how far each may be off."""
 
-    Attributes:
-        space: The parameters.
-        peaks: Actuator -> its peak effort in the logs: a limit acts only where it is below that.
-    """
-
-    space: ParameterSpace
-    peaks: Mapping[str, float]
+    space: ParameterSpace  # the parameters
+    peaks: Mapping[str, float]  # actuator -> its peak effort in the logs: a limit acts only where it is below that
 
     @classmethod
     def from_logs(cls, data: ProjectData) -> "CandidateParameters":

@@ -20,15 +20,10 @@ Subset = tuple[Dimension, ...]
 
 
 class LinearFit(NamedTuple):
-    """What a set of dimensions explains, by the linear model.
+    """What a set of dimensions explains, by the linear model."""
 
-    Attributes:
-        total: Score of all windows, each under a fit to the other half [nats].
-        point: (num_entries,) the point that fits all windows best.
-    """
-
-    total: float
-    point: Array
+    total: float  # score of all windows, each under a fit to the other half [nats]
+    point: Array  # (num_entries,) the point that fits all windows best
 
 
 def score_windows(mean_squares: Array) -> Array:

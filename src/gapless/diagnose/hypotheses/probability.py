@@ -28,42 +28,25 @@ MAX_SHARING = 4  # dimensions that share the gap; the others have no share
 
 @dataclass(frozen=True)
 class SignalCalibration:
-    """What turns scores into probabilities. The defaults were found on the tuning cases of `benchmarks/diagnose.py`.
+    """What turns scores into probabilities. The defaults were found on the tuning cases of `benchmarks/diagnose.py`."""
 
-    Attributes:
-        temperature: By which scores are divided [nats].
-        price: Of each dimension [nats].
-        doubt: How much the temperature grows per unit of what is left unexplained [1].
-        unmodelled_from: `measure_lasting_errors` at which something unmodelled is as likely as not [1].
-        unmodelled_width: Over which that changes [1].
-        num_cases: Rehearsed cases of this model behind it; 0 for the values found on other robots.
-    """
-
-    temperature: float = 2.0
-    price: float = 35.0
-    doubt: float = 0.6
-    unmodelled_from: float = 0.35
-    unmodelled_width: float = 0.1
-    num_cases: int = 0
+    temperature: float = 2.0  # by which scores are divided [nats]
+    price: float = 35.0  # of each dimension [nats]
+    doubt: float = 0.6  # how much the temperature grows per unit of what is left unexplained [1]
+    unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
+    unmodelled_width: float = 0.1  # over which that changes [1]
+    num_cases: int = 0  # rehearsed cases of this model behind it; 0 for the values found on other robots
 
 
 @dataclass(frozen=True)
 class CauseProbabilities:
-    """What signals say of each dimension.
+    """What signals say of each dimension."""
 
-    Attributes:
-        causes: Dimension -> that it takes part.
-        no_gap: That nothing does.
-        unmodelled: That something takes part which no parameter expresses.
-        weights: (num_fits,) probability of each set that was fitted.
-        unexplained: What the best set leaves: 0 for noise alone [1].
-    """
-
-    causes: dict[Dimension, float]
-    no_gap: float
-    unmodelled: float
-    weights: Array
-    unexplained: float
+    causes: dict[Dimension, float]  # dimension -> that it takes part
+    no_gap: float  # that nothing does
+    unmodelled: float  # that something takes part which no parameter expresses
+    weights: Array  # (num_fits,) probability of each set that was fitted
+    unexplained: float  # what the best set leaves: 0 for noise alone [1]
 
 
 class GapShare(NamedTuple):

@@ -30,21 +30,13 @@ MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times 
 
 @dataclass(frozen=True)
 class DiagnosisProblem:
-    """Windows of some logs, and what points make of them.
+    """Windows of some logs, and what points make of them."""
 
-    Attributes:
-        fit: The windows, their predictor, and how errors of their start states are discounted.
-        candidates: The parameters.
-        written: (num_windows, num_steps + 1, num_measurements) predictions of the model as written.
-        step_effect: (num_windows, num_steps, num_measurements) by how much a finer time step moves these.
-        half: (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other.
-    """
-
-    fit: FitProblem
-    candidates: CandidateParameters
-    written: Array
-    step_effect: Array
-    half: Indices
+    fit: FitProblem  # the windows, their predictor, and how errors of their start states are discounted
+    candidates: CandidateParameters  # the parameters
+    written: Array  # (num_windows, num_steps + 1, num_measurements) predictions of the model as written
+    step_effect: Array  # (num_windows, num_steps, num_measurements) by how much a finer time step moves these
+    half: Indices  # (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other
 
     @property
     def windows(self) -> Windows:

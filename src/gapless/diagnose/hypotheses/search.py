@@ -20,33 +20,20 @@ from gapless.diagnose.hypotheses.problem import DiagnosisProblem
 
 @dataclass(frozen=True)
 class SubsetSearchConfig:
-    """Numbers of the search, set on the tuning cases of `benchmarks/diagnose.py`.
+    """Numbers of the search, set on the tuning cases of `benchmarks/diagnose.py`."""
 
-    Attributes:
-        first_steps: Gauss-Newton steps of the first fits at most.
-        later_steps: Of later fits, which begin near the best.
-        step_shares: Shares of each step that are tried.
-        start_errors: Where fits of one dimension also begin: multiples of the typical error of each of its targets.
-        num_singles: Dimensions that are fitted alone at first.
-        num_pairs: Pairs with the best of them that are fitted next.
-        num_restarted: Of these pairs, how many begin a second time without what the best dimension found alone.
-        num_new: New sets that are fitted after each further linear model.
-        max_rounds: Further linear models at most.
-        price: Score that each dimension of a set must add to be proposed [nats].
-        min_gain: A step that gains less is the last [nats].
-    """
-
-    first_steps: int = 8
-    later_steps: int = 2
-    step_shares: tuple[float, ...] = (1.0, 0.5, 0.2)
+    first_steps: int = 8  # gauss-Newton steps of the first fits at most
+    later_steps: int = 2  # of later fits, which begin near the best
+    step_shares: tuple[float, ...] = (1.0, 0.5, 0.2)  # shares of each step that are tried
+    # where fits of one dimension also begin: multiples of the typical error of each of its targets
     start_errors: tuple[float, ...] = (-1.5, -0.7, 0.7, 1.5)
-    num_singles: int = 3
-    num_pairs: int = 4
-    num_restarted: int = 2
-    num_new: int = 3
-    max_rounds: int = 4
-    price: float = 6.0
-    min_gain: float = 2.0
+    num_singles: int = 3  # dimensions that are fitted alone at first
+    num_pairs: int = 4  # pairs with the best of them that are fitted next
+    num_restarted: int = 2  # of these pairs, how many begin a second time without what the best dimension found alone
+    num_new: int = 3  # new sets that are fitted after each further linear model
+    max_rounds: int = 4  # further linear models at most
+    price: float = 6.0  # score that each dimension of a set must add to be proposed [nats]
+    min_gain: float = 2.0  # a step that gains less is the last [nats]
 
 
 CONFIG = SubsetSearchConfig()
@@ -55,21 +42,13 @@ LinearFits = dict[Subset, LinearFit]
 
 @dataclass(frozen=True)
 class SubsetFit:
-    """A set of dimensions after its fits to both halves.
+    """A set of dimensions after its fits to both halves."""
 
-    Attributes:
-        subset: The dimensions.
-        window_scores: (num_windows,) score of each window under the fit to the other half [nats].
-        points: The points that fit the two halves of the windows.
-        mean_squares: (num_windows, num_measurements) 1 + mean square residual under the fit to the other half.
-        residual: (num_windows, num_steps, num_measurements) residuals behind them, in units of noise.
-    """
-
-    subset: Subset
-    window_scores: Array
-    points: tuple[Array, Array]
-    mean_squares: Array
-    residual: Array
+    subset: Subset  # the dimensions
+    window_scores: Array  # (num_windows,) score of each window under the fit to the other half [nats]
+    points: tuple[Array, Array]  # the points that fit the two halves of the windows
+    mean_squares: Array  # (num_windows, num_measurements) 1 + mean square residual under the fit to the other half
+    residual: Array  # (num_windows, num_steps, num_measurements) residuals behind them, in units of noise
 
     @cached_property
     def total(self) -> float:

@@ -29,25 +29,15 @@ MAX_MOMENTS = 3  # of each cause
 
 @dataclass(frozen=True)
 class SignalEvidence:
-    """What signals say.
+    """What signals say."""
 
-    Attributes:
-        problem: The windows that were looked at.
-        fits: The sets of dimensions that were fitted, the best first.
-        best: The likeliest one.
-        probabilities: What they say of each dimension.
-        shares: Dimension -> its share of the gap, for the most probable ones.
-        moments: The stretches of the logs that show each likely cause best.
-        calibration: What turned scores into probabilities.
-    """
-
-    problem: DiagnosisProblem
-    fits: tuple[SubsetFit, ...]
-    best: SubsetFit
-    probabilities: CauseProbabilities
-    shares: dict[Dimension, GapShare]
-    moments: tuple[TellingMoment, ...]
-    calibration: SignalCalibration
+    problem: DiagnosisProblem  # the windows that were looked at
+    fits: tuple[SubsetFit, ...]  # the sets of dimensions that were fitted, the best first
+    best: SubsetFit  # the likeliest one
+    probabilities: CauseProbabilities  # what they say of each dimension
+    shares: dict[Dimension, GapShare]  # dimension -> its share of the gap, for the most probable ones
+    moments: tuple[TellingMoment, ...]  # the stretches of the logs that show each likely cause best
+    calibration: SignalCalibration  # what turned scores into probabilities
 
     @property
     def values(self) -> dict[str, Array]:

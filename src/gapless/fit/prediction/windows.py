@@ -18,31 +18,18 @@ UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds c
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows of equal length; shorter ones are padded with NaN measurements.
+    """Windows of equal length; shorter ones are padded with NaN measurements."""
 
-    Attributes:
-        commands: (num_windows, num_steps, num_commands) in model units.
-        history: (num_windows, num_past, num_commands) commands before the window.
-        measured: (num_windows, num_steps + 1, num_measurements), the start first; NaN where unknown.
-        start: (num_windows, num_measurements) smoothed readings at the start.
-        slope: (num_windows, num_measurements) their time derivative [unit/s].
-        track: (num_windows,) index of the track that each comes from.
-        first_row: (num_windows,) row of the track where each starts.
-        noise: (num_measurements,) standard deviation of the readings.
-        start_sd: (num_measurements,) standard error of `start`.
-        slope_sd: (num_measurements,) standard error of `slope` [unit/s].
-    """
-
-    commands: Array
-    history: Array
-    measured: Array
-    start: Array
-    slope: Array
-    track: NDArray[np.intp]
-    first_row: NDArray[np.intp]
-    noise: Array
-    start_sd: Array
-    slope_sd: Array
+    commands: Array  # (num_windows, num_steps, num_commands) in model units
+    history: Array  # (num_windows, num_past, num_commands) commands before the window
+    measured: Array  # (num_windows, num_steps + 1, num_measurements), the start first; NaN where unknown
+    start: Array  # (num_windows, num_measurements) smoothed readings at the start
+    slope: Array  # (num_windows, num_measurements) their time derivative [unit/s]
+    track: NDArray[np.intp]  # (num_windows,) index of the track that each comes from
+    first_row: NDArray[np.intp]  # (num_windows,) row of the track where each starts
+    noise: Array  # (num_measurements,) standard deviation of the readings
+    start_sd: Array  # (num_measurements,) standard error of `start`
+    slope_sd: Array  # (num_measurements,) standard error of `slope` [unit/s]
 
     def __len__(self) -> int:
         return len(self.commands)

@@ -35,15 +35,10 @@ START_S = 0.5  # left out at the start of a log, where the error of the start st
 
 @dataclass(frozen=True)
 class ScatterEstimate:
-    """A parameter estimated from how runs scatter.
+    """A parameter estimated from how runs scatter."""
 
-    Attributes:
-        parameter: The value with its interval.
-        explains_logs: Whether with this value the logs look as simulated runs do.
-    """
-
-    parameter: FittedParameter
-    explains_logs: bool
+    parameter: FittedParameter  # the value with its interval
+    explains_logs: bool  # whether with this value the logs look as simulated runs do
 
 
 def estimate_from_scatter(

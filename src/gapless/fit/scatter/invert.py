@@ -22,23 +22,14 @@ MAX_REACH = 2.0  # in multiples of the interval's half width: beyond, a value is
 
 @dataclass(frozen=True)
 class ValueRange:
-    """The values that statistics allow.
+    """The values that statistics allow."""
 
-    Attributes:
-        value: The likeliest.
-        low: Lower end of the interval.
-        high: Upper end.
-        left: Values below are ruled out for good.
-        right: Values above are.
-        distance: Squared distance of the logs from runs of the likeliest value, in standard deviations.
-    """
-
-    value: float
-    low: float
-    high: float
-    left: float
-    right: float
-    distance: float
+    value: float  # the likeliest
+    low: float  # lower end of the interval
+    high: float  # upper end
+    left: float  # values below are ruled out for good
+    right: float  # values above are
+    distance: float  # squared distance of the logs from runs of the likeliest value, in standard deviations
 
 
 def invert(values: Array, statistics: Array, seen: Array) -> ValueRange:

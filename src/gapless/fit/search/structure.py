@@ -32,19 +32,12 @@ MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd"
 
 @dataclass(frozen=True)
 class StructureResult:
-    """Where the last solve begins.
+    """Where the last solve begins."""
 
-    Attributes:
-        problem: The problem on windows of the length that was chosen.
-        structure: Which parameters to fit, and a row near the best.
-        window_s: Length of the windows [s].
-        held: Columns of masses, shapes and tilt that stay as written: their errors show too little.
-    """
-
-    problem: FitProblem
-    structure: Structure
-    window_s: float
-    held: Columns
+    problem: FitProblem  # the problem on windows of the length that was chosen
+    structure: Structure  # which parameters to fit, and a row near the best
+    window_s: float  # length of the windows [s]
+    held: Columns  # columns of masses, shapes and tilt that stay as written: their errors show too little
 
 
 @dataclass(frozen=True)

@@ -22,17 +22,11 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Structure:
-    """The terms that were chosen.
+    """The terms that were chosen."""
 
-    Attributes:
-        free: Columns of the parameters that are fitted.
-        row: (num_parameters,) a whole row near the best.
-        tried: Each term that was tried, in the order of trying, with what it saved.
-    """
-
-    free: Columns
-    row: Array
-    tried: tuple[TriedTerm, ...]
+    free: Columns  # columns of the parameters that are fitted
+    row: Array  # (num_parameters,) a whole row near the best
+    tried: tuple[TriedTerm, ...]  # each term that was tried, in the order of trying, with what it saved
 
     def after(self, earlier: "Structure") -> "Structure":
         """Returns this one, with the terms that were tried earlier before its own; of those tried again, the last."""
