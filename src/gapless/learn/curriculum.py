@@ -125,7 +125,8 @@ class Adr(Curriculum):
     def _draw_unit(self, rng: np.random.Generator, count: int) -> Array:
         """Returns points inside the box, half of them with one parameter at a wall."""
         num_ranges = len(self._start)
-        unit = rng.uniform(*self.state, (count, num_ranges))
+        lower, upper = self.state
+        unit = rng.uniform(lower, upper, (count, num_ranges))
         if num_ranges:
             at_wall = np.flatnonzero(rng.random(count) < WALL_SHARE)
             which, side = rng.integers(0, num_ranges, len(at_wall)), rng.integers(0, 2, len(at_wall))
