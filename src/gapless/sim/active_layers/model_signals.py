@@ -1,10 +1,9 @@
 """What layers on the model act on: which fields of the model, as which signal."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import mujoco
 import numpy as np
 
 from gapless.core.signal import Array
@@ -25,10 +24,11 @@ class ModelSignal:
     """Where a layer on the model reads its signal and where it writes what comes out."""
 
     fields: tuple[str, ...]  # the model fields that it writes
-    read: Callable[[Fields, Ids, Ids], Array]  # (fields, worlds, elements) -> (num_worlds, num_columns)
-    write: Callable[[Fields, Ids, Ids, Array], None]  # (fields, worlds, elements, signal): writes what came out
-    # (fields, worlds, elements): makes the fields ready, once parameters are set
-    prepare: Callable[[Fields, Ids, Ids], None] = lambda fields, worlds, elements: None
+    read: Callable[[Fields, Ids, Ids], Array]  # (fields, worlds, columns) -> (num_worlds, num_columns)
+    write: Callable[[Fields, Ids, Ids, Array], None]  # (fields, worlds, columns, signal): writes what came out
+    # (fields, worlds, columns): makes the fields ready, once parameters are set
+    prepare: Callable[[Fields, Ids, Ids], None] = lambda fields, worlds, columns: None
+    num_axes: int = 1  # columns of each element
     constants: bool = False  # whether constants of the model follow from these fields
 
 
@@ -43,28 +43,27 @@ def _decide_contacts(fields: Fields, worlds: Ids, geoms: Ids) -> None:
     decide_alone(fields, np.ix_(worlds, geoms), [surface_of(fields.model, int(g)) for g in geoms], fields.model)
 
 
-def _column_signal(name: str, columns: slice, **options: Any) -> ModelSignal:
-    """Returns some columns of a field, of each element, as the signal."""
+def _axis_signal(name: str, num_axes: int, **options: Any) -> ModelSignal:
+    """Returns the first axes of a field, of each element, as the signal."""
 
-    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
-        return fields.of(name)[worlds[:, None], elements, columns].reshape(len(worlds), -1)
+    def read(fields: Fields, worlds: Ids, columns: Ids) -> Array:
+        return fields.of(name)[worlds[:, None], columns // num_axes, columns % num_axes]
 
-    def write(fields: Fields, worlds: Ids, elements: Ids, signal: Array) -> None:
-        fields.of(name)[worlds[:, None], elements, columns] = signal.reshape(len(worlds), len(elements), -1)
+    def write(fields: Fields, worlds: Ids, columns: Ids, signal: Array) -> None:
+        fields.of(name)[worlds[:, None], columns // num_axes, columns % num_axes] = signal
 
-    return ModelSignal((name,), read, write, **options)
+    return ModelSignal((name,), read, write, num_axes=num_axes, **options)
 
 
-def _factor_signal(
-    *names: str, constants: bool = False, index: Callable[[mujoco.MjModel, Ids], Ids] = lambda model, ids: ids
-) -> ModelSignal:
-    """Returns a factor on fields as the signal, 1 as written; `index` says where the elements stand in the fields."""
-
-    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
-        return np.ones((len(worlds), len(index(fields.model, elements))))
+def _factor_signal(*names: str, constants: bool = False, of_dofs: bool = False) -> ModelSignal:
+    """Returns a factor on fields of elements as the signal, 1 as written; `of_dofs` for fields of joints."""
 
     def write(fields: Fields, worlds: Ids, elements: Ids, signal: Array) -> None:
-        fields.multiply(worlds, index(fields.model, elements), signal, *names, constants=constants)
+        places = fields.model.jnt_dofadr[elements] if of_dofs else elements
+        fields.multiply(worlds, places, signal, *names, constants=constants)
+
+    def read(fields: Fields, worlds: Ids, elements: Ids) -> Array:
+        return np.ones((len(worlds), len(elements)))
 
     return ModelSignal(names, read, write, constants=constants)
 
@@ -92,26 +91,27 @@ def _spring_signal(
     return ModelSignal(("geom_solref",), lambda *where: get(*read_springs(*where)), write, _decide_contacts)
 
 
-def _write_size(fields: Fields, worlds: Ids, geoms: Ids, signal: Array) -> None:
-    size, here = fields.of("geom_size", constants=True), (worlds[:, None], geoms)
-    size[here] = np.where(size[here] > 0, np.maximum(signal.reshape(len(worlds), -1, 3), 1e-6), size[here])
+def _write_size(fields: Fields, worlds: Ids, columns: Ids, signal: Array) -> None:
+    size, here = fields.of("geom_size", constants=True), (worlds[:, None], columns // 3, columns % 3)
+    size[here] = np.where(size[here] > 0, np.maximum(signal, 1e-6), size[here])
 
 
-def _read_inertial(fields: Fields, worlds: Ids, bodies: Ids) -> Array:
-    mass, centre, frame, inertia = (fields.of(name, constants=True)[worlds, bodies[0]] for name in _INERTIAL)
+def _read_inertial(fields: Fields, worlds: Ids, columns: Ids) -> Array:
+    body = columns[0] // len(columns)
+    mass, centre, frame, inertia = (fields.of(name, constants=True)[worlds, body] for name in _INERTIAL)
     tensor = inertia_tensor(frame, inertia)
     return np.concatenate([mass[:, None], centre, np.stack([tensor[:, i, j] for i, j in _TENSOR], axis=1)], axis=1)
 
 
-def _write_inertial(fields: Fields, worlds: Ids, bodies: Ids, signal: Array) -> None:
-    here, tensor = (worlds, bodies[0]), np.empty((len(worlds), 3, 3))
+def _write_inertial(fields: Fields, worlds: Ids, columns: Ids, signal: Array) -> None:
+    body, tensor = columns[0] // len(columns), np.empty((len(worlds), 3, 3))
     for k, (i, j) in enumerate(_TENSOR):
         tensor[:, i, j] = tensor[:, j, i] = signal[:, 4 + k]
-    changed = (signal != _read_inertial(fields, worlds, bodies)).any(axis=1)
+    changed = (signal != _read_inertial(fields, worlds, columns)).any(axis=1)
     frame, inertia = principal_inertia(tensor)
-    fields.of("body_mass")[here], fields.of("body_ipos")[here] = signal[:, 0], signal[:, 1:4]
-    fields.of("body_iquat")[worlds[changed], bodies[0]] = frame[changed]
-    fields.of("body_inertia")[worlds[changed], bodies[0]] = inertia[changed]
+    fields.of("body_mass")[worlds, body], fields.of("body_ipos")[worlds, body] = signal[:, 0], signal[:, 1:4]
+    fields.of("body_iquat")[worlds[changed], body] = frame[changed]
+    fields.of("body_inertia")[worlds[changed], body] = inertia[changed]
 
 
 def _temperature_signal(project: Project) -> ModelSignal:
@@ -130,7 +130,7 @@ def _temperature_signal(project: Project) -> ModelSignal:
     return ModelSignal((*_DRAG, *_FORCE), lambda _, worlds, __: np.tile([1.0, 0.0, 1.0], (len(worlds), 1)), write)
 
 
-_FRICTION = _column_signal("geom_friction", slice(0, 1), prepare=_decide_contacts)
+_FRICTION = _axis_signal("geom_friction", 1, prepare=_decide_contacts)
 _SIGNALS = {
     "uneven friction": _FRICTION,
     "floor patches": _FRICTION,
@@ -142,17 +142,18 @@ _SIGNALS = {
         lambda stiffness, ratio, mass: stiffness * mass,
         lambda stiffness, ratio, mass, signal: (signal / mass, ratio),
     ),
-    "size": ModelSignal(("geom_size",), _column_signal("geom_size", slice(0, 3)).read, _write_size, constants=True),
+    "size": replace(_axis_signal("geom_size", 3, constants=True), write=_write_size),
     "uneven mass": ModelSignal(_INERTIAL, _read_inertial, _write_inertial, constants=True),
-    "clutter": _column_signal("geom_pos", slice(0, 2), constants=True),
-    "light of day": _factor_signal("light_diffuse", index=lambda model, _: np.arange(model.nlight)),
+    "clutter": _axis_signal("geom_pos", 2, constants=True),
+    "light of day": _factor_signal("light_diffuse"),
 }
 _SPREAD = {
     "actuator": _factor_signal(*_FORCE),
-    "joint": _factor_signal(*_DRAG, index=lambda model, joints: model.jnt_dofadr[joints]),
+    "joint": _factor_signal(*_DRAG, of_dofs=True),
     "body": _factor_signal("body_mass", "body_inertia", constants=True),
     "geom": _FRICTION,
 }
+NUM_AXES = {name: signal.num_axes for name, signal in _SIGNALS.items()}  # layer -> columns of each element
 # Layer -> kinds of elements that it can be switched on for.
 KINDS_OF_MODEL_LAYERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(_SIGNALS, ("geom",)),
