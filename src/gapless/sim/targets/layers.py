@@ -1,6 +1,9 @@
 """Knobs of layers as targets: `KIND/NAME/LAYER/KNOB`, the same form for all layers."""
 
+from dataclasses import replace
+
 import mujoco
+import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
@@ -8,7 +11,7 @@ from gapless.sim.active_layers.active_layer import KnobTarget
 from gapless.sim.active_layers.model_signals import KINDS_OF_MODEL_LAYERS, NUM_AXES
 from gapless.sim.realism.layer import Knob, Layer
 from gapless.sim.realism.registry import BY_PATH, nominal_value
-from gapless.sim.targets.drive import has_one_axis, is_hinge
+from gapless.sim.targets.drive import has_one_axis
 from gapless.sim.targets.target import Fields, NamedElements, Target
 
 _KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
@@ -56,7 +59,7 @@ def layer_target(named: NamedElements) -> Target:
 
 
 def _unit(named: NamedElements, target: KnobTarget) -> str:
-    """Returns the unit of a knob: `signal` is that of the element, and of `N·m, N` the first is that of a hinge."""
+    """Returns the unit of a knob: `signal` is that of the element."""
     first, kind, signal = target.elements[0], target.kind, "1"
     if kind == "measurement":
         signal = named.project.measurement_units[first]
@@ -65,8 +68,7 @@ def _unit(named: NamedElements, target: KnobTarget) -> str:
         signal = next((item.unit for item in named.project.commands if item.actuator == name), "1")
     elif kind == "world":
         signal = "rad"  # temperature shifts encoders
-    options = target.knob.unit.split(", ")
-    return options[0 if kind == "joint" and is_hinge(named.model, first) else -1].replace("signal", signal)
+    return replace(named, ids=np.array([first])).choose_unit(target.knob.unit).replace("signal", signal)
 
 
 def _find_elements(named: NamedElements, layer: Layer, knob: Knob, axis: str) -> KnobTarget:
