@@ -71,7 +71,7 @@ class ActiveLayer:
         uneven = {target.knob.name for target in targets if len(target.elements) < len(self.columns)}
         for knob in self.layer.knobs:
             sets = named if knob.per_column else [everywhere]
-            values = np.array([unnamed_values(self.layer, frozenset(one)).get(knob.name, knob.ideal) for one in sets])
+            values = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
             found[knob.name] = values[:1] if knob.name not in uneven and np.all(values == values[0]) else values
         return found
 
