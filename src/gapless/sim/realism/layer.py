@@ -88,6 +88,8 @@ class Layer:
     # (signal, knobs, context) -> state, as if the signal had always been what it is now
     start: BeginFunction = begin_without_state
     columns: tuple[str, ...] = ()  # what the columns of its signal must be; empty: any number of like ones
+    num_axes: int = 1  # how many of them belong to each element
+    kinds: tuple[str, ...] = ()  # kinds of elements that paths may name; empty: as usual for what it acts on
     needs: tuple[str, ...] = ()  # fields of `LayerContext` that it reads, besides `step_s` and `draws`
     adds: bool = False  # whether it adds to its signal whatever that is: y - u does not depend on u
     # Knobs that show only in how runs scatter: not in the median run, or in what is drawn once per run. A prediction

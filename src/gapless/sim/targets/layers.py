@@ -8,13 +8,12 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import KnobTarget
-from gapless.sim.active_layers.model_signals import KINDS_OF_MODEL_LAYERS, NUM_AXES
 from gapless.sim.realism.layer import Knob, Layer
 from gapless.sim.realism.registry import BY_PATH, nominal_value
 from gapless.sim.targets.drive import has_one_axis
 from gapless.sim.targets.target import Fields, NamedElements, Target
 
-_KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
+_KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",), "model": ("geom",)}
 _SPREAD_DIMENSIONS: dict[str, Dimension] = {
     "actuator": "actuator", "joint": "actuator", "body": "object", "geom": "contact",
 }  # fmt: skip
@@ -28,9 +27,7 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
     """Returns the kinds of elements that a layer can be switched on for; none for one that is for Python only."""
     if layer.python_only:
         return ()
-    if layer.acts_on == "model":
-        return KINDS_OF_MODEL_LAYERS[layer.name]
-    return (*_KINDS[layer.acts_on], *(("body",) if layer.is_weather else ()))
+    return ("joint", "body") if layer.is_weather else layer.kinds or _KINDS[layer.acts_on]
 
 
 def layer_target(named: NamedElements) -> Target:
@@ -74,7 +71,7 @@ def _unit(named: NamedElements, target: KnobTarget) -> str:
 def _find_elements(named: NamedElements, layer: Layer, knob: Knob, axis: str) -> KnobTarget:
     """Returns which elements a knob belongs to, and which others are columns of the same signal."""
     kind, model, elements = named.kind, named.model, [int(e) for e in named.ids]
-    num_axes = 3 if kind == "body" and layer.acts_on == "effort" else NUM_AXES.get(layer.name, 1)
+    num_axes = 3 if kind == "body" and layer.acts_on == "effort" else layer.num_axes
     axes = "xyz"[: num_axes if num_axes > 1 else 0]
     if axis and axis not in tuple(axes):
         text = f"write one of {', '.join(axes)}, or nothing" if axes else "it has no axes: leave that out"

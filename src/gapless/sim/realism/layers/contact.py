@@ -79,7 +79,7 @@ def CENTRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> 
     return state, signal + knobs["shift_m"]
 
 
-@make_layer("size", "object", "model", knobs=(
+@make_layer("size", "object", "model", num_axes=3, knobs=(
     _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
     Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
 ))  # fmt: skip
@@ -88,7 +88,7 @@ def SIZE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return state, knobs["factor"] * signal + knobs["offset_m"]
 
 
-@make_layer("uneven mass", "object", "model", columns=INERTIAL, knobs=(
+@make_layer("uneven mass", "object", "model", columns=INERTIAL, kinds=("body",), knobs=(
     Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
     Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False, typical_with="*"),
     Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),

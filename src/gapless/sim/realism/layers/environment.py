@@ -86,7 +86,7 @@ def PATCHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     return state, signal * np.exp(knobs["spread"] * noise)
 
 
-@make_layer("clutter", "environment", "model", random=("spread_m",), knobs=(
+@make_layer("clutter", "environment", "model", num_axes=2, random=("spread_m",), knobs=(
     Knob("spread_m", "m", 0.0, 0.0, 10.0, 0.05, "rule of thumb: things put back by hand"),
 ), start=lambda signal, knobs, context: (context.draws.normal("clutter", signal.shape[1]),))  # fmt: skip
 def CLUTTER(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -94,7 +94,7 @@ def CLUTTER(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     return state, signal + knobs["spread_m"] * state[0]
 
 
-@make_layer("temperature", "environment", "model", columns=("friction", "offset", "voltage"), knobs=(
+@make_layer("temperature", "environment", "model", columns=("friction", "offset", "voltage"), kinds=("world",), knobs=(
     Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False,
          typical_with="*"),
     Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False,
@@ -116,12 +116,12 @@ def TEMPERATURE(state: State, signal: Array, knobs: Knobs, context: LayerContext
     return state, np.concatenate([friction, offset, voltage], axis=1)
 
 
-@make_layer("light of day", "environment", "model", start=lambda signal, *_: (np.zeros((len(signal), 1)),), knobs=(
+@make_layer("light of day", "environment", "model", kinds=("world",), knobs=(
     Knob("share", "1", 0.0, 0.0, 1.0, 0.6, "rule of thumb: a room with a window"),
     Knob("clock_s", "s", 43200.0, 0.0, DAY_S, 43200.0, "time of day at the start"),
     Knob("dawn_s", "s", 21600.0, 0.0, 43200.0, 21600.0, "6 h, the equinox"),
     Knob("daylight_s", "s", 43200.0, 3600.0, DAY_S, 43200.0, "12 h, the equinox"),
-))  # fmt: skip
+), start=lambda signal, *_: (np.zeros((len(signal), 1)),))  # fmt: skip
 def LIGHT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 - share (1 - day)), day = sin(pi (t - dawn) / daylight) by day, 0 by night.
 
@@ -144,7 +144,8 @@ def _draw_factors(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     return (np.exp(knobs["fleet"] * of_robot + knobs["trial"] * of_trial),)
 
 
-@make_layer("spread", "spread", "model", start=_draw_factors, random=("trial",), knobs=(
+@make_layer("spread", "spread", "model", start=_draw_factors, random=("trial",),
+            kinds=("actuator", "joint", "body", "geom"), knobs=(
     Knob("robot", "1", 0.0, 0.0, 1e6, 0.0, "which robot of the fleet it is: 0, 1, ...", per_column=False),
     Knob("fleet", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: 10 % between robots of one batch"),
     Knob("trial", "1", 0.0, 0.0, 1.0, 0.03, "rule of thumb: 3 % between trials of one robot"),
