@@ -66,11 +66,10 @@ class Simulation:
         self._low, self._high = blueprint.command_limits()
         self._actuators = list(blueprint.actuator_ids)
         delays_s = sorted(p.high for p in space.parameters if p.target.endswith("/delay"))
-        self._length = signal_path.history_length(
-            sum(delays_s[-2:]), blueprint.interval_s
-        )  # one of its own, one shared
-        self._held = signal_path.History(num_worlds, self._length, model.nu)
-        self._true_readings = signal_path.History(num_worlds, self._length, len(self.measurement_names))
+        longest_s = sum(delays_s[-2:])  # one of its own, one shared
+        self._length = signal_path.history_length(longest_s, blueprint.interval_s)
+        self._held = np.zeros((num_worlds, self._length, model.nu))  # the last commands sent, the newest last
+        self._true_readings = np.zeros((num_worlds, self._length, len(self.measurement_names)))
         self._delay_plan: signal_path.DelayPlan | None = None
         self._reading_plan: signal_path.DelayPlan | None = None
         self._lag_remainder: Array | None = None
@@ -128,11 +127,7 @@ class Simulation:
         if self._layers.any:
             self._layers.reset(which, rng)
             self._layers.begin(resting, which)
-        past = resting[which, None]
-        self._held.fill(which, past)
-        self._lag_output[which] = resting[which]
-        self._write_engine_history(which, past)
-        return self._begin_readings(which, 0.0)
+        return self._begin(which, resting[which, None], 0.0)
 
     def restart(
         self, qpos: Array, qvel: Array, command_history: Array, rate: Array | float = 0.0, identity: Bits | None = None
@@ -155,42 +150,12 @@ class Simulation:
         if self._layers.any:
             self._layers.begin_prediction(identity)
             self._layers.begin(resting, None)
-        past = self._apply_to_past(command_history, resting)
-        recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
-        self._held.fill(self._everyone, past[:, recent])
-        if self._lag_remainder is not None:
-            interval_s, num_substeps = self.blueprint.interval_s, self.blueprint.num_substeps
-            self._lag_output = signal_path.settle_lag(
-                past, self._lag_remainder, self.fields.delay_s, interval_s, num_substeps
-            )
-        self._write_engine_history(self._everyone, past)
-        return self._begin_readings(self._everyone, rate)
+        return self._begin(self._everyone, self._apply_to_past(command_history, resting), rate)
 
     def step(self, requested_command: Array) -> Step:
         """Advances one control interval; see `World.step`."""
-        applied = self._hold_command(requested_command)
-        num_substeps = self.blueprint.num_substeps
-        late = self._delay_plan is not None or self._lag_remainder is not None
-        if self._layers.any:
-            self._layers.apply_to_surroundings()
-        if self._layers.on_efforts:
-            controls = self._substep_controls() if late else None
-            self._control[:] = self._held.last
-            for k in range(num_substeps):
-                if controls is not None:
-                    self._control[:] = controls[:, k]
-                self._layers.apply_to_efforts(k)
-                self.batch.step()
-        elif late:
-            self.batch.rollout(num_substeps, self._substep_controls(), record=())
-        else:
-            self._control[:] = self._held.last
-            self.batch.step(nstep=num_substeps)
-        true = self.blueprint.reader.read(self.batch)
-        if self._readings_late:
-            self._true_readings.push(true)
-        reading = self._distort(true)
-        return Step(self._layers.apply_to_reading(reading) if self._layers.on_readings else reading, applied)
+        applied = np.clip(requested_command, self._low, self._high)
+        return Step(self._advance(applied[:, None])[:, 0], applied)
 
     def rollout(self, commands: Array) -> Array:
         """Returns the readings after each of some commands, (num_worlds, num_intervals, num_measurements).
@@ -200,71 +165,78 @@ class Simulation:
         Args:
             commands: (num_worlds, num_intervals, num_commands) in model units.
         """
-        reader, model = self.blueprint.reader, self.blueprint.model
-        if self._layers.any or self._noise is not None or reader.stage != mujoco.mjtStage.mjSTAGE_NONE:
-            return np.stack([self.step(commands[:, k]).measured for k in range(commands.shape[1])], axis=1)
-        per_interval = self.num_worlds * self.blueprint.num_substeps * (model.nu + model.nq + model.nv)
-        most = max(1, MAX_RECORDED // per_interval)
-        parts = [self._roll(commands[:, k : k + most]) for k in range(0, commands.shape[1], most)]
+        model, at_once = self.blueprint.model, 1
+        if not self._layers.any and self._noise is None and self.blueprint.reader.stage == mujoco.mjtStage.mjSTAGE_NONE:
+            per_interval = self.num_worlds * self.blueprint.num_substeps * (model.nu + model.nq + model.nv)
+            at_once = max(1, MAX_RECORDED // per_interval)
+        applied = np.clip(commands, self._low, self._high)
+        parts = [self._advance(applied[:, k : k + at_once]) for k in range(0, commands.shape[1], at_once)]
         return np.concatenate(parts, axis=1)
 
-    def _roll(self, commands: Array) -> Array:
-        """Returns the readings after some commands, from one call of the engine; see `rollout`."""
-        num_intervals, num_substeps, before = commands.shape[1], self.blueprint.num_substeps, self._held.last
-        sent = np.repeat(before[:, None], num_intervals, axis=1)
-        applied = np.clip(commands, self._low, self._high)
-        sent[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
-        for k in range(num_intervals if self._has_backlash else 0):
-            width = self.fields.backlash
-            sent[:, k] = np.where(width > 0, signal_path.apply_backlash(before, sent[:, k], width), sent[:, k])
-            before = sent[:, k]
-        held = np.concatenate([self._held.rows, sent], axis=1)
+    def _advance(self, applied: Array) -> Array:
+        """Returns the readings after each of some commands, (num_worlds, num_intervals, num_measurements).
+
+        `applied` are commands within limits, (num_worlds, num_intervals, num_commands): several only where nothing
+        acts between intervals, see `rollout`.
+        """
+        num_intervals, num_substeps = applied.shape[1], self.blueprint.num_substeps
+        before = self._held[:, -1]
+        sent = self._add_offsets(applied, before)
+        if self._layers.any:
+            sent[:, 0] = self._layers.apply_to_command(sent[:, 0])
+        self._take_up_play(before, sent)
+        held = np.concatenate([self._held[:, 1:], sent], axis=1)
+        self._held[:] = held[:, -self._length :]
         if self._delay_plan is None:
             controls = np.repeat(sent, num_substeps, axis=1)
         else:
-            controls = signal_path.apply_delay_ahead(held, self._delay_plan, num_intervals)
-            controls = controls.reshape(self.num_worlds, num_intervals * num_substeps, -1)
+            controls = signal_path.apply_delay(held, self._delay_plan, num_intervals)
         if self._lag_remainder is not None:
             controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
             self._lag_output = controls[:, -1].copy()
-        self._held.fill(self._everyone, held[:, -self._length :])
-        records = self.batch.rollout(num_intervals * num_substeps, controls, record=("qpos", "qvel"))
-        each = {str(name): record[:, num_substeps - 1 :: num_substeps] for name, record in records.items()}
-        true = self.blueprint.reader.read_records(each)
+        true = self._run_engine(controls, num_intervals)
         if self._readings_late:
-            shown = np.concatenate([self._true_readings.rows, true], axis=1)
-            self._true_readings.fill(self._everyone, shown[:, -self._length :])
-            if self._reading_plan is not None:
-                true = signal_path.apply_delay_ahead(shown, self._reading_plan, num_intervals)[:, :, 0]
-        return self.fields.scale[:, None] * true + self.fields.bias[:, None]
+            true = np.concatenate([self._true_readings[:, 1:], true], axis=1)
+            self._true_readings[:] = true[:, -self._length :]
+        reading = self._distort(true, num_intervals)
+        return self._layers.apply_to_reading(reading[:, 0])[:, None] if self._layers.on_readings else reading
 
-    def _hold_command(self, requested_command: Array) -> Array:
-        """Puts commands through limits, offset, layers and play into the history; returns what was applied."""
-        applied = np.clip(requested_command, self._low, self._high)
-        before = self._held.last
-        sent = before.copy()
-        sent[:, self._actuators] = applied + self.fields.target_offset[:, self._actuators]
-        if self._layers.any:
-            sent = self._layers.apply_to_command(sent)
-        if self._has_backlash:
-            width = self.fields.backlash
-            sent = np.where(width > 0, signal_path.apply_backlash(before, sent, width), sent)
-        self._held.push(sent)
-        return applied
+    def _run_engine(self, controls: Array, num_intervals: int) -> Array:
+        """Returns the true values after each interval, (num_worlds, num_intervals, num_measurements).
 
-    def _substep_controls(self) -> Array:
-        """Returns what reaches the actuators in each substep, (num_worlds, num_substeps, num_actuators).
-
-        To be called once per control interval: lags move on.
+        `controls` is what reaches the actuators in each physics step, (num_worlds, num_intervals * num_substeps, nu).
         """
-        if self._delay_plan is None:
-            controls = np.repeat(self._held.last[:, None], self.blueprint.num_substeps, axis=1)
+        num_substeps, reader = self.blueprint.num_substeps, self.blueprint.reader
+        if num_intervals > 1:
+            records = self.batch.rollout(controls.shape[1], controls, record=("qpos", "qvel"))
+            ends = {str(name): record[:, num_substeps - 1 :: num_substeps] for name, record in records.items()}
+            return reader.read_records(ends)
+        if self._layers.any:
+            self._layers.apply_to_surroundings()
+        if self._layers.on_efforts:
+            for k in range(num_substeps):
+                self._control[:] = controls[:, k]
+                self._layers.apply_to_efforts(k)
+                self.batch.step()
         else:
-            controls = signal_path.apply_delay(self._held.rows, self._delay_plan)
-        if self._lag_remainder is not None:
-            controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
-            self._lag_output = controls[:, -1].copy()
-        return controls
+            self.batch.rollout(num_substeps, controls, record=())
+        return reader.read(self.batch)[:, None]
+
+    def _add_offsets(self, applied: Array, others: Array) -> Array:
+        """Returns what is sent to all actuators, (num_worlds, num_intervals, nu): zero offsets added to commands.
+
+        `others`, (num_worlds, nu), is sent to those without a command.
+        """
+        sent = np.repeat(others[:, None], applied.shape[1], axis=1)
+        sent[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
+        return sent
+
+    def _take_up_play(self, before: Array, sent: Array) -> None:
+        """Puts commands through backlash, in place; `before`, (num_worlds, nu), is where it stood."""
+        width = self.fields.backlash
+        for k in range(sent.shape[1] if self._has_backlash else 0):
+            sent[:, k] = np.where(width > 0, signal_path.apply_backlash(before, sent[:, k], width), sent[:, k])
+            before = sent[:, k]
 
     def _apply_to_past(self, command_history: Array, resting: Array) -> Array:
         """Returns past commands after limits, zero offset, layers and play, (num_worlds, num_past, nu), newest last.
@@ -276,14 +248,10 @@ class Simulation:
         remembers = self._has_backlash or self._layers.on_commands or self._engine_delays or self._engine_lags
         if not remembers and self._lag_remainder is None:
             command_history = command_history[:, -self._length :]
-        past = np.repeat(resting[:, None], command_history.shape[1], axis=1)
-        applied = np.clip(command_history, self._low, self._high)
-        past[:, :, self._actuators] = applied + self.fields.target_offset[:, None, self._actuators]
+        past = self._add_offsets(np.clip(command_history, self._low, self._high), resting)
         if self._layers.on_commands:
             past = self._layers.apply_to_past(past)
-        width = self.fields.backlash
-        for k in range(1, past.shape[1] if self._has_backlash else 0):
-            past[:, k] = np.where(width > 0, signal_path.apply_backlash(past[:, k - 1], past[:, k], width), past[:, k])
+        self._take_up_play(past[:, 0].copy(), past)
         return past
 
     def _resting_commands(self) -> Array:
@@ -318,24 +286,39 @@ class Simulation:
             for actuator in self._engine_lags:
                 self.batch.bind("act")[ids, model.actuator_actadr[actuator]] = state[:, actuator]
 
-    def _begin_readings(self, ids: NDArray[np.intp], rate: Array | float) -> Array:
-        self._control[ids] = (self._held.last if self._lag_remainder is None else self._lag_output)[ids]
-        true = self.blueprint.reader.read(self.batch, np.sort(ids))
+    def _begin(self, ids: NDArray[np.intp], past: Array, rate: Array | float) -> Array:
+        """Gives some worlds their past, (num_ids, any number, nu), and returns the readings; see `restart`."""
+        recent = np.clip(past.shape[1] - self._length + np.arange(self._length), 0, None)
+        self._held[ids] = past[:, recent]
+        arriving = self._held[:, -1]
+        if self._lag_remainder is not None:
+            interval_s, num_substeps = self.blueprint.interval_s, self.blueprint.num_substeps
+            remainder, delay_s = self._lag_remainder[ids], self.fields.delay_s[ids]
+            self._lag_output[ids] = signal_path.settle_lag(past, remainder, delay_s, interval_s, num_substeps)
+            arriving = self._lag_output
+        self._write_engine_history(ids, past)
+        self._control[ids] = arriving[ids]
+        true = self.blueprint.reader.read(self.batch, np.sort(ids))[:, None]
         if self._readings_late:
             age_s = np.arange(self._length - 1, -1, -1)[:, None] / self.rate_hz
-            slope = np.broadcast_to(rate, true.shape)[ids, None, :]
-            self._true_readings.fill(ids, true[ids, None, :] - age_s * slope)
-        reading = self._distort(true)
+            slope = np.broadcast_to(rate, true[:, 0].shape)[ids, None, :]
+            self._true_readings[ids] = true[ids] - age_s * slope
+            true = self._true_readings
+        reading = self._distort(true, 1)[:, 0]
         return self._layers.begin_readings(reading, ids) if self._layers.on_readings else reading
 
-    def _distort(self, true: Array) -> Array:
-        """Returns what the sensors say: late, scaled, biased and noisy."""
+    def _distort(self, true: Array, num_intervals: int) -> Array:
+        """Returns what the sensors say in the last intervals: late, scaled, biased and noisy.
+
+        `true` are true values, (num_worlds, at least num_intervals, num_measurements), with those before if some are
+        late.
+        """
         if self._reading_plan is not None:
-            true = signal_path.apply_delay(self._true_readings.rows, self._reading_plan)[:, 0]
-        reading = self.fields.scale * true + self.fields.bias
+            true = signal_path.apply_delay(true, self._reading_plan, num_intervals)
+        reading = self.fields.scale[:, None] * true[:, -num_intervals:] + self.fields.bias[:, None]
         if self._noise is not None:
             if self._noise_from_layers:
-                reading += self._noise * self._layers.draw_noise(reading.shape[1])
+                reading[:, 0] += self._noise * self._layers.draw_noise(reading.shape[2])
             else:
                 reading += self._noise * self._rng.standard_normal(reading.shape)
         return reading

@@ -1,45 +1,42 @@
 """A layer that is on: for which elements, with which knobs in each world, and its state."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Knob, Layer, LayerContext, SignalKind, State, replace_worlds
+from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, SignalKind, State, replace_worlds
 from gapless.sim.realism.registry import layers_in_order, unnamed_values
 
 Ids = NDArray[np.intp]
-LayerKey = tuple[str, str, tuple[int, ...]]  # kind, layer, and the elements that are one signal
-ContextFields = Mapping[str, Array]  # fields of `LayerContext`, for all columns of the whole signal
-_PER_COLUMN = ("position", "velocity", "load", "place")
+LayerKey = tuple[str, str, tuple[int, ...]]  # kind, layer, and the columns that are one signal
 
 
 @dataclass(frozen=True)
 class KnobTarget:
-    """Which knob of which layer a target sets."""
+    """Which knob of which layer a target sets.
+
+    Columns are numbered over all elements of a kind: element * axes per element + axis.
+    """
 
     path: str  # the target's path, for messages
     kind: str  # kind of the elements: actuator, joint, body, geom, measurement, world
     layer: Layer
     knob: Knob
-    elements: tuple[int, ...]  # (num_elements,) indices of the elements that get the value
-    # all elements of the signal, where the layer says what its columns must be; empty: those that are named
-    group: tuple[int, ...] = ()
-    width: int = 1  # columns per element
-    axis: int | None = None  # which column of each element gets the value; None for all
+    elements: tuple[int, ...]  # the columns that get the value; with one axis per element, the elements
+    signal: tuple[int, ...]  # all columns of the named elements, in the order that the layer wants
 
     @property
     def key(self) -> LayerKey:
         """What all knobs of one active layer have in common."""
-        return self.kind, self.layer.name, self.group
+        return self.kind, self.layer.name, self.signal if self.layer.columns else ()
 
 
 class ActiveLayer:
-    """A layer that is on: its elements, its knobs per world, and its state."""
+    """A layer that is on: its columns, its knobs per world, and its state."""
 
     def __init__(self, targets: Sequence[KnobTarget], num_worlds: int) -> None:
         """Makes the layer that some targets switch on together; all its knobs as if unnamed.
@@ -48,27 +45,40 @@ class ActiveLayer:
             InputError: If two targets set a knob that all elements share.
         """
         first = targets[0]
-        self.kind, self.layer, self.width = first.kind, first.layer, first.width
-        self.ids = np.array(first.group or sorted({e for target in targets for e in target.elements}), np.intp)
+        self.kind, self.layer = first.kind, first.layer
+        named_columns = sorted({column for target in targets for column in target.signal})
+        self.columns: Ids = np.array(first.signal if self.layer.columns else named_columns, np.intp)
         self.state: State | None = None
-        self._name = f"{self.kind} {self.layer.name} {self.ids.tolist()}"
-        self._columns: Ids | None = None  # of the whole signal; None for all of them
-        self._num_columns = len(self.ids) * self.width
-        self._first_column = {int(element): k * self.width for k, element in enumerate(self.ids)}
-        first_path: dict[str, str] = {}
-        for target in (target for target in targets if not target.knob.per_column):
-            name = target.knob.name
-            if name in first_path:
-                text = f"one {name} for all that share it; {first_path[name]} sets it already: keep one"
-                raise InputError(f"parameter {target.path}: {text}")
-            first_path[name] = target.path
+        self._name = f"{self.kind} {self.layer.name} {self.columns.tolist()}"
+        self._part: Ids | slice = slice(None)  # where its columns stand in the whole signal
+        self._place = {int(column): k for k, column in enumerate(self.columns)}
         self._unnamed = self._find_unnamed(targets)
         self.values = {name: np.repeat(values[None], num_worlds, axis=0) for name, values in self._unnamed.items()}
 
-    def attach(self, elements: Ids) -> "ActiveLayer":
-        """Says which element each column of the whole signal belongs to, (num_columns,); returns the layer."""
-        found = [int(np.flatnonzero(elements == one)[k]) for one in self.ids for k in range(self.width)]
-        self._columns = None if found == list(range(len(elements))) else np.array(found, np.intp)
+    def _find_unnamed(self, targets: Sequence[KnobTarget]) -> dict[str, Array]:
+        """Returns the values of all knobs where they are not named, (num_columns,), or (1,) if alike for all."""
+        named: list[set[str]] = [set() for _ in self.columns]
+        paths: dict[str, str] = {}  # knob that all share -> the path that sets it
+        for target in targets:
+            name = target.knob.name
+            if not target.knob.per_column and name in paths:
+                text = f"one {name} for all that share it; {paths[name]} sets it already: keep one"
+                raise InputError(f"parameter {target.path}: {text}")
+            paths[name] = target.path
+            for column in target.elements if target.knob.per_column else self.columns:
+                named[self._place[int(column)]].add(name)
+        everywhere, found = {target.knob.name for target in targets}, dict[str, Array]()
+        uneven = {target.knob.name for target in targets if len(target.elements) < len(self.columns)}
+        for knob in self.layer.knobs:
+            sets = named if knob.per_column else [everywhere]
+            values = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
+            found[knob.name] = values[:1] if knob.name not in uneven and np.all(values == values[0]) else values
+        return found
+
+    def attach(self, columns: Ids) -> "ActiveLayer":
+        """Says what the columns of the whole signal are, (num_columns,); returns the layer."""
+        if not np.array_equal(columns, self.columns):
+            self._part = np.array([np.flatnonzero(columns == one)[0] for one in self.columns], np.intp)
         return self
 
     def restore(self, ids: Ids) -> None:
@@ -79,72 +89,43 @@ class ActiveLayer:
     def write(self, target: KnobTarget, ids: Ids, values: Array) -> None:
         """Sets a knob in some worlds, (num_ids,)."""
         knob = self.values[target.knob.name]
-        columns = self._columns_of(target) if knob.shape[1] > 1 else np.zeros(1, np.intp)
+        columns = [self._place[column] for column in target.elements] if knob.shape[1] > 1 else [0]
         knob[np.ix_(ids, columns)] = values[:, None]
 
-    def act(self, signal: Array, step_s: float, draws: Draws, given: ContextFields) -> Array:
-        """Returns the whole signal after this layer, (num_worlds, num_columns); begins where it has not."""
-        part = self._part(signal)
-        context = self._context(step_s, draws, given)
+    def begin(self, signal: Array, context: LayerContext, ids: Ids | None = None) -> None:
+        """Begins anew in some worlds, None for all, as if the signal had always been there.
+
+        The signal, (num_worlds, num_columns), and the fields of the context are those of all worlds and columns.
+        """
+        if self.state is None or ids is None:
+            self.state = self.layer.begin(*self._select(signal, context, None))
+        else:
+            self.state = replace_worlds(self.state, self.layer.begin(*self._select(signal, context, ids)), ids)
+
+    def act(self, signal: Array, context: LayerContext, ids: Ids | None = None) -> Array:
+        """Returns the whole signal after a step of this layer in some worlds, None for all; begins where it has not."""
         if self.state is None:
-            self.state = self.layer.begin(part, self.values, context)
-        self.state, out = self.layer.act(self.state, part, self.values, context)
-        if self._columns is None:
-            return out
-        signal = signal.copy()
-        signal[:, self._columns] = out
-        return signal
+            self.begin(signal, context)
+        assert self.state is not None
+        inputs = self._select(signal, context, ids)
+        whole = signal.copy()
+        if ids is None:
+            self.state, whole[:, self._part] = self.layer.act(self.state, *inputs)
+        else:
+            after, rows = self.layer.act(tuple(part[ids] for part in self.state), *inputs)
+            self.state = replace_worlds(self.state, after, ids)
+            whole[ids if isinstance(self._part, slice) else np.ix_(ids, self._part)] = rows
+        return whole
 
-    def begin(self, signal: Array, step_s: float, draws: Draws, given: ContextFields, ids: Ids | None) -> None:
-        """Begins anew in some worlds, as if the signal, (num_worlds, num_columns), had always been there."""
-        part, context = self._part(signal), self._context(step_s, draws, given)
-        if ids is None or self.state is None or len(ids) == len(signal):
-            self.state = self.layer.begin(part, self.values, context)
-            return
-        knobs = {name: values[ids] for name, values in self.values.items()}
-        needed = {name: getattr(context, name)[ids] for name in self.layer.needs}
-        fresh = self.layer.begin(part[ids], knobs, replace(context, draws=draws.rows(ids), **needed))
-        self.state = replace_worlds(self.state, fresh, ids)
-
-    def begin_and_act(self, signal: Array, step_s: float, draws: Draws, given: ContextFields, ids: Ids) -> Array:
-        """Begins anew in some worlds and returns the whole signal after this layer; the other worlds take no step."""
-        before = self.state
-        self.begin(signal, step_s, draws, given, ids)
-        begun = self.state
-        out = self.act(signal, step_s, draws, given)
-        if before is not None and begun is not None and self.state is not None and len(ids) < len(signal):
-            self.state = replace_worlds(begun, tuple(part[ids] for part in self.state), ids)
-        return out
-
-    def _part(self, values: Array) -> Array:
-        return values if self._columns is None else values[:, self._columns]
-
-    def _context(self, step_s: float, draws: Draws, given: ContextFields) -> LayerContext:
-        needed = {name: self._part(given[name]) if name in _PER_COLUMN else given[name] for name in self.layer.needs}
-        return LayerContext(step_s, draws.named(self._name), **needed)
-
-    def _columns_of(self, target: KnobTarget) -> Ids:
-        """Returns the columns whose knob a target sets."""
-        axes = range(self.width) if target.axis is None else (target.axis,)
-        return np.array([self._first_column[element] + axis for element in target.elements for axis in axes], np.intp)
-
-    def _find_unnamed(self, targets: Sequence[KnobTarget]) -> dict[str, Array]:
-        """Returns the values of all knobs where they are not named, (num_columns,), or (1,) if alike for all."""
-        named: list[set[str]] = [set() for _ in range(self._num_columns)]
-        uneven: set[str] = set()  # set for some columns only
-        for target in targets:
-            columns = self._columns_of(target) if target.knob.per_column else range(self._num_columns)
-            uneven |= {target.knob.name} if len(columns) < self._num_columns else set()
-            for column in columns:
-                named[column].add(target.knob.name)
-        everywhere = frozenset(target.knob.name for target in targets)
-        found: dict[str, Array] = {}
-        for knob in self.layer.knobs:
-            sets = [frozenset(one) for one in named] if knob.per_column else [everywhere]
-            values = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
-            is_alike = knob.name not in uneven and not np.any(values != values[0])
-            found[knob.name] = values[:1] if is_alike else values
-        return found
+    def _select(self, signal: Array, context: LayerContext, ids: Ids | None) -> tuple[Array, Knobs, LayerContext]:
+        """Returns the part of the signal that it acts on, its knobs, and the context of these columns and worlds."""
+        needed = {name: getattr(context, name) for name in self.layer.needs}
+        needed = {name: one if name == "warmth_k" else one[:, self._part] for name, one in needed.items()}
+        signal, knobs, draws = signal[:, self._part], self.values, context.draws.named(self._name)
+        if ids is not None:
+            signal, draws = signal[ids], draws.rows(ids)
+            knobs, needed = ({name: one[ids] for name, one in each.items()} for each in (knobs, needed))
+        return signal, knobs, LayerContext(context.step_s, draws, **needed)
 
 
 def switch_on(targets: Sequence[KnobTarget], num_worlds: int) -> dict[LayerKey, ActiveLayer]:

@@ -4,8 +4,6 @@ Commands pass their layers once per control interval, before play, delay and lag
 and pushes, readings, and fields of the model that depend on place or time once per control interval.
 """
 
-from collections.abc import Mapping
-
 import mujoco
 import numpy as np
 from mujoco.batch import Batch
@@ -16,7 +14,7 @@ from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, sort_layers
 from gapless.sim.active_layers.model_layers import ModelLayers
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Bits, Draws
-from gapless.sim.realism.layer import SignalKind
+from gapless.sim.realism.layer import LayerContext
 from gapless.sim.realism.layers.environment import TEMPERATURE
 from gapless.sim.targets.drive import driven_joint, is_filter
 from gapless.sim.targets.target import Fields
@@ -35,32 +33,26 @@ class ActiveLayers:
         self._draws = Draws(SEED, np.arange(num_worlds, dtype=np.uint64), median=True)
         self._count = 0
         self.any = bool(fields.active_layers)
-        self.on_commands = self._attach("command", "actuator", np.arange(model.nu))
-        self.on_readings = self._attach("reading", "measurement", np.arange(len(blueprint.project.measurements)))
-        joints, self._bodies = self._elements("joint"), self._elements("body")
-        on_joints = self._attach("effort", "joint", joints)
+        every = fields.active_layers.values()
+        commands, readings = np.arange(model.nu), np.arange(len(blueprint.project.measurements))
+        self.on_commands = [one.attach(commands) for one in sort_layers(every, "command")]
+        self.on_readings = [one.attach(readings) for one in sort_layers(every, "reading")]
+        on_efforts = sort_layers(every, "effort")
+        joints, forces = (_collect_columns(on_efforts, kind) for kind in ("joint", "body"))
+        on_joints = [one.attach(joints) for one in on_efforts if one.kind == "joint"]
         self.on_efforts = [one for one in on_joints if not one.layer.is_weather]
         self._weather = [one for one in on_joints if one.layer.is_weather]
-        self._forces = self._attach("effort", "body", np.repeat(self._bodies, 3))
+        self._pushes = [one.attach(forces) for one in on_efforts if one.kind == "body"]
         of_drive = [one.layer for one in self.on_efforts if not one.layer.adds or "load" in one.layer.needs]
         self._drive_force = _DriveForce(fields, batch, joints, of_drive[0].name) if of_drive else None
         self._address, self._dofs = model.jnt_qposadr[joints], model.jnt_dofadr[joints]
         self._control, self._qpos, self._qvel = (batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
         self._joint_force = batch.bind("qfrc_applied") if on_joints else None
-        self._weather_force = np.zeros((num_worlds, len(joints)))
-        self._body_force = batch.bind("xfrc_applied") if self._forces else None
+        self._body_force = batch.bind("xfrc_applied") if self._pushes else None
+        self._bodies, self._axes = np.divmod(forces, 3)
+        self._weather_force, self._calm = np.zeros((num_worlds, len(joints))), np.zeros((num_worlds, len(forces)))
         self._on_model = ModelLayers(blueprint, batch, fields, place)
         self._last_reading: Array | None = None
-
-    def _attach(self, acts_on: SignalKind, kind: str, elements: Ids) -> list[ActiveLayer]:
-        """Returns the layers on a signal, in order, each told which element each column of it belongs to."""
-        found = self._fields.active_layers.values()
-        return [one.attach(elements) for one in sort_layers(found, acts_on) if one.kind == kind]
-
-    def _elements(self, kind: str) -> Ids:
-        """Returns all elements of a kind whose efforts a layer acts on."""
-        found = [one for one in sort_layers(self._fields.active_layers.values(), "effort") if one.kind == kind]
-        return np.array(sorted({int(e) for one in found for e in one.ids}), np.intp)
 
     def update(self, ids: Ids) -> None:
         """Reads the knobs of some worlds, and writes to the model what follows from them."""
@@ -87,50 +79,41 @@ class ActiveLayers:
 
     def begin(self, resting: Array, ids: Ids | None) -> None:
         """Begins layers on commands and efforts in some worlds, or all; `resting`, (num_worlds, nu), was in force."""
+        context = LayerContext(self._interval_s, self._draws)
         for layer in self.on_commands:
-            layer.begin(resting, self._interval_s, self._draws, {}, ids)
+            layer.begin(resting, context, ids)
+        for layer in self._weather:
+            layer.begin(np.zeros_like(self._weather_force), context, ids)
+        for layer in self._pushes:
+            layer.begin(self._calm, context, ids)
         if self.on_efforts:
             given, effort = self._joint_state(resting)
-            given["load"] = effort
             for layer in self.on_efforts:
-                layer.begin(effort, self._step_s, self._draws, given, ids)
-        for layer in self._weather:
-            layer.begin(np.zeros_like(self._weather_force), self._interval_s, self._draws, {}, ids)
-        for layer in self._forces:
-            calm = np.zeros((self._fields.num_worlds, 3 * len(self._bodies)))
-            layer.begin(calm, self._interval_s, self._draws, {}, ids)
+                layer.begin(effort, LayerContext(self._step_s, self._draws, load=effort, **given), ids)
 
     def apply_to_command(self, sent: Array) -> Array:
         """Returns commands after their layers, (num_worlds, nu); to be called once per control interval."""
         self._count += 1
-        draws = self._draws.at(self._count)
-        for layer in self.on_commands:
-            sent = layer.act(sent, self._interval_s, draws, {})
-        return sent
+        return _pass_through(self.on_commands, sent, LayerContext(self._interval_s, self._draws.at(self._count)))
 
     def apply_to_past(self, history: Array) -> Array:
         """Returns past commands after their layers, (num_worlds, num_past, nu); they begin with the oldest."""
         out = history.copy()
         for layer in self.on_commands:
-            layer.begin(out[:, 0], self._interval_s, self._draws, {}, None)
+            layer.begin(out[:, 0], LayerContext(self._interval_s, self._draws))
             for k in range(out.shape[1]):
-                out[:, k] = layer.act(out[:, k], self._interval_s, self._draws.at(k), {})
+                out[:, k] = layer.act(out[:, k], LayerContext(self._interval_s, self._draws.at(k)))
         return out
 
     def apply_to_surroundings(self) -> None:
         """Pushes bodies and changes the model as place and time ask for; once per control interval."""
-        draws = self._draws.at(self._count)
+        context = LayerContext(self._interval_s, self._draws.at(self._count))
         if self._body_force is not None:
-            force = np.zeros((self._fields.num_worlds, 3 * len(self._bodies)))
-            for layer in self._forces:
-                force = layer.act(force, self._interval_s, draws, {})
-            self._body_force[:, self._bodies, :3] = force.reshape(len(force), -1, 3)
+            self._body_force[:, self._bodies, self._axes] = _pass_through(self._pushes, self._calm, context)
         if self._weather and self._joint_force is not None:
-            self._weather_force = np.zeros_like(self._weather_force)
-            for layer in self._weather:
-                self._weather_force = layer.act(self._weather_force, self._interval_s, draws, {})
+            self._weather_force = _pass_through(self._weather, np.zeros_like(self._weather_force), context)
             self._joint_force[:, self._dofs] = self._weather_force
-        self._on_model.step(draws)
+        self._on_model.step(context.draws)
 
     def apply_to_efforts(self, substep: int) -> None:
         """Adds to the efforts of joints what layers make of them; before each physics step, controls being set."""
@@ -139,29 +122,27 @@ class ActiveLayers:
         given, before = self._joint_state(self._control)
         effort = before
         for layer in self.on_efforts:
-            given["load"] = effort
-            effort = layer.act(effort, self._step_s, draws, given)
+            effort = layer.act(effort, LayerContext(self._step_s, draws, load=effort, **given))
         self._joint_force[:, self._dofs] = (effort - before) + self._weather_force
 
     def begin_readings(self, reading: Array, ids: Ids) -> Array:
         """Returns the readings when some worlds begin; those of the others stay as they were."""
-        draws, given = self._draws.at(self._count), self._warmth()
-        out, before = reading, self._last_reading
+        context = LayerContext(self._interval_s, self._draws.at(self._count), **self._warmth())
+        some = None if len(ids) == len(reading) else ids
         for layer in self.on_readings:
-            out = layer.begin_and_act(out, self._interval_s, draws, given, ids)
-        if before is not None:
-            out, begun = before.copy(), out
-            out[ids] = begun[ids]
-        self._last_reading = out
-        return out.copy()
+            layer.begin(reading, context, some)
+            reading = layer.act(reading, context, some)
+        if self._last_reading is None:
+            self._last_reading = reading
+        self._last_reading = self._last_reading.copy()
+        self._last_reading[ids] = reading[ids]
+        return self._last_reading.copy()
 
     def apply_to_reading(self, reading: Array) -> Array:
         """Returns readings after their layers, (num_worlds, num_measurements); once per control interval."""
-        draws, given = self._draws.at(self._count), self._warmth()
-        for layer in self.on_readings:
-            reading = layer.act(reading, self._interval_s, draws, given)
-        self._last_reading = reading
-        return reading.copy()
+        context = LayerContext(self._interval_s, self._draws.at(self._count), **self._warmth())
+        self._last_reading = _pass_through(self.on_readings, reading, context)
+        return self._last_reading.copy()
 
     def _joint_state(self, control: Array) -> tuple[dict[str, Array], Array]:
         """Returns `position` and `velocity`, and what drives exert, (num_worlds, num_joints) each."""
@@ -169,12 +150,24 @@ class ActiveLayers:
         force = self._drive_force
         return given, force.compute(**given, control=control) if force else np.zeros_like(given["position"])
 
-    def _warmth(self) -> Mapping[str, Array]:
+    def _warmth(self) -> dict[str, Array]:
         """Returns how warm it is: as `temperature` says, or its typical value."""
         if not any("warmth_k" in one.layer.needs for one in self.on_readings):
             return {}
         said = [one.values for one in self._fields.active_layers.values() if one.layer is TEMPERATURE]
         return {"warmth_k": (said or [TEMPERATURE.typical(self._fields.num_worlds)])[0]["warmth_k"]}
+
+
+def _collect_columns(layers: list[ActiveLayer], kind: str) -> Ids:
+    """Returns all columns of a kind that a layer acts on."""
+    return np.array(sorted({int(column) for one in layers if one.kind == kind for column in one.columns}), np.intp)
+
+
+def _pass_through(layers: list[ActiveLayer], signal: Array, context: LayerContext) -> Array:
+    """Returns a signal, (num_worlds, num_columns), after a step of some layers."""
+    for layer in layers:
+        signal = layer.act(signal, context)
+    return signal
 
 
 class _DriveForce:

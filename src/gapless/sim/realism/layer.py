@@ -45,6 +45,9 @@ class Knob:
     # Target that does the same without a layer, such as `actuator/NAME/gain`; in a project that target is written
     # instead, so that one effect has one path. Empty: the knob has a path of its own.
     same_as: str = ""
+    # Where a path switches the layer on without naming this knob, it is ideal; or typical if the knob of this name is
+    # named, `*` for any: it then only shapes an effect (a wavelength), or is the other factor of a product.
+    typical_with: str = ""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,13 @@ class Layer:
     # (signal, knobs, context) -> state, as if the signal had always been what it is now
     start: BeginFunction = begin_without_state
     columns: tuple[str, ...] = ()  # what the columns of its signal must be; empty: any number of like ones
+    num_axes: int = 1  # how many of them belong to each element
+    kinds: tuple[str, ...] = ()  # kinds of elements that paths may name; empty: as usual for what it acts on
     needs: tuple[str, ...] = ()  # fields of `LayerContext` that it reads, besides `step_s` and `draws`
     adds: bool = False  # whether it adds to its signal whatever that is: y - u does not depend on u
+    # Knobs that show only in how runs scatter: not in the median run, or in what is drawn once per run. A prediction
+    # says nothing of them: they are estimated from statistics of what predictions leave (`fit.scatter`).
+    random: tuple[str, ...] = ()
 
     @property
     def python_only(self) -> bool:

@@ -17,38 +17,6 @@ class DelayPlan:
     weight: Array  # (num_worlds, num_substeps, num_commands) share of the older command [1]
 
 
-class History:
-    """The last rows of a signal, the newest last, without moving them: each is stored twice in a ring buffer."""
-
-    def __init__(self, num_worlds: int, length: int, num_columns: int) -> None:
-        """Makes a history of zeros."""
-        self._rows = np.zeros((num_worlds, 2 * length, num_columns))
-        self._length = length
-        self._first = 0
-
-    @property
-    def rows(self) -> Array:
-        """A view of (num_worlds, length, num_columns), the newest last; valid until `push`."""
-        return self._rows[:, self._first : self._first + self._length]
-
-    @property
-    def last(self) -> Array:
-        """A view of the newest row, (num_worlds, num_columns); valid until `push`."""
-        return self._rows[:, self._first + self._length - 1]
-
-    def push(self, row: Array) -> None:
-        """Adds (num_worlds, num_columns) as the newest row and forgets the oldest."""
-        self._rows[:, self._first] = row
-        self._rows[:, self._first + self._length] = row
-        self._first = (self._first + 1) % self._length
-
-    def fill(self, ids: NDArray[np.intp], rows: Array) -> None:
-        """Sets the whole history of some worlds, (num_ids, length or 1, num_columns)."""
-        places = (self._first + np.arange(self._length)) % self._length
-        self._rows[np.ix_(ids, places)] = rows
-        self._rows[np.ix_(ids, places + self._length)] = rows
-
-
 def history_length(max_delay_s: float, interval_s: float) -> int:
     """Returns how many held commands must be stored, the current one included."""
     return int(np.ceil(max_delay_s / interval_s - 1e-9)) + 2
@@ -71,32 +39,22 @@ def plan_delay(delay_s: Array, interval_s: float, num_substeps: int, length: int
     return DelayPlan(index, weight)
 
 
-def apply_delay(history: Array, plan: DelayPlan) -> Array:
-    """Returns the commands of each substep, (num_worlds, num_substeps, num_commands), of a history, the newest last."""
-    worlds = np.arange(len(history))[:, None]
-    commands = np.arange(history.shape[2])
-    older = history[worlds, plan.index, commands][:, None]
-    newer = history[worlds, np.minimum(plan.index + 1, history.shape[1] - 1), commands][:, None]
-    out = plan.weight * (older - newer)
-    out += newer
-    return out
-
-
-def apply_delay_ahead(held: Array, plan: DelayPlan, num_intervals: int) -> Array:
-    """Returns `apply_delay` of several intervals at once, (num_worlds, num_intervals, num_substeps, num_commands).
+def apply_delay(held: Array, plan: DelayPlan, num_intervals: int = 1) -> Array:
+    """Returns what arrives in each substep, (num_worlds, num_intervals * num_substeps, num_commands).
 
     Args:
-        held: (num_worlds, length + num_intervals, num_commands) the history before, and the commands of the intervals.
-        plan: How commands are delayed.
-        num_intervals: How many of the rows are not history.
+        held: (num_worlds, length - 1 + num_intervals, num_commands) held commands: the last `num_intervals` are those
+            of the intervals, the others came before.
+        plan: How commands are delayed, made for this length.
+        num_intervals: How many intervals.
     """
-    ahead = np.arange(1, num_intervals + 1)[None, :, None]
-    length = held.shape[1] - num_intervals
+    last = held.shape[1] - num_intervals  # of the first interval
+    ahead = np.arange(num_intervals)[:, None]
     older = np.take_along_axis(held, plan.index[:, None] + ahead, axis=1)[:, :, None]
-    newer = np.take_along_axis(held, np.minimum(plan.index + 1, length - 1)[:, None] + ahead, axis=1)[:, :, None]
+    newer = np.take_along_axis(held, np.minimum(plan.index + 1, last)[:, None] + ahead, axis=1)[:, :, None]
     out = plan.weight[:, None] * (older - newer)
     out += newer
-    return out
+    return out.reshape(len(held), -1, held.shape[2])
 
 
 def lag_remainder(lag_s: Array, step_s: float) -> Array:

@@ -13,21 +13,21 @@ import numpy as np
 from gapless.core.signal import Array
 from gapless.core.target_path import MOTOR_FIELDS
 from gapless.sim.active_layers.active_layer import Ids
-from gapless.sim.targets.drive import driven_joint, is_dc_motor, is_filter, is_hinge, is_position_servo
+from gapless.sim.targets.drive import is_dc_motor, is_filter, is_position_servo
 from gapless.sim.targets.target import Fields, Index, NamedElements, Target, add_to, field_target, size_target
 
 NO_LIMIT = 1e6  # stands for the limit of an actuator that has none [N·m or N]
 NO_SPEED = 1000.0  # stands for the no-load speed of a servo that has none [rad/s or m/s]
-_MOTOR_COLUMNS = {  # field -> model field, column in it, unit of a hinge, unit of a slide, attribute of the model
-    "resistance": ("actuator_gainprm", 0, "Ω", "Ω", "resistance"),
-    "motorconst": ("actuator_gainprm", 1, "N·m/A", "N/A", "motorconst"),
-    "voltage": ("actuator_gainprm", 7, "V", "V", "controller"),
-    "cogging": ("actuator_biasprm", 0, "N·m", "N", "cogging"),
-    "coulomb": ("actuator_biasprm", 3, "N·m", "N", "lugre"),
-    "static": ("actuator_biasprm", 4, "N·m", "N", "lugre"),
-    "stribeck": ("actuator_biasprm", 5, "rad/s", "m/s", "lugre"),
-    "kp": ("actuator_gainprm", 4, "N·m/rad", "N/m", "controller"),
-    "kd": ("actuator_gainprm", 6, "N·m·s/rad", "N·s/m", "controller"),
+_MOTOR_COLUMNS = {  # field -> model field, column in it, units of a hinge and of a slide, attribute of the model
+    "resistance": ("actuator_gainprm", 0, "Ω", "resistance"),
+    "motorconst": ("actuator_gainprm", 1, "N·m/A, N/A", "motorconst"),
+    "voltage": ("actuator_gainprm", 7, "V", "controller"),
+    "cogging": ("actuator_biasprm", 0, "N·m, N", "cogging"),
+    "coulomb": ("actuator_biasprm", 3, "N·m, N", "lugre"),
+    "static": ("actuator_biasprm", 4, "N·m, N", "lugre"),
+    "stribeck": ("actuator_biasprm", 5, "rad/s, m/s", "lugre"),
+    "kp": ("actuator_gainprm", 4, "N·m/rad, N/m", "controller"),
+    "kd": ("actuator_gainprm", 6, "N·m·s/rad, N·s/m", "controller"),
 }
 
 
@@ -41,11 +41,6 @@ def actuator_target(named: NamedElements) -> Target:
         return Target(named.path, "latency", "s", 0.0, add_to("delay_s", named.ids))
     makers = {"gain": _gain_target, "lag": _lag_target, "limit": _limit_target, "offset": _offset_target}
     return makers.get(named.field, _speed_target)(named)
-
-
-def _choose_unit(named: NamedElements, turning: str, sliding: str) -> str:
-    """Returns the first unit if the first actuator drives a hinge, else the second."""
-    return turning if is_hinge(named.model, driven_joint(named.model, int(named.ids[0]))) else sliding
 
 
 def _gain_target(named: NamedElements) -> Target:
@@ -84,7 +79,7 @@ def _limit_target(named: NamedElements) -> Target:
         fields.of("actuator_forcelimited")[here] = 1
         fields.of("actuator_forcerange")[here] = force * (sizes / base)[:, :, None]
 
-    return size_target(named, "actuator", _choose_unit(named, "N·m", "N"), base, write_sizes)
+    return size_target(named, "actuator", named.choose_unit("N·m, N"), base, write_sizes)
 
 
 def _servo_gain_target(named: NamedElements) -> Target:
@@ -103,7 +98,7 @@ def _servo_gain_target(named: NamedElements) -> Target:
         if column == 1:
             fields.of("actuator_gainprm")[(*here, 0)] = sizes
 
-    unit = _choose_unit(named, *_MOTOR_COLUMNS[named.field][2:4])
+    unit = named.choose_unit(_MOTOR_COLUMNS[named.field][2])
     base = -model.actuator_biasprm[servos, column]
     return size_target(replace(named, ids=servos), "actuator", unit, base, write_sizes)
 
@@ -137,11 +132,11 @@ def _motor_target(named: NamedElements) -> Target:
     motors = named.select(is_dc_motor)
     if not len(motors):
         raise named.error(f"{name} is no DC motor; write actuator/{name}/gain")
-    array, column, turning, sliding, attribute = _MOTOR_COLUMNS[named.field]
+    array, column, units, attribute = _MOTOR_COLUMNS[named.field]
     given = motors[getattr(model, array)[motors, column] > 0]
     if not len(given):
         raise named.error(f"{name} has none in the model; write its `{attribute}`")
-    return field_target(replace(named, ids=given), _choose_unit(named, turning, sliding), array, column)
+    return field_target(replace(named, ids=given), named.choose_unit(units), array, column)
 
 
 def _speed_target(named: NamedElements) -> Target:
@@ -165,7 +160,7 @@ def _speed_target(named: NamedElements) -> Target:
         worlds, actuators = (grid.ravel() for grid in np.meshgrid(limited, servos, indexing="ij"))
         _make_motors(fields, worlds, actuators, np.repeat(values[values < NO_SPEED], len(servos)))
 
-    return Target(named.path, "actuator", _choose_unit(named, "rad/s", "m/s"), NO_SPEED, write, turn=2)
+    return Target(named.path, "actuator", named.choose_unit("rad/s, m/s"), NO_SPEED, write, turn=2)
 
 
 def _make_motors(fields: Fields, worlds: Ids, servos: Ids, speed: Array) -> None:

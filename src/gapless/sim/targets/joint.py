@@ -5,19 +5,19 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.sim.targets.drive import driven_joint, has_one_axis, is_hinge, is_position_servo
+from gapless.sim.targets.drive import driven_joint, has_one_axis, is_position_servo
 from gapless.sim.targets.target import Fields, Index, NamedElements, Target, field_target, size_target
 
 LOAD_STIFFNESS = 1e-4  # stiffness that a load needs, as a share of it per rad or m: too soft to matter
-_UNITS = {  # field -> unit of a hinge, unit of a slide
-    "damping": ("N·m·s/rad", "N·s/m"),
-    "frictionloss": ("N·m", "N"),
-    "armature": ("kg·m²", "kg"),
-    "stiffness": ("N·m/rad", "N/m"),
-    "load": ("N·m", "N"),
-    "offset": ("rad", "m"),
-    "backlash": ("rad", "m"),
-    "creep": ("1", "1"),
+_UNITS = {  # field -> units of a hinge and of a slide
+    "damping": "N·m·s/rad, N·s/m",
+    "frictionloss": "N·m, N",
+    "armature": "kg·m², kg",
+    "stiffness": "N·m/rad, N/m",
+    "load": "N·m, N",
+    "offset": "rad, m",
+    "backlash": "rad, m",
+    "creep": "1",
 }
 
 
@@ -26,8 +26,8 @@ def joint_target(named: NamedElements) -> Target:
     model, field, joints = named.model, named.field, named.select(has_one_axis)
     if not len(joints):
         raise named.error(f"only hinge and slide joints have a {field}: name one of these")
-    unit = _UNITS[field][0 if is_hinge(model, int(joints[0])) else 1]
     on_joints = replace(named, ids=joints)
+    unit = on_joints.choose_unit(_UNITS[field])
     on_dofs = replace(named, ids=model.jnt_dofadr[joints].astype(np.intp))
     if field in ("offset", "backlash"):
         return _servo_target(on_joints, unit)

@@ -1,21 +1,22 @@
 """Knobs of layers as targets: `KIND/NAME/LAYER/KNOB`, the same form for all layers."""
 
+from dataclasses import replace
+
 import mujoco
+import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import KnobTarget
-from gapless.sim.active_layers.model_signals import KINDS_OF_MODEL_LAYERS
 from gapless.sim.realism.layer import Knob, Layer
 from gapless.sim.realism.registry import BY_PATH, nominal_value
-from gapless.sim.targets.drive import has_one_axis, is_hinge
+from gapless.sim.targets.drive import has_one_axis
 from gapless.sim.targets.target import Fields, NamedElements, Target
 
-_KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",)}
+_KINDS = {"command": ("actuator",), "effort": ("joint",), "reading": ("measurement",), "model": ("geom",)}
 _SPREAD_DIMENSIONS: dict[str, Dimension] = {
     "actuator": "actuator", "joint": "actuator", "body": "object", "geom": "contact",
 }  # fmt: skip
-_WIDTHS = {"size": 3, "clutter": 2}  # axes of an element
 _SENSORS = {
     "inertial sensor": ((mujoco.mjtSensor.mjSENS_GYRO,), (mujoco.mjtSensor.mjSENS_ACCELEROMETER,)),
     "force-torque sensor": ((mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE),),
@@ -26,9 +27,7 @@ def kinds_of(layer: Layer) -> tuple[str, ...]:
     """Returns the kinds of elements that a layer can be switched on for; none for one that is for Python only."""
     if layer.python_only:
         return ()
-    if layer.acts_on == "model":
-        return KINDS_OF_MODEL_LAYERS[layer.name]
-    return (*_KINDS[layer.acts_on], *(("body",) if layer.is_weather else ()))
+    return ("joint", "body") if layer.is_weather else layer.kinds or _KINDS[layer.acts_on]
 
 
 def layer_target(named: NamedElements) -> Target:
@@ -57,7 +56,7 @@ def layer_target(named: NamedElements) -> Target:
 
 
 def _unit(named: NamedElements, target: KnobTarget) -> str:
-    """Returns the unit of a knob: `signal` is that of the element, and of `N·m, N` the first is that of a hinge."""
+    """Returns the unit of a knob: `signal` is that of the element."""
     first, kind, signal = target.elements[0], target.kind, "1"
     if kind == "measurement":
         signal = named.project.measurement_units[first]
@@ -66,35 +65,36 @@ def _unit(named: NamedElements, target: KnobTarget) -> str:
         signal = next((item.unit for item in named.project.commands if item.actuator == name), "1")
     elif kind == "world":
         signal = "rad"  # temperature shifts encoders
-    options = target.knob.unit.split(", ")
-    return options[0 if kind == "joint" and is_hinge(named.model, first) else -1].replace("signal", signal)
+    return replace(named, ids=np.array([first])).choose_unit(target.knob.unit).replace("signal", signal)
 
 
 def _find_elements(named: NamedElements, layer: Layer, knob: Knob, axis: str) -> KnobTarget:
     """Returns which elements a knob belongs to, and which others are columns of the same signal."""
-    kind, model, elements = named.kind, named.model, tuple(int(e) for e in named.ids)
-    width = _WIDTHS.get(layer.name, 3 if kind == "body" and layer.acts_on == "effort" else 1)
-    if axis and (width == 1 or axis not in tuple("xyz"[:width])):
-        text = f"write one of {', '.join('xyz'[:width])}, or nothing" if width > 1 else "it has no axes: leave that out"
+    kind, model, elements = named.kind, named.model, [int(e) for e in named.ids]
+    num_axes = 3 if kind == "body" and layer.acts_on == "effort" else layer.num_axes
+    axes = "xyz"[: num_axes if num_axes > 1 else 0]
+    if axis and axis not in tuple(axes):
+        text = f"write one of {', '.join(axes)}, or nothing" if axes else "it has no axes: leave that out"
         raise named.error(f"nothing called {axis!r} there: {text}")
-    if kind == "world":
-        if not layer.columns and not model.nlight:
-            raise named.error("the model has no light; add one")
-        return KnobTarget(named.path, kind, layer, knob, (0,), (0,), len(layer.columns) or model.nlight)
     if kind == "joint":
-        elements = tuple(j for j in elements if has_one_axis(model, j))
+        elements = [j for j in elements if has_one_axis(model, j)]
         if not elements:
             raise named.error(f"only hinge and slide joints have a {layer.name}: name one of these")
     if layer.name == "uneven mass":
-        elements = tuple(b for b in elements if model.body_mass[b] > 0)
+        elements = [b for b in elements if model.body_mass[b] > 0]
         if len(elements) != 1:
             raise named.error("name one body that has a mass")
-        return KnobTarget(named.path, kind, layer, knob, elements, elements, len(layer.columns))
+    if layer.name == "light of day":
+        elements = list(range(model.nlight))
+        if not elements:
+            raise named.error("the model has no light; add one")
     if kind == "measurement" and layer.columns:
-        group = _axes_of_one_sensor(named, layer)
-        return KnobTarget(named.path, kind, layer, knob, group if named.shared else elements, group)
-    column = "xyz".index(axis) if axis else None
-    return KnobTarget(named.path, kind, layer, knob, elements, (), width, column)
+        signal = _axes_of_one_sensor(named, layer)
+        return KnobTarget(named.path, kind, layer, knob, signal if named.shared else tuple(elements), signal)
+    num_axes = len(layer.columns) or num_axes
+    signal = tuple(element * num_axes + k for element in elements for k in range(num_axes))
+    chosen = tuple(column for column in signal if not axis or column % num_axes == "xyz".index(axis))
+    return KnobTarget(named.path, kind, layer, knob, chosen, signal)
 
 
 def _axes_of_one_sensor(named: NamedElements, layer: Layer) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from gapless.core.target_path import TargetPath, split_path
 from gapless.project.records import Project
 from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, KnobTarget, LayerKey
 from gapless.sim.realism.registry import BY_PATH
+from gapless.sim.targets.drive import driven_joint, is_hinge
 
 Index = tuple[NDArray[np.intp], ...]  # of the elements in the worlds, from `np.ix_`
 
@@ -127,6 +128,12 @@ class NamedElements:
     def error(self, text: str) -> InputError:
         """Returns the error that refuses this path."""
         return InputError(f"parameter {self.path}: {text}")
+
+    def choose_unit(self, units: str) -> str:
+        """Returns the first of two units, such as `N·m, N`, if the first joint, or what is driven, turns."""
+        first = int(self.ids[0])
+        joint = {"joint": first, "actuator": driven_joint(self.model, first) if self.kind == "actuator" else None}
+        return units.split(", ")[0 if is_hinge(self.model, joint.get(self.kind)) else -1]
 
     def require_one(self, what: str) -> None:
         """Refuses `*` for what belongs to one element, such as `a centre`."""

@@ -225,6 +225,15 @@ def test_robots_of_a_fleet_differ_and_come_back(bench: CompiledProject) -> None:
     np.testing.assert_array_equal(run(world, seed=9)[:, 0], first[:, 0])
 
 
+def test_a_robot_stays_the_same_robot_when_its_world_begins_anew(bench: CompiledProject) -> None:
+    world = Simulation(bench, 2, space(bench, "actuator/*/spread/fleet", "actuator/*/spread/robot"), 1)
+    world.set_parameters(np.tile([0.2, 7.0], (2, 1)))
+    run(world)
+    before = world.fields.of("actuator_gainprm").copy()
+    world.reset(Start({}, np.zeros((1, 0))), np.random.default_rng(5), np.array([1], dtype=np.intp))
+    np.testing.assert_array_equal(world.fields.of("actuator_gainprm"), before)
+
+
 def test_stall_cuts_the_force_of_the_drive(bench: CompiledProject) -> None:
     # The motor pulls with 2 N at most; cut at 0.5 N the slide moves as with a motor of 0.5 N from then on.
     world = Simulation(bench, 1, space(bench, "joint/slide/torque-speed-curve/stall"), 1)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gapless.sim.realism.signal_path import (
-    History,
     apply_backlash,
     apply_delay,
     apply_lag,
@@ -84,29 +83,12 @@ def test_the_history_holds_the_longest_delay() -> None:
     assert plan.index.min() >= 0
 
 
-def test_a_history_keeps_the_newest_rows_in_order() -> None:
-    past, rows = History(2, 3, 1), []
-    for k in range(10):
-        row = np.array([[k], [100.0 + k]])
-        past.push(row)
-        rows.append(row)
-        if k >= 2:
-            assert np.array_equal(past.rows, np.stack(rows[-3:], axis=1))
-            assert np.array_equal(past.last, row)
-
-
-def test_past_fills_some_worlds_only() -> None:
-    past = History(3, 4, 2)
-    for k in range(6):
-        past.push(np.full((3, 2), float(k)))
-    before = past.rows.copy()
-    past.fill(np.array([2, 0]), np.arange(16.0).reshape(2, 4, 2))
-    assert np.array_equal(past.rows[1], before[1])
-    assert np.array_equal(past.rows[[2, 0]], np.arange(16.0).reshape(2, 4, 2))
-    past.push(np.full((3, 2), 9.0))
-    assert np.array_equal(past.rows[2], [[2, 3], [4, 5], [6, 7], [9, 9]])
-    past.fill(np.array([1]), np.full((1, 1, 2), 5.0))
-    assert np.all(past.rows[1] == 5.0)
+def test_several_intervals_are_delayed_as_one_after_another() -> None:
+    rng = np.random.default_rng(5)
+    held, delay_s = rng.normal(size=(3, 6 - 1 + 4, 2)), rng.uniform(0, 0.15, (3, 2))
+    plan = plan_delay(delay_s, INTERVAL_S, NUM_SUBSTEPS, 6)
+    each = [apply_delay(held[:, k : k + 6], plan) for k in range(4)]
+    assert np.array_equal(apply_delay(held, plan, 4), np.concatenate(each, axis=1))
 
 
 @pytest.mark.parametrize("num_past", [1, 2, 40])

@@ -34,7 +34,7 @@ MASS = replace(SURFACE_FRICTION, name="mass", dimension="object", knobs=(
 ))  # fmt: skip
 
 
-@make_layer("uneven friction", "contact", "model", knobs=(
+@make_layer("uneven friction", "contact", "model", random=("amplitude", "wavelength_m"), knobs=(
     Knob("amplitude", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: planar pushing data vary by tens of per cent"),
     Knob("wavelength_m", "m", 0.1, 0.01, 10.0, 0.1, "rule of thumb"),
 ), start=lambda signal, knobs, context: (2 * np.pi * context.draws.uniform("waves", 2),), needs=("place",))  # fmt: skip
@@ -79,7 +79,7 @@ def CENTRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> 
     return state, signal + knobs["shift_m"]
 
 
-@make_layer("size", "object", "model", knobs=(
+@make_layer("size", "object", "model", num_axes=3, knobs=(
     _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
     Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
 ))  # fmt: skip
@@ -88,11 +88,11 @@ def SIZE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return state, knobs["factor"] * signal + knobs["offset_m"]
 
 
-@make_layer("uneven mass", "object", "model", columns=INERTIAL, knobs=(
+@make_layer("uneven mass", "object", "model", columns=INERTIAL, kinds=("body",), knobs=(
     Knob("share", "1", 0.0, 0.0, 0.99, 0.3, "rule of thumb: a drill with its battery", per_column=False),
-    Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False),
+    Knob("x_m", "m", 0.0, -1.0, 1.0, 0.02, _PLACE, per_column=False, typical_with="*"),
     Knob("y_m", "m", 0.0, -1.0, 1.0, 0.0, _PLACE, per_column=False),
-    Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False),
+    Knob("z_m", "m", 0.0, -1.0, 1.0, 0.05, _PLACE, per_column=False, typical_with="*"),
 ))  # fmt: skip
 def UNEVEN_MASS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """A share s of the mass m is a lump at r from the centre c; the whole mass stays.

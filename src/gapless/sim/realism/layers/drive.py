@@ -70,7 +70,7 @@ def _begin_spring(signal: Array, knobs: Knobs, context: LayerContext) -> State:
 
 @make_layer("series elasticity", "actuator", "effort", start=_begin_spring, needs=("position", "velocity"), knobs=(
     Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
-    Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad"),
+    Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad", typical_with="*"),
     Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
 ))  # fmt: skip
 def SERIES_ELASTICITY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -92,11 +92,13 @@ def SERIES_ELASTICITY(state: State, signal: Array, knobs: Knobs, context: LayerC
 
 @make_layer("heating", "actuator", "effort", start=lambda signal, *_: (np.zeros_like(signal),), knobs=(
     Knob("loss", "W/(N·m)², W/N²", 0.0, 0.0, 1e4, 2.0, "1 / motor constant squared, from the data sheet"),
-    Knob("thermal_k_per_w", "K/W", 1.0, 0.0, 100.0, 5.0, "rule of thumb; in the data sheet of the motor"),
+    Knob("thermal_k_per_w", "K/W", 1.0, 0.0, 100.0, 5.0, "rule of thumb; in the data sheet of the motor",
+         typical_with="*"),
     Knob("time_constant_s", "s", 600.0, 1.0, 1e4, 600.0, "rule of thumb: minutes for a housing"),
     Knob("soft_k", "K", 40.0, 0.0, 200.0, 40.0, "rule of thumb: derating from about 60 degrees Celsius"),
     Knob("span_k", "K", 20.0, 1.0, 200.0, 20.0, "rule of thumb"),
-    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.01, 0.001, "remanence of NdFeB magnets falls about 0.1 %/K"),
+    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.01, 0.001, "remanence of NdFeB magnets falls about 0.1 %/K",
+         typical_with="*"),
 ))  # fmt: skip
 def HEATING(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 - weakening T) clip(1 - (T - soft) / span, 0, 1), tc dT/dt = thermal loss y^2 - T.
@@ -112,9 +114,11 @@ def HEATING(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
 
 
 @make_layer("battery sag", "actuator", "effort", knobs=(
-    Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False),
+    Knob("voltage_v", "V", 24.0, 1.0, 1e3, 25.2, "six lithium cells, full: 4.2 V each", per_column=False,
+         typical_with="*"),
     Knob("drop_v", "V", 0.0, 0.0, 1e3, 5.0, "rule of thumb: lithium, 4.2 V to 3.4 V", per_column=False),
-    Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False),
+    Knob("capacity_as", "A·s", 1e4, 10.0, 1e7, 36e3, "10 A·h, a small legged robot", per_column=False,
+         typical_with="*"),
     Knob("resistance_ohm", "Ω", 0.0, 0.0, 10.0, 0.06, "rule of thumb: 10 mΩ per cell and wiring", per_column=False),
 ), start=lambda signal, *_: (np.zeros((len(signal), 1)),), needs=("velocity",))  # fmt: skip
 def BATTERY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:

@@ -25,7 +25,7 @@ def TILT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return state, np.concatenate([cos_y * gx + sin_y * gz, gy, cos_y * gz - sin_y * gx], axis=1)
 
 
-@make_layer("wind", "environment", "effort", knobs=(
+@make_layer("wind", "environment", "effort", random=("gust", "tau_s"), knobs=(
     Knob("steady", _FORCE, 0.0, -1e3, 1e3, 0.2, "rule of thumb: density / 2 times drag area times speed squared"),
     Knob("gust", _FORCE, 0.0, 0.0, 1e3, 0.1, "rule of thumb: gusts of half the mean speed"),
     Knob("tau_s", "s", 1.0, 0.01, 100.0, 1.0, "rule of thumb: turbulence length over wind speed"),
@@ -42,9 +42,9 @@ def WIND(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return (gust,), signal + (knobs["steady"] + state[0])
 
 
-@make_layer("pushes", "environment", "effort", knobs=(
-    Knob("rate_hz", "1/s", 0.0, 0.0, 10.0, 0.1, "rule of thumb: one in ten seconds"),
-    Knob("strength", _FORCE, 0.0, 0.0, 1e4, 30.0, "rule of thumb: a hand against a quadruped"),
+@make_layer("pushes", "environment", "effort", random=("rate_hz", "strength"), knobs=(
+    Knob("rate_hz", "1/s", 0.0, 0.0, 10.0, 0.1, "rule of thumb: one in ten seconds", typical_with="*"),
+    Knob("strength", _FORCE, 0.0, 0.0, 1e4, 30.0, "rule of thumb: a hand against a quadruped", typical_with="rate_hz"),
     Knob("length_s", "s", 0.1, 1e-3, 10.0, 0.1, _THUMB),
 ), start=lambda signal, knobs, context: (np.zeros_like(signal), np.zeros((len(signal), 1))), adds=True)  # fmt: skip
 def PUSHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -62,7 +62,7 @@ def PUSHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> 
 @make_layer("cable drag", "environment", "effort", needs=("position", "velocity"), adds=True, knobs=(
     Knob("stiffness", "N·m/rad, N/m", 0.0, 0.0, 1e3, 0.2, "rule of thumb: pull the cable with a spring balance"),
     Knob("rest", "rad, m", 0.0, -10.0, 10.0, 0.0, "where the cable hangs free"),
-    Knob("slack", "rad, m", 0.0, 0.0, 10.0, 0.3, _THUMB),
+    Knob("slack", "rad, m", 0.0, 0.0, 10.0, 0.3, _THUMB, typical_with="*"),
     Knob("drag", "N·m·s/rad, N·s/m", 0.0, 0.0, 100.0, 0.02, _THUMB, same_as="joint/NAME/damping"),
 ))  # fmt: skip
 def CABLE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -75,7 +75,7 @@ def CABLE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return state, signal - (knobs["stiffness"] * taut + knobs["drag"] * context.velocity)
 
 
-@make_layer("floor patches", "environment", "model", needs=("place",), knobs=(
+@make_layer("floor patches", "environment", "model", needs=("place",), random=("spread", "size_m"), knobs=(
     Knob("spread", "1", 0.0, 0.0, 1.0, 0.2, "rule of thumb: deviation of the logarithm, about 20 %"),
     Knob("size_m", "m", 0.5, 0.01, 100.0, 0.5, "rule of thumb: tiles, rugs, spills"),
 ))  # fmt: skip
@@ -86,7 +86,7 @@ def PATCHES(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     return state, signal * np.exp(knobs["spread"] * noise)
 
 
-@make_layer("clutter", "environment", "model", knobs=(
+@make_layer("clutter", "environment", "model", num_axes=2, random=("spread_m",), knobs=(
     Knob("spread_m", "m", 0.0, 0.0, 10.0, 0.05, "rule of thumb: things put back by hand"),
 ), start=lambda signal, knobs, context: (context.draws.normal("clutter", signal.shape[1]),))  # fmt: skip
 def CLUTTER(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -94,11 +94,14 @@ def CLUTTER(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     return state, signal + knobs["spread_m"] * state[0]
 
 
-@make_layer("temperature", "environment", "model", columns=("friction", "offset", "voltage"), knobs=(
-    Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False),
-    Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False),
-    Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False),
-    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False),
+@make_layer("temperature", "environment", "model", columns=("friction", "offset", "voltage"), kinds=("world",), knobs=(
+    Knob("warmth_k", "K", 0.0, -40.0, 60.0, 10.0, "a hall in summer, calibrated in winter", per_column=False,
+         typical_with="*"),
+    Knob("thinning_per_k", "1/K", 0.0, 0.0, 0.05, 0.02, "rule of thumb: grease; halves in 35 K", per_column=False,
+         typical_with="warmth_k"),
+    Knob("offset_per_k", "signal/K", 0.0, -0.1, 0.1, 1e-4, _THUMB, per_column=False, typical_with="warmth_k"),
+    Knob("weakening_per_k", "1/K", 0.0, 0.0, 0.02, 0.004, "rule of thumb: lithium, in the cold", per_column=False,
+         typical_with="*"),
 ))  # fmt: skip
 def TEMPERATURE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """(friction e^(-a T), offset + b T, voltage max(1 - c |T-|, 0)), T = warmth_k: one cause that moves all three.
@@ -113,12 +116,12 @@ def TEMPERATURE(state: State, signal: Array, knobs: Knobs, context: LayerContext
     return state, np.concatenate([friction, offset, voltage], axis=1)
 
 
-@make_layer("light of day", "environment", "model", start=lambda signal, *_: (np.zeros((len(signal), 1)),), knobs=(
+@make_layer("light of day", "environment", "model", kinds=("world",), knobs=(
     Knob("share", "1", 0.0, 0.0, 1.0, 0.6, "rule of thumb: a room with a window"),
     Knob("clock_s", "s", 43200.0, 0.0, DAY_S, 43200.0, "time of day at the start"),
     Knob("dawn_s", "s", 21600.0, 0.0, 43200.0, 21600.0, "6 h, the equinox"),
     Knob("daylight_s", "s", 43200.0, 3600.0, DAY_S, 43200.0, "12 h, the equinox"),
-))  # fmt: skip
+), start=lambda signal, *_: (np.zeros((len(signal), 1)),))  # fmt: skip
 def LIGHT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u (1 - share (1 - day)), day = sin(pi (t - dawn) / daylight) by day, 0 by night.
 
@@ -141,7 +144,8 @@ def _draw_factors(signal: Array, knobs: Knobs, context: LayerContext) -> State:
     return (np.exp(knobs["fleet"] * of_robot + knobs["trial"] * of_trial),)
 
 
-@make_layer("spread", "spread", "model", start=_draw_factors, knobs=(
+@make_layer("spread", "spread", "model", start=_draw_factors, random=("trial",),
+            kinds=("actuator", "joint", "body", "geom"), knobs=(
     Knob("robot", "1", 0.0, 0.0, 1e6, 0.0, "which robot of the fleet it is: 0, 1, ...", per_column=False),
     Knob("fleet", "1", 0.0, 0.0, 1.0, 0.1, "rule of thumb: 10 % between robots of one batch"),
     Knob("trial", "1", 0.0, 0.0, 1.0, 0.03, "rule of thumb: 3 % between trials of one robot"),

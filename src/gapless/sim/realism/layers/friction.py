@@ -63,7 +63,8 @@ def LUGRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
 
 @make_layer("cogging", "actuator", "effort", needs=("position",), adds=True, knobs=(
     Knob("amplitude", _FORCE, 0.0, 0.0, 10.0, 0.02, "rule of thumb: 1 to 3 % of rated torque, before a gear"),
-    Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14"),
+    Knob("poles", "1", 1.0, 1.0, 500.0, 84.0, "least common multiple of slots and poles, e.g. 12 and 14",
+         typical_with="*"),
     Knob("phase", "rad", 0.0, -np.pi, np.pi, 0.0, "any: how the motor was mounted"),
 ))  # fmt: skip
 def COGGING(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:

@@ -53,7 +53,7 @@ _LATE_READING = replace(COMMAND_DELAY.knobs[0], same_as="measurement/COLUMN/dela
 READING_DELAY = replace(COMMAND_DELAY, name="reading delay", acts_on="reading", knobs=(_LATE_READING,))
 
 
-@make_layer("jitter", "latency", "command", start=_begin_with_history, knobs=(
+@make_layer("jitter", "latency", "command", start=_begin_with_history, random=("jitter_s",), knobs=(
     Knob("jitter_s", "s", 0.0, 0.0, 0.1, 0.003, "rule of thumb: a few ms without a real-time kernel"),
 ))  # fmt: skip
 @_delay_by
@@ -73,10 +73,11 @@ def BUS(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> 
     return wait_s + knobs["slot_s"] * np.arange(signal.shape[1])
 
 
-@make_layer("inference time", "latency", "command", start=_begin_with_history, knobs=(
+@make_layer("inference time", "latency", "command", start=_begin_with_history,
+             random=("spike_share", "spike_s"), knobs=(
     Knob("inference_s", "s", 0.0, 0.0, 0.3, 0.005, "measure it: ms for small networks, 0.1 s for large ones"),
-    Knob("spike_share", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb"),
-    Knob("spike_s", "s", 0.0, 0.0, 0.2, 0.03, "rule of thumb"),
+    Knob("spike_share", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb", typical_with="*"),
+    Knob("spike_s", "s", 0.0, 0.0, 0.2, 0.03, "rule of thumb", typical_with="spike_share"),
 ))  # fmt: skip
 @_delay_by
 def INFERENCE(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
@@ -100,9 +101,10 @@ def draw_losses(before: Array, share: Array, burst: Array, luck: Array) -> Flags
     return luck < np.where(before > 0, 1 - 1 / burst, share / ((1 - share) * burst)) * (share > 0)
 
 
-@make_layer("dropped packets", "latency", "command", knobs=(
+@make_layer("dropped packets", "latency", "command", random=("share", "burst"), knobs=(
     Knob("share", "1", 0.0, 0.0, 0.5, 0.01, "rule of thumb: 0 on wires, percents over radio"),
-    Knob("burst", "steps", 1.0, 1.0, 50.0, 2.0, "rule of thumb: radio losses come in runs; Gilbert 1960"),
+    Knob("burst", "steps", 1.0, 1.0, 50.0, 2.0, "rule of thumb: radio losses come in runs; Gilbert 1960",
+         typical_with="*"),
 ), start=lambda signal, *_: (signal, np.zeros((len(signal), 1))))  # fmt: skip
 def DROPPED(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = the last packet that arrived; all columns travel in one packet."""
@@ -112,9 +114,9 @@ def DROPPED(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     return (out, lost.astype(np.float64)), out
 
 
-@make_layer("duplicated packets", "latency", "command", knobs=(
+@make_layer("duplicated packets", "latency", "command", random=("share", "queue"), knobs=(
     Knob("share", "1", 0.0, 0.0, 0.5, 0.005, "rule of thumb: retransmissions over radio"),
-    Knob("queue", "packets", 1.0, 1.0, float(MAX_QUEUED), 2.0, "depth of the receiver's queue"),
+    Knob("queue", "packets", 1.0, 1.0, float(MAX_QUEUED), 2.0, "depth of the receiver's queue", typical_with="*"),
 ), start=lambda signal, *_: (
     np.repeat(signal[:, None], MAX_QUEUED + 1, axis=1), np.zeros((len(signal), 1)),
 ))  # fmt: skip

@@ -23,7 +23,8 @@ def step_gauss_markov(value: Array, size: Array, tau_s: Array, step_s: float, no
     return value * np.exp(fade) + size * np.sqrt(-np.expm1(2 * fade)) * noise
 
 
-@make_layer("scale and bias", "sensor", "reading", start=lambda signal, *_: (np.zeros_like(signal),), knobs=(
+@make_layer("scale and bias", "sensor", "reading", start=lambda signal, *_: (np.zeros_like(signal),),
+             random=("drift",), knobs=(
     Knob("scale", "1", 1.0, -10.0, 10.0, 1.01, "rule of thumb: 1 % without calibration",
          same_as="measurement/COLUMN/scale"),
     Knob("bias", "signal", 0.0, -1e3, 1e3, 0.01, "rule of thumb: homing a joint to 0.01 rad",
@@ -36,7 +37,7 @@ def BIAS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tu
     return (state[0] + steps,), knobs["scale"] * signal + knobs["bias"] + state[0]
 
 
-@make_layer("noise", "sensor", "reading", knobs=(
+@make_layer("noise", "sensor", "reading", random=("noise",), knobs=(
     Knob("noise", "signal", 0.0, 0.0, 10.0, 1e-3, "rule of thumb: markers tracked to 1 mm; measure it at rest"),
 ))  # fmt: skip
 def NOISE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -54,7 +55,8 @@ def QUANTISATION(state: State, signal: Array, knobs: Knobs, context: LayerContex
     return state, np.where(step > 0, np.round(signal / safe) * safe, signal)
 
 
-@make_layer("occlusion", "sensor", "reading", start=lambda signal, *_: (signal, np.zeros((len(signal), 1))), knobs=(
+@make_layer("occlusion", "sensor", "reading", start=lambda signal, *_: (signal, np.zeros((len(signal), 1))),
+             random=("share", "blind_s"), knobs=(
     Knob("share", "1", 0.0, 0.0, 0.5, 0.05, "rule of thumb; count it in your recordings"),
     Knob("blind_s", "s", 0.3, 0.0, 10.0, 0.3, "rule of thumb: an arm that passes"),
 ))  # fmt: skip
@@ -67,9 +69,9 @@ def OCCLUSION(state: State, signal: Array, knobs: Knobs, context: LayerContext) 
     return (out, hidden.astype(np.float64)), out
 
 
-@make_layer("outliers", "sensor", "reading", knobs=(
-    Knob("share", "1", 0.0, 0.0, 1.0, 0.002, "rule of thumb"),
-    Knob("size", "signal", 0.0, 0.0, 1e3, 0.1, "rule of thumb: 0.1 m, another marker"),
+@make_layer("outliers", "sensor", "reading", random=("share", "size"), knobs=(
+    Knob("share", "1", 0.0, 0.0, 1.0, 0.002, "rule of thumb", typical_with="*"),
+    Knob("size", "signal", 0.0, 0.0, 1e3, 0.1, "rule of thumb: 0.1 m, another marker", typical_with="share"),
 ))  # fmt: skip
 def OUTLIERS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + size n with probability `share`, all columns at once: a tracker that took another target."""
@@ -77,7 +79,7 @@ def OUTLIERS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -
     return state, signal + wrong * knobs["size"] * context.draws.normal("outlier sizes", signal.shape[1])
 
 
-@make_layer("inertial sensor", "sensor", "reading", knobs=(
+@make_layer("inertial sensor", "sensor", "reading", random=("density", "instability", "tau_s", "walk"), knobs=(
     Knob("density", "signal/√Hz", 0.0, 0.0, 10.0, 6.9e-4, _IMUDATA + ": 2.36 deg/√h"),
     Knob("instability", "signal", 0.0, 0.0, 10.0, 2.2e-4, _IMUDATA + ": 0.0078 deg/s, over 0.62"),
     Knob("tau_s", "s", 100.0, 0.1, 1e4, 100.0, "rule of thumb"),
@@ -110,7 +112,7 @@ def IMU(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tup
 @make_layer("force-torque sensor", "sensor", "reading", knobs=(
     Knob("crosstalk", "1", 0.0, -0.2, 0.2, 0.01, "rule of thumb: 1 to 2 % of full scale in data sheets"),
     Knob("zero_per_k", "1/K", 0.0, -0.1, 0.1, 5e-4, "rule of thumb: 0.05 % of full scale per kelvin"),
-    Knob("full_n", "N", 100.0, 1.0, 1e4, 200.0, "data sheet of the sensor", per_column=False),
+    Knob("full_n", "N", 100.0, 1.0, 1e4, 200.0, "data sheet of the sensor", per_column=False, typical_with="*"),
     Knob("full_nm", "N·m", 10.0, 0.01, 1e3, 10.0, "data sheet of the sensor", per_column=False),
 ), columns=("fx", "fy", "fz", "tx", "ty", "tz"), needs=("warmth_k",))  # fmt: skip
 def FORCE_TORQUE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -121,7 +123,8 @@ def FORCE_TORQUE(state: State, signal: Array, knobs: Knobs, context: LayerContex
     return state, signal + full * (knobs["crosstalk"] * others + knobs["zero_per_k"] * context.warmth_k)
 
 
-@make_layer("range sensor", "sensor", "reading", knobs=(
+@make_layer("range sensor", "sensor", "reading",
+             random=("noise_m", "dropout", "far_m", "multipath", "excess_m"), knobs=(
     Knob("noise_m", "m", 0.0, 0.0, 1.0, 0.02, "rule of thumb: 1 to 3 cm for small scanning LiDARs"),
     Knob("dropout", "1", 0.0, 0.0, 1.0, 0.01, "rule of thumb: dark and slanted surfaces"),
     Knob("far_m", "m", 30.0, 0.0, 1e3, 30.0, "what the driver reports without an echo: see its manual"),
@@ -142,7 +145,7 @@ def RANGE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     return state, np.where(luck < knobs["dropout"], knobs["far_m"], out)
 
 
-@make_layer("depth camera", "sensor", "reading", knobs=(
+@make_layer("depth camera", "sensor", "reading", random=("base_m", "growth_per_m", "edge_m", "flying", "shiny"), knobs=(
     Knob("base_m", "m", 0.0, 0.0, 0.1, 0.001, "rule of thumb: about 1 mm near"),
     Knob("growth_per_m", "1/m", 0.0, 0.0, 0.1, 0.0016, "Khoshelham, Elberink 2012: 4 cm at 5 m (Kinect)"),
     Knob("edge_m", "m", 0.05, 1e-3, 1.0, 0.05, _THUMB),
