@@ -65,7 +65,16 @@ def test_a_perfect_model_has_no_gap_in_positions_alone(tmp_path: Path) -> None:
 
 def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
     folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
-    assert diagnose(folder, seed=3) == diagnose(folder, seed=3)
+    first = diagnose(folder, seed=3)
+    shutil.rmtree(folder / ".gapless")
+    assert diagnose(folder, seed=3) == first
+
+
+def test_the_same_diagnosis_is_taken_from_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
+    first = diagnose(folder)
+    monkeypatch.setattr("gapless.diagnose.verb.weigh_signals", lambda *_: pytest.fail("fitted again"))
+    assert diagnose(folder) == first
 
 
 def test_logs_that_are_too_short_decide_nothing(tmp_path: Path) -> None:
@@ -177,7 +186,7 @@ def test_a_diagnosis_names_the_calibration_that_it_used(tmp_path: Path, monkeypa
     used: list[object] = []
     for temperature in (2.0, 2.0, 4.0):
         monkeypatch.setattr(rehearsal, "rehearse", lambda *_, t=temperature: SignalCalibration(temperature=t))
-        shutil.rmtree(folder / ".gapless" / "calibration", ignore_errors=True)
+        shutil.rmtree(folder / ".gapless", ignore_errors=True)
         shutil.rmtree(tmp_path / "cache", ignore_errors=True)
         identity = diagnose(folder).id
         assert identity is not None
