@@ -66,18 +66,11 @@ def joint_efforts(project: Project, model: mujoco.MjModel, tracks: Sequence[Trac
     for column, _, dof, quantity in sorted(reader.joints, key=lambda entry: entry[3], reverse=True):
         measured[int(model.dof_jntid[dof])] = (column, dof, quantity)  # a position, where there is one
     long_tracks = [track for track in tracks if len(track.slope) > 2]
-    if not tracks or not measured:
+    if not long_tracks or not measured:
         return {}
     every = max(1, sum(len(track.smooth) for track in tracks) // MAX_ROWS_OF_EFFORT)
-    if not long_tracks:
-        return dict.fromkeys(measured, (0.0, 0.0))
-    parts: list[tuple[Array, Array, Array]] = []  # smoothed readings, their slopes, and the slopes' slopes
-    for track in long_tracks:
-        rows = np.arange(0, len(track.slope), every)
-        after, before = np.minimum(rows + 1, len(track.slope) - 1), np.maximum(rows - 1, 0)
-        change = (track.slope[after] - track.slope[before]) / (after - before)[:, None] * project.rate_hz
-        parts.append((track.smooth[rows], track.slope[rows], change))
-    value, rate, change = (np.concatenate(part) for part in zip(*parts, strict=True))
+    value, rate = (np.concatenate([getattr(t, name)[::every] for t in long_tracks]) for name in ("smooth", "slope"))
+    change = np.concatenate([np.gradient(t.slope, axis=0)[::every] for t in long_tracks]) * project.rate_hz
     inertia, holding = _joint_forces(model, *reader.state(value, rate))
     efforts: dict[int, tuple[float, float]] = {}
     for joint, (column, dof, quantity) in measured.items():

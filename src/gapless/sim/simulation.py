@@ -81,9 +81,11 @@ class Simulation:
         if noisy:
             self._noise = np.array([item.noise or 0.0 for item in project.measurements])
             for layer in self._layers.on_readings:
-                self._noise[layer.ids if layer.layer.name == "noise" else []] = 0.0  # a layer has it
+                self._noise[layer.columns if layer.layer.name == "noise" else []] = 0.0  # a layer has it
         self._rng, self._noise_from_layers = np.random.default_rng(0), False
         self._engine_delays = [(a, int(n)) for a, n in enumerate(model.actuator_history[:, 0]) if n]
+        driven = [(a, driven_joint(model, a)) for a in range(model.nu) if is_position_servo(model, a)]
+        self._servos = [(actuator, joint) for actuator, joint in driven if joint is not None]
         self._engine_lags = [a for a in range(model.nu) if is_filter(model, a)]
         self._control = self.batch.bind("ctrl")
         blueprint.reader.read(self.batch)  # registers the fields it reads
@@ -256,13 +258,10 @@ class Simulation:
 
     def _resting_commands(self) -> Array:
         """Returns the commands that servos hold at the start, (num_worlds, nu): where their joints are."""
-        model = self.blueprint.model
-        commands = np.zeros((self.num_worlds, model.nu))
-        qpos = self.batch.bind("qpos")
-        for actuator in range(model.nu):
-            joint = driven_joint(model, actuator)
-            if joint is not None and is_position_servo(model, actuator):
-                commands[:, actuator] = model.actuator_gear[actuator, 0] * qpos[:, model.jnt_qposadr[joint]]
+        model, commands = self.blueprint.model, np.zeros((self.num_worlds, self.blueprint.model.nu))
+        for actuator, joint in self._servos:
+            angle = self.batch.bind("qpos")[:, model.jnt_qposadr[joint]]
+            commands[:, actuator] = model.actuator_gear[actuator, 0] * angle
         return commands
 
     def _write_engine_history(self, ids: NDArray[np.intp], past: Array) -> None:

@@ -90,7 +90,7 @@ class ActiveLayer:
         """Sets a knob in some worlds, (num_ids,)."""
         knob = self.values[target.knob.name]
         columns = [self._place[column] for column in target.elements] if knob.shape[1] > 1 else [0]
-        knob[np.ix_(ids, columns)] = values[:, None]
+        knob[ids[:, None], columns] = values[:, None]
 
     def begin(self, signal: Array, context: LayerContext, ids: Ids | None = None) -> None:
         """Begins anew in some worlds, None for all, as if the signal had always been there.

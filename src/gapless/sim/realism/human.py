@@ -97,16 +97,13 @@ def partners(population: Population, seed: int, person: NDArray[np.int64], trial
     odds = draw_trait("hesitation_share")[:, 0]
     share = odds / (1 - population.hesitation_share.median + odds)
     pauses = trials.uniform("pauses", counter)[:, 0] < share
-    grip_n = draw_trait("grip_n")[:, 0]
+    plain = {name: draw_trait(name)[:, 0] for name in ("reach_m", "reaction_s", "reach_time_s", "grip_n")}
     return Partners(
+        **plain,
         person=person.astype(np.int64),
-        reach_m=draw_trait("reach_m")[:, 0],
-        reaction_s=draw_trait("reaction_s")[:, 0],
-        reach_time_s=draw_trait("reach_time_s")[:, 0],
         pause_s=np.where(pauses, draw_trait("hesitation_s")[:, 0], 0.0),
         pause_at=trials.uniform("pause at", counter)[:, 0],
-        grip_n=grip_n,
-        pulled_grip_n=grip_n * draw_trait("grip_change")[:, 0],
+        pulled_grip_n=plain["grip_n"] * draw_trait("grip_change")[:, 0],
         hand_m=draw_trait("hand_m", 3),
         hand_rad=draw_trait("hand_rad", 3),
     )

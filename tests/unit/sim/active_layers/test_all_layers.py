@@ -234,6 +234,22 @@ def test_a_robot_stays_the_same_robot_when_its_world_begins_anew(bench: Compiled
     np.testing.assert_array_equal(world.fields.of("actuator_gainprm"), before)
 
 
+def test_a_layer_of_noise_takes_the_place_of_the_stated_noise(tmp_path: Path) -> None:
+    readings = {
+        "q": "{joint: hinge, quantity: position, noise: 0.1}",
+        "s": "{joint: slide, quantity: position, noise: 0.1}",
+    }
+    project = load_project(
+        write_project(tmp_path, BENCH, {"u1": "{actuator: servo}", "u2": "{actuator: motor}"}, readings)
+    )
+    blueprint = compile_project(project)
+    world = Simulation(blueprint, 1, space(blueprint, "measurement/q/noise/noise"), 1, noisy=True)
+    world.set_parameters(np.zeros((1, 1)))
+    noise = run(world) - run(Simulation(blueprint, 1, EMPTY_SPACE, 1))
+    assert np.all(noise[:, 0, 0] == 0.0)
+    assert np.std(noise[:, 0, 1]) > 0.05
+
+
 def test_stall_cuts_the_force_of_the_drive(bench: CompiledProject) -> None:
     # The motor pulls with 2 N at most; cut at 0.5 N the slide moves as with a motor of 0.5 N from then on.
     world = Simulation(bench, 1, space(bench, "joint/slide/torque-speed-curve/stall"), 1)
