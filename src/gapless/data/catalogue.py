@@ -115,9 +115,9 @@ class Catalogue:
         id = content_id(artefact_content(kind, content), provenance)
         about = {"id": id, "kind": kind, "files": sorted(content), "created_at": rows.now_text()}
         stored = self.artefacts(kind)
-        if not stored or stored[-1].id != id:
-            with self._explain_failure():
-                write_files(self.artefact_folder(id), self._temporary, content)
+        with self._explain_failure():
+            write_files(self.artefact_folder(id), self._temporary, content)
+            if not stored or stored[-1].id != id:
                 self._artefacts.append([{**about, **rows.to_stored(provenance)}])
         return id
 

@@ -123,5 +123,5 @@ def test_neural_samples_are_of_what_all_share(tmp_path: Path, monkeypatch: pytes
 
 
 def test_a_level_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="per 'step': write robot if all runs share the value"):
+    with pytest.raises(InputError, match="'step' must be 'robot' or 'episode': write per: robot if all runs share"):
         load_project(record_loads(tmp_path, ", per: step", ()))

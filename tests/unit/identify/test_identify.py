@@ -264,7 +264,7 @@ def test_the_same_fit_is_taken_from_the_catalogue(
     assert Path(again.model or "").read_bytes() == Path(result.model or "").read_bytes()
 
 
-def test_a_fit_whose_model_was_deleted_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_whose_model_was_deleted_is_made_again(tmp_path: Path) -> None:
     folder = write_reality(tmp_path, TRUTH, measurements=ANGLE, noise=NOISE[:1])
     first = identify(folder)
     Path(first.model or "").unlink()
