@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 
 Sharing = Literal["robot", "episode"]
-SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 
 
 @dataclass(frozen=True)
