@@ -92,7 +92,7 @@ class SharedStatistics:
 
 
 def pool_statistics(hypotheses: Sequence[HypothesisRuns], nuisance: Array) -> SharedStatistics:
-    """Returns what all hypotheses share; see `SharedStatistics` for the nuisance."""
+    """Returns what all hypotheses share."""
     pooled = np.concatenate([one.residuals.reshape(-1, len(nuisance)) for one in hypotheses])
     variance = (pooled**2).mean(axis=0)
     scaled = pooled / np.maximum(np.sqrt(variance), 1e-9)
@@ -129,19 +129,12 @@ def calibrate_likelihoods(
     hypotheses: Sequence[HypothesisRuns],
     shared: SharedStatistics,
 ) -> tuple[float, Array]:
-    """Returns the calibration under which simulated severities, each left out in turn, name their own dimension best.
+    """Returns temper and offsets under which simulated severities, each left out in turn, name their dimension best.
 
-    Args:
-        nominal: Runs of the model as written.
-        runs: Runs of each dimension.
-        hypotheses: The same, grouped: the model as written first.
-        shared: What the hypotheses share.
-
-    Returns:
-        Temper and offsets; see `fit_calibration`.
+    `runs` are those of each dimension; `hypotheses` the same, grouped, the model as written first. See
+    `fit_calibration`.
     """
-    cases: list[Array] = []
-    truth: list[int] = []
+    cases, truth = list[Array](), list[int]()
     for label, own in enumerate([nominal, *runs]):
         for k in range(len(own.outcomes)):
             known = list(hypotheses)
