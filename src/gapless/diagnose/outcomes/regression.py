@@ -52,7 +52,7 @@ class ModelPosterior:
         return self.weights @ self.includes
 
 
-def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags | None = None) -> ModelPosterior:
+def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags) -> ModelPosterior:
     """Returns the posterior over models, with the mean linear predictor of each group of runs under each model.
 
     Args:
@@ -61,7 +61,6 @@ def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags | None 
         alike: (num_factors, num_factors) which factors divide the runs alike: no model has both, they share instead.
     """
     num_factors = len(runs.columns)
-    apart = np.ones((num_factors, num_factors), dtype=bool) if alike is None else ~alike
     always = list_always(runs)
     averages = np.array([group / group.sum() for group in groups]).reshape(-1, len(runs.failed))
 
@@ -73,7 +72,7 @@ def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags | None 
     newest = scores = log_priors(models, num_factors) + fits[0][0]
     for size in range(min(MAX_FACTORS, num_factors)):
         best = np.argsort(-newest, kind="stable")[: NUM_GROWN if size < 2 else NUM_GROWN_LARGER]
-        children = _grow_models([parents[k] for k in best], apart)
+        children = _grow_models([parents[k] for k in best], ~alike)
         if not children:
             break
         fits += [fit(model) for model in children]
