@@ -14,6 +14,7 @@ Kind = Literal["fixed", "uniform", "log-uniform", "normal", "log-normal", "beta"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Level = Literal["robot", "episode", "step"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+MIN_CORRELATION = 0.2  # between two parameters, for ranges to keep it
 MAX_REDRAWS = 100  # tries to draw inside the bounds before what is left is put on them
 
 
@@ -202,12 +203,7 @@ def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Arra
 
 
 def check_ranges(ranges: tuple[Range, ...], correlations: tuple[Correlation, ...]) -> None:
-    """Refuses two ranges of one parameter, and correlations that nothing can have.
-
-    Raises:
-        InputError: If a correlation names a range that is not there or no bell, if it is not in (-1, 1), if both are
-            not drawn equally often, or if all together cannot be.
-    """
+    """Raises an `InputError` for two ranges of one parameter, and for correlations that nothing can have."""
     known: dict[str, Range] = {}
     for item in ranges:
         if item.target in known:
@@ -231,17 +227,12 @@ def check_ranges(ranges: tuple[Range, ...], correlations: tuple[Correlation, ...
         raise InputError("the correlations contradict each other: no distribution has all of them; leave some out")
 
 
-def correlations_of(names: Sequence[str], matrix: Array, least: float = 0.2) -> tuple[Correlation, ...]:
-    """Returns the pairs that go together by at least so much.
+def correlations_of(names: Sequence[str], matrix: Array) -> tuple[Correlation, ...]:
+    """Returns the pairs of targets that go together by `MIN_CORRELATION` or more, of a (num_names, num_names) matrix.
 
     Leaving weak pairs out may leave a matrix that nothing can have: then all that stay are weakened alike.
-
-    Args:
-        names: The targets.
-        matrix: (num_names, num_names) their correlations.
-        least: Weaker pairs are left out.
     """
-    kept = np.where(np.abs(matrix) >= least, matrix, 0.0)
+    kept = np.where(np.abs(matrix) >= MIN_CORRELATION, matrix, 0.0)
     np.fill_diagonal(kept, 0.0)
     lowest = float(np.linalg.eigvalsh(kept).min()) if len(names) else 0.0
     kept = np.round(kept * min(1.0, 0.99 / max(-lowest, 1e-12)), 3)

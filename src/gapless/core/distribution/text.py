@@ -52,11 +52,9 @@ def ranges_to_text(ranges: Sequence[Range], correlations: Sequence[Correlation] 
 def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     """Returns the ranges and correlations that a text holds; empty lines and lines of `#` are passed over.
 
-    Raises:
-        InputError: If a line cannot be read; the message has its number and an example.
+    Of a line that cannot be read, an `InputError` gives the number and an example.
     """
-    ranges: list[Range] = []
-    correlations: list[Correlation] = []
+    ranges, correlations = list[Range](), list[Correlation]()
     for number, line in enumerate(text.splitlines(), 1):
         said, _, reason = line.partition("#")
         words = said.split(maxsplit=2)

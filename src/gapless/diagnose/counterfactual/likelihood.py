@@ -149,11 +149,8 @@ def fit_calibration(ratios: Array, truth: Indices) -> tuple[float, Array]:
     """Returns how log ratios become right as often as they say: temper * ratio + offset, with equal priors.
 
     Both maximise the mean log probability of the truth. The temper is in `TEMPER_BOUNDS` [1]; offsets are
-    (num_dimensions,) [nat]: a dimension with many parameters is tried too sparsely to match any case.
-
-    Args:
-        ratios: (num_cases, num_dimensions) raw log ratios.
-        truth: (num_cases,) 0 for nothing wrong, else 1 + the dimension's index.
+    (num_dimensions,) [nat]: a dimension with many parameters is tried too sparsely to match any case. Of each case,
+    `ratios` are (num_cases, num_dimensions) raw log ratios, and `truth` is 0 for nothing wrong, else 1 + the index.
     """
     num_cases, num_dimensions = ratios.shape
 

@@ -71,8 +71,8 @@ def describe_phases(phases: Sequence[FailurePhase]) -> list[str]:
         unknown = "" if phase.speaks_for else f"; what {phase.name} speaks for is not known"
         found.append(
             f"{phase.num_failures} of {total} failures are in {phase.name}: {phase.share.percent()} where "
-            f"{100 * phase.expected:.0f} % would be expected of equally likely phases; probability that it concentrates "
-            f"them {phase.probability:.2f}{unknown}"
+            f"{100 * phase.expected:.0f} % would be expected of equally likely phases; probability that it "
+            f"concentrates them {phase.probability:.2f}{unknown}"
         )
     return found or [f"no phase concentrates failures beyond chance ({total} failures name one)"]
 
