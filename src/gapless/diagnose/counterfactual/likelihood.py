@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from gapless.core.signal import Array, Indices
+from gapless.core.signal import Array, Flags, Indices
 
 SIGNATURE_TEMPER = 0.5  # signature and outcome say partly the same; and no simulation is right in every number
 DISCREPANCY = 0.25  # how far signatures of a right model may be from reality's, in nominal standard deviations [1]
@@ -38,13 +38,9 @@ class RunFeatures:
     outcomes: Array
     signatures: Array  # (num_severities, num_runs, num_features)
 
-    def without(self, severity: int) -> "RunFeatures":
-        """Returns all runs but those of one severity."""
-        return RunFeatures(*(np.delete(values, severity, axis=0) for values in (self.outcomes, self.signatures)))
-
-    def only(self, severity: int) -> "RunFeatures":
-        """Returns the runs of one severity."""
-        return RunFeatures(self.outcomes[[severity]], self.signatures[[severity]])
+    def pick(self, severities: Flags) -> "RunFeatures":
+        """Returns the runs of some severities."""
+        return RunFeatures(self.outcomes[severities], self.signatures[severities])
 
 
 @dataclass(frozen=True)
@@ -136,11 +132,11 @@ def calibrate_likelihoods(
     """
     cases, truth = list[Array](), list[int]()
     for label, own in enumerate([nominal, *runs]):
-        for k in range(len(own.outcomes)):
+        for here in np.eye(len(own.outcomes), dtype=bool):
             known = list(hypotheses)
             if label:
-                known[label] = group_runs(own.without(k), nominal.without(k))
-            cases.append(log_ratios(log_likelihoods(own.only(k), known, shared)))
+                known[label] = group_runs(own.pick(~here), nominal.pick(~here))
+            cases.append(log_ratios(log_likelihoods(own.pick(here), known, shared)))
             truth.append(label)
     return fit_calibration(np.stack(cases), np.array(truth))
 
