@@ -35,7 +35,7 @@ def check_world(
 
     Checked are its names and rate, the shape, type and finiteness of what it returns, that a command it says
     it applied is applied unchanged if asked for, that resetting some worlds leaves the others on their way,
-    and that the same seed gives the same run.
+    and that the same seed gives the same run. The first breach is an `InputError` with its likely cause.
 
     Args:
         make_world: Makes the world, anew on each call.
@@ -44,9 +44,6 @@ def check_world(
         size: Size of the commands, around 0, in model units.
         beyond: A command beyond all limits, to see that it is cut; None to not try: leave it so on a robot.
         repeatable: Whether a seed fixes the run; False for a robot.
-
-    Raises:
-        InputError: At the first breach, with its likely cause.
     """
     world = make_world()
     _check_description(world)
@@ -74,8 +71,7 @@ def _check_description(world: World) -> None:
     _require(0 < world.rate_hz < np.inf, f"rate_hz is {world.rate_hz}", "give the control rate in Hz")
     for what, names in (("command", world.command_names), ("measurement", world.measurement_names)):
         _require(type(names) is tuple, f"{what}_names is {names!r}", "give a tuple of column names")
-        are_names = all(type(name) is str and name for name in names)
-        _require(are_names, f"{what}_names is {names!r}", "give column names")
+        _require(all(type(name) is str and name for name in names), f"{what}_names is {names!r}", "give column names")
         _require(len(set(names)) == len(names), f"{what}_names has a name twice: {names}", "two columns in one")
     _require(len(world.measurement_names) > 0, "it measures nothing", "measurement_names is empty")
 

@@ -22,11 +22,7 @@ class Interval:
 
 
 def normal_quantile(probability: float) -> float:
-    """Returns z with P(Z <= z) = probability for a standard normal Z.
-
-    Raises:
-        ValueError: If the probability is not strictly between 0 and 1.
-    """
+    """Returns z with P(Z <= z) = probability for a standard normal Z."""
     if not 0.0 < probability < 1.0:
         raise ValueError(f"give a probability strictly between 0 and 1, got {probability}")
     return NormalDist().inv_cdf(probability)
@@ -38,9 +34,6 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> Interval:
     With p = successes / trials and z the normal quantile of (1 + level) / 2:
     centre = (p + z^2/2n) / (1 + z^2/n), half width = z sqrt(p(1-p)/n + z^2/4n^2) / (1 + z^2/n).
     (E. B. Wilson, 1927.) Without trials the interval is all of [0, 1].
-
-    Raises:
-        ValueError: If the counts are impossible.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes in {trials} trials: give at most as many successes as trials")

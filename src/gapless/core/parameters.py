@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from gapless.core.errors import InputError, nearest
 from gapless.core.signal import Array
 
 Sharing = Literal["robot", "episode"]
-SHARINGS: tuple[Sharing, ...] = get_args(Sharing)
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class Parameter:
     def __post_init__(self) -> None:
         """Refuses bounds that leave no room."""
         if not self.low < self.high:
-            order = f"low {self.low:g} is not below high {self.high:g}"
-            raise InputError(f"{self.target}: {order}: write the smaller number as low")
+            text = f"low {self.low:g} is not below high {self.high:g}: write the smaller number as low"
+            raise InputError(f"{self.target}: {text}")
 
 
 @dataclass(frozen=True)
@@ -80,11 +79,7 @@ class ParameterSpace:
         return tuple(dict.fromkeys(parameter.dimension for parameter in self.parameters))
 
     def index(self, target: str) -> int:
-        """Returns the column of a target.
-
-        Raises:
-            InputError: If there is none; the message lists what exists.
-        """
+        """Returns the column of a target; if there is none, an `InputError` lists what exists."""
         try:
             return self.targets.index(target)
         except ValueError:

@@ -10,11 +10,7 @@ MIN_FREE_BYTES = 50_000_000  # results and their samples take a few MB each; a d
 
 
 def require_space(folder: Path) -> None:
-    """Looks whether the disk of a folder has room for results: hours of work must not end at a full disk.
-
-    Raises:
-        InputError: If it has not.
-    """
+    """Raises an `InputError` if the disk of a folder has no room for results: no work of hours ends at a full disk."""
     try:
         free = shutil.disk_usage(folder).free
     except OSError:
@@ -27,8 +23,7 @@ def require_space(folder: Path) -> None:
 def require_writable(path: Path, option: str) -> Path:
     """Returns a file's path after a look at its folder: hours of work must not end at a typing error.
 
-    Raises:
-        InputError: If nothing can be written there; the message names the option.
+    If nothing can be written there, an `InputError` names the option.
     """
     if path.is_dir():
         raise InputError(f"{option}: this is a folder: name a file in it: {path}")

@@ -1,11 +1,10 @@
-"""What a world, a task, a policy and a guard must offer. Everything is batched: axis 0 is num_worlds."""
+"""What a world, a task and a policy must offer. Everything is batched: axis 0 is num_worlds."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gapless.core.episode import Source
 from gapless.core.signal import Array, Flags, Indices
@@ -38,13 +37,10 @@ class World(Protocol):
     command_names: tuple[str, ...]
     measurement_names: tuple[str, ...]
 
-    def reset(self, start: Start, rng: np.random.Generator, ids: NDArray[np.intp] | None = None) -> Array:
-        """Begins anew from `start` and returns measurements, (num_worlds, num_measurements).
+    def reset(self, start: Start, rng: np.random.Generator, ids: Indices | None = None) -> Array:
+        """Begins anew from `start`, a row per world to reset, and returns measurements, (num_worlds, num_measurements).
 
-        Args:
-            start: One row per world to reset.
-            rng: Source of whatever is random in this world.
-            ids: Indices of the worlds to reset; None for all.
+        `rng` is the source of whatever is random in this world; `ids` are the worlds to reset, None for all.
         """
         ...
 
@@ -112,12 +108,4 @@ class Policy(Protocol):
 
     def act(self, observation: Array) -> Array:
         """Returns actions in [-1, 1], (num_worlds, action_size), for stacked observations."""
-        ...
-
-
-class Guard(Protocol):
-    """What stands between a policy and a robot."""
-
-    def filter(self, requested_command: Array, measured: Array) -> Array:
-        """Returns the command that may be sent, (num_worlds, num_commands)."""
         ...

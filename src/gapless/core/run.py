@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gapless.core.episode import Episode
-from gapless.core.protocols import Guard, Judgement, Moment, Policy, Start, Task, World
+from gapless.core.protocols import Judgement, Moment, Policy, Start, Task, World
 from gapless.core.signal import Array, Flags, Indices, TimeSeries
 
 
@@ -65,14 +65,8 @@ def run_open(
 ) -> Episode:
     """Runs one motion in a world of one and returns what it showed.
 
-    Args:
-        world: Where to run.
-        steer: Time [s] and what was measured last -> (1, num_commands) what to send.
-        start: Where it begins.
-        rng: Source of the world's randomness.
-        num_steps: How many commands are sent.
-        units: Units of the commands and of the measurements.
-        name: Name of the episode.
+    `steer` is given the time [s] and what was measured last and returns what to send, (1, num_commands); `units` are
+    those of the commands and of the measurements.
     """
     times_s = np.arange(num_steps) / world.rate_hz
     measured, sent = [world.reset(start, rng)], list[Array]()
@@ -93,28 +87,26 @@ def run_policy(
     num_runs: int,
     *,
     units: tuple[tuple[str, ...], tuple[str, ...]],
-    guard: Guard | None = None,
     exploration: float = 0.0,
     name: str = "run",
     on_runs: Callable[[int], None] | None = None,
 ) -> Runs:
-    """Runs a policy until `num_runs` runs are finished and returns them as episodes.
+    """Runs a policy until `num_runs` runs are finished and returns them as episodes; worlds run side by side.
 
     Args:
-        world: Where to run; its worlds run side by side.
+        world: Where to run.
         task: What to do.
         policy: What chooses actions.
         rng: Source of the starts and of the world's randomness.
         num_runs: How many runs.
         units: Units of the commands and of the measurements.
-        guard: What commands must pass before they are sent.
         exploration: Size of a slow random walk added to the actions, so that more of the robot shows [1].
         name: Names of the episodes are this and a number.
         on_runs: Called with the number of runs finished so far.
     """
     episodes: list[Episode] = []
     while len(episodes) < num_runs:
-        batch = _run_batch(world, task, policy, rng, guard, exploration, units)
+        batch = _run_batch(world, task, policy, rng, exploration, units)
         names = (f"{name}{k:03d}" for k in range(len(episodes), num_runs))
         episodes += [replace(episode, name=own) for episode, own in zip(batch, names, strict=False)]
         if on_runs is not None:
@@ -127,7 +119,6 @@ def _run_batch(
     task: Task,
     policy: Policy,
     rng: np.random.Generator,
-    guard: Guard | None,
     exploration: float,
     units: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> list[Episode]:
@@ -149,10 +140,7 @@ def _run_batch(
     for k in range(num_steps):
         walk += -0.1 * walk + 0.45 * exploration * rng.standard_normal(walk.shape)
         action = np.clip(policy.act(memory.flatten()) + walk, -1.0, 1.0)
-        wanted = task.command(action, now)
-        if guard is not None:
-            wanted = guard.filter(wanted, measured)
-        step = world.step(wanted)
+        step = world.step(task.command(action, now))
         measured, command = step.measured, step.applied_command
         now = build_moment(world, measured, command, start.goal, np.full(num_worlds, (k + 1) / world.rate_hz))
         judged: Judgement = task.judge(now, action)

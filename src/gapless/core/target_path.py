@@ -53,13 +53,9 @@ def split_path(
     """Returns the parts of a path.
 
     The kind stands in front and a known field at the end; what lies between is the name. Of several readings, one
-    whose name is among `names` wins, then the one with the longest field. Without a known field the name ends at the
-    first `/`, or after the longest of `names` that fits.
-
-    Args:
-        path: Such as `joint/left/elbow/damping`.
-        names: Names that exist, where they are at hand.
-        is_knob: Returns whether a field is a knob of a layer; the room `targets` knows.
+    whose name is among `names`, those that exist, wins, then the one with the longest field. Without a known field the
+    name ends at the first `/`, or after the longest of `names` that fits. `is_knob` says whether a field is a knob of a
+    layer; the room `targets` knows.
     """
     kind, _, rest = path.partition("/")
     if kind == "world":

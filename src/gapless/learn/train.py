@@ -12,7 +12,7 @@ import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 
-from gapless.core.distribution import Distribution, nominal_only
+from gapless.core.distribution import Distribution
 from gapless.core.errors import InputError, Interrupted
 from gapless.core.interval import Interval, wilson
 from gapless.core.places import require_space
@@ -76,7 +76,7 @@ def train(
     require_space(project.directory)
     catalogue = Catalogue.open(project.directory)
     blueprint = compile_project(project)
-    distribution = nominal_only(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
+    distribution = Distribution(EMPTY_SPACE) if ranges is None else read_ranges(ranges, blueprint)
     if start is not None:
         load_policy(start)  # refuses what is no policy before the work begins
     if config.curriculum not in CURRICULA:

@@ -12,7 +12,6 @@ from gapless.core.results import AllanCurve, ColumnNoise, NoiseTerm, SensorResul
 from gapless.core.signal import Array
 from gapless.report import numbers as n
 from gapless.report import svg
-from gapless.report.headline import Badge
 
 SVG_NAMESPACE = "http://www.w3.org/2000/svg"
 WIDTH, HEIGHT, COLUMNS = 420.0, 300.0, 2
@@ -32,11 +31,6 @@ TERM_NAMES = {
     "quantum": "step of the readings",
 }
 SHORT_TERMS = ("white", "bias_instability", "quantum")  # all in the unit of the readings
-_SENTENCES = {
-    "good": ("good", "White noise and bias instability of every column are identified, and nothing is odd"),
-    "poor": ("open", "This log does not identify everything, or something in it is odd"),
-    "refused": ("bad", "This log does not identify the noise of its sensors"),
-}
 STYLE = """
 text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-weight: 650; fill: #1d2126; }
 .page { fill: #ffffff; } .grid { stroke: #d9dde2; } .axis { stroke: #59616b; }
@@ -46,12 +40,6 @@ text { font: 11px system-ui, sans-serif; fill: #59616b; } text.strong { font-wei
 .flicker { stroke: #009e73; stroke-dasharray: 8 3 2 3; } .walk { stroke: #e69f00; stroke-dasharray: 3 3; }
 .drift { stroke: #7b5ea7; stroke-dasharray: 1 3; }
 """
-
-
-def badge(result: SensorResult) -> Badge:
-    """Returns the verdict in a sentence."""
-    kind, sentence = _SENTENCES[result.verdict]
-    return Badge(kind, f"Verdict: {result.verdict}. {sentence}")
 
 
 def term_remark(column: ColumnNoise, key: str) -> str:
@@ -70,10 +58,8 @@ def shown_value(term: NoiseTerm) -> float | None:
 
 def allan_plots(result: SensorResult) -> list[Markup]:
     """Returns a drawing for the page of each column that has an Allan deviation."""
-    return [
-        svg.drawing(WIDTH, HEIGHT, f"Allan deviation of {name}", *panel, class_="plot allan")
-        for name, panel in _draw_panels(result).items()
-    ]
+    drawn = _draw_panels(result).items()
+    return [svg.drawing(WIDTH, HEIGHT, f"Allan deviation of {k}", *panel, class_="plot allan") for k, panel in drawn]
 
 
 def _draw_panels(result: SensorResult) -> dict[str, list[Markup]]:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from gapless.core.interval import Interval
 from gapless.core.target_path import split_path
@@ -11,7 +12,7 @@ _MINUS = "\u2212"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def is_known(value: float | None) -> bool:
+def is_known(value: float | None) -> TypeGuard[float]:
     """Returns whether there is a finite number to show."""
     return value is not None and math.isfinite(value)
 
@@ -57,14 +58,14 @@ def span(low: float | None, high: float | None) -> str:
 
 def stretch(start_s: float | None, duration_s: float | None) -> str:
     """Returns a stretch of time in seconds, from and to, by hundredths: `12.50 \u2013 13.00`."""
-    if start_s is None or duration_s is None or not (is_known(start_s) and is_known(duration_s)):
-        return DASH
-    return f"{start_s:.2f} {DASH} {start_s + duration_s:.2f}"
+    if is_known(start_s) and is_known(duration_s):
+        return f"{start_s:.2f} {DASH} {start_s + duration_s:.2f}"
+    return DASH
 
 
 def percent(share: float | None) -> str:
     """Returns a share as whole percent: `41 %`."""
-    return f"{100 * share:.0f} %".replace("-", _MINUS) if share is not None and is_known(share) else DASH
+    return f"{100 * share:.0f} %".replace("-", _MINUS) if is_known(share) else DASH
 
 
 def small_percent(share: float) -> str:
@@ -74,11 +75,9 @@ def small_percent(share: float) -> str:
 
 def probability(value: float | None) -> str:
     """Returns a probability as percent that never rounds to certainty: `> 99 %`, `< 1 %`."""
-    if value is None or not is_known(value):
-        return DASH
-    if 0.995 <= value < 1:
+    if is_known(value) and 0.995 <= value < 1:
         return "> 99 %"
-    return "< 1 %" if 0 < value < 0.005 else percent(value)
+    return "< 1 %" if is_known(value) and 0 < value < 0.005 else percent(value)
 
 
 def percent_span(value: float | None, low: float | None, high: float | None) -> str:

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from gapless.core.errors import InputError
 from gapless.core.results import (
     AuditResult,
     CheckResult,
@@ -40,30 +39,18 @@ class Parts:
     train: TrainResult | None  # the last policy of a loop, or the only one
     evaluate: EvaluateResult | None  # success of a policy, beside that of the loop
     loop: LoopResult | None  # the whole loop
-    not_shown: tuple[str, ...]  # names of results that have no place on the page
-
-    def list_results(self) -> dict[str, Result]:
-        """Returns the records on the page by name, in the order of the page."""
-        found = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "not_shown"}
-        return {name: record for name, record in found.items() if record is not None}
 
 
 def collect(results: Mapping[str, Result]) -> Parts:
     """Returns the parts of the page; where a loop was given, its parts come before single ones."""
-    hints = {name: hint for name, hint in get_type_hints(Parts).items() if name not in ("first", "not_shown")}
-    found: dict[str, Any] = {name: results.get(name) for name in hints}
-    for name, record in found.items():
-        wanted = get_args(hints[name])[0]
-        if record is not None and not isinstance(record, wanted):
-            text = f"{wanted.__name__} under '{name}', found {type(record).__name__}"
-            raise InputError(f"the report asked for {text}: run the verb again")
-    loop = results.get("loop")
-    if isinstance(loop, LoopResult):
+    found: dict[str, Any] = {item.name: results.get(item.name) for item in fields(Parts)}
+    loop = found["loop"]
+    if loop is not None:
         in_loop = ("measure", "measure_fitted", "identify", "diagnose", "randomize")
         found |= {name: getattr(loop, name) for name in in_loop if getattr(loop, name) is not None}
         found |= {"first": loop.first if loop.last else None, "train": loop.last or loop.first}
     found["measure"] = _measure_as_written(found["measure"], found["measure_fitted"])
-    return Parts(**{"first": None, **found}, not_shown=tuple(name for name in results if name not in hints))
+    return Parts(**found)
 
 
 def _measure_as_written(measure: MeasureResult | None, fitted: MeasureResult | None) -> MeasureResult | None:
@@ -86,16 +73,11 @@ def collect_traces(parts: Parts) -> tuple[Trace, ...]:
     for measure in (parts.measure, parts.measure_fitted):
         for trace in measure.traces if measure else ():
             other = found.get(trace.column)
-            if other and other.episode == trace.episode and _have_same_times(other, trace):
+            times = (np.array(some.times_s, dtype=np.float64) for some in (other or trace, trace))  # None is a break
+            if other and other.episode == trace.episode and np.array_equal(*times, equal_nan=True):
                 trace = replace(other, predicted={**other.predicted, **trace.predicted})
             found[trace.column] = trace
     return tuple(found.values())
-
-
-def _have_same_times(one: Trace, other: Trace) -> bool:
-    """Returns whether two traces are of the same times; a break (NaN, None in a record that was read) equals itself."""
-    times = (np.array(trace.times_s, dtype=np.float64) for trace in (one, other))
-    return np.array_equal(*times, equal_nan=True)
 
 
 def error_table(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, str, tuple[str, ...]]]]:
@@ -123,7 +105,7 @@ def error_table(parts: Parts) -> tuple[tuple[str, ...], list[tuple[str, str, tup
 
 def _error_change(before: float | None, after: float | None) -> tuple[str, str, str]:
     change = n.DASH
-    if before is not None and after is not None and n.is_known(before) and n.is_known(after) and before > 0:
+    if n.is_known(before) and n.is_known(after) and before > 0:
         share = 100 * (after - before) / before
         change = f"{share:+.0f} %".replace("-", "\u2212").replace("+0 %", "0 %").replace("\u22120 %", "0 %")
     return n.number(before), n.number(after), change

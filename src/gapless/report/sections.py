@@ -1,23 +1,26 @@
-"""What sections of the page say: causes and conditions, the audit of ranges, and what to do next."""
+"""What sections of the page say: the gap first, then causes and conditions, verdicts, and what to do next."""
 
 import math
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from statistics import median
+from typing import NamedTuple
 
 from markupsafe import Markup
 
+from gapless.core.interval import Interval
 from gapless.core.results import (
     Advice,
-    AuditedParameter,
     AuditResult,
-    AuditVerdict,
     Cause,
     ConditionRate,
     DiagnoseResult,
+    LoopResult,
+    MeasureResult,
+    SensorResult,
 )
 from gapless.report import numbers as n
 from gapless.report import plots
-from gapless.report.headline import Badge, intervals_overlap
 from gapless.report.parts import Parts
 
 LIKELY = 0.5  # above this probability a cause takes part more probably than not
@@ -35,13 +38,149 @@ _FILLS = (
     ("evaluate", "How often the policy succeeds", "evaluate ."),
     ("loop", "The gap before and after closing it", "loop ."),
 )
-_AUDIT_SENTENCES: dict[AuditVerdict, tuple[str, str]] = {
-    "wrong": ("bad", "No values explain the logs, within the ranges or beyond: the model lacks something"),
-    "too narrow": ("bad", "Reality is outside the ranges"),
-    "too wide": ("open", "Reality is inside the ranges, but they are far wider than these logs call for"),
-    "fits": ("good", "Reality is inside the ranges, and they are no wider than they need be"),
-    "cannot tell": ("open", "These logs do not show whether reality is inside the ranges"),
+_VERDICT_KINDS = {"good": "good", "fits": "good", "refused": "bad", "wrong": "bad", "too narrow": "bad"}  # else open
+_AUDIT_SENTENCES = {
+    "wrong": "No values explain the logs, within the ranges or beyond: the model lacks something",
+    "too narrow": "Reality is outside the ranges",
+    "too wide": "Reality is inside the ranges, but they are far wider than these logs call for",
+    "fits": "Reality is inside the ranges, and they are no wider than they need be",
+    "cannot tell": "These logs do not show whether reality is inside the ranges",
 }
+_NOISE_SENTENCES = {
+    "good": "White noise and bias instability of every column are identified, and nothing is odd",
+    "poor": "This log does not identify everything, or something in it is odd",
+    "refused": "This log does not identify the noise of its sensors",
+}
+
+
+class Badge(NamedTuple):
+    """A judgement in words with a sign in front."""
+
+    kind: str  # good, open or bad
+    words: str
+
+
+class Rate(NamedTuple):
+    """One success rate: whose, and the colour of its bar."""
+
+    label: str
+    detail: str
+    success: Interval
+    kind: str  # model, measured or fitted
+
+
+def intervals_overlap(one: Interval, other: Interval) -> bool | None:
+    """Returns whether two intervals share a value; None where one of them has no trials or no ends."""
+    ends = (one.low, one.high, other.low, other.high)
+    if one.n == 0 or other.n == 0 or not all(map(n.is_known, ends)):
+        return None
+    return one.low <= other.high and other.low <= one.high
+
+
+def judge_improvement(before: Interval, after: Interval) -> Badge:
+    """Returns whether `after` is shown to be better than `before`: only where their intervals are apart."""
+    both = intervals_overlap(before, after)
+    if both is None:
+        return Badge("open", "No improvement shown: too little is known of reality before or after")
+    if both:
+        ends = " and ".join(f"[{100 * i.low:.0f}, {100 * i.high:.0f}]" for i in (before, after))
+        return Badge("open", f"No improvement shown: the intervals before and after, {ends} %, overlap")
+    if after.low > before.high:
+        return Badge("good", "Improvement shown: the intervals before and after do not overlap")
+    return Badge("bad", "Worse than before: the intervals before and after do not overlap")
+
+
+def list_rates(parts: Parts) -> Iterable[Rate]:
+    """Yields every success rate that is known."""
+    loop, evaluate = parts.loop, parts.evaluate
+    if loop:
+        yield Rate("Simulation", "first policy", loop.simulation, "model")
+        yield Rate("Reality, before", "first policy", loop.before, "measured")
+        if loop.last:
+            yield Rate("Reality, after", "last policy", loop.after, "fitted")
+    else:
+        measured = parts.measure.success if parts.measure else {}
+        if "simulation" in measured:
+            yield Rate("Simulation", "with the logs' policy", measured["simulation"], "model")
+        elif parts.train:
+            yield Rate("Simulation", "trained policy", parts.train.success, "model")
+        if "reality" in measured:
+            yield Rate("Reality", "in the logs", measured["reality"], "measured")
+    if evaluate:
+        kind = "fitted" if evaluate.where == "reality" else "model"
+        yield Rate(evaluate.where.capitalize(), "evaluated policy", evaluate.success, kind)
+
+
+def describe_gap(parts: Parts, rates: Sequence[Rate]) -> str:
+    """Returns how large the gap was and is, as far as it is known, in a sentence."""
+    if parts.loop:
+        return _describe_loop(parts.loop)
+    if rates:
+        clauses = [f"{n.percent(r.success.value)} in {r.label.lower()} ({r.detail})" for r in rates]
+        return f"Success is {n.join_words(clauses)}."
+    return _describe_errors(parts) or "No success rate is known yet, and no prediction was compared."
+
+
+def _describe_loop(loop: LoopResult) -> str:
+    work = f"{n.plural(loop.rounds, 'round')} and {n.plural(loop.real_episodes, 'real episode')}"
+    rates = (loop.simulation, loop.before, loop.after)
+    if not all(n.is_known(rate.value) for rate in rates):
+        return f"After {work}, the gap before and after is not known: a success rate is missing."
+    if not loop.last and loop.decision:
+        return f"The loop trained no further policy: {loop.decision.reason}."
+    gaps = [100 * (rates[0].value - rate.value) for rate in rates[1:]]
+    sizes = [f"{gap:.0f}".replace("-0", "0").replace("-", "\u2212") for gap in gaps]
+    return f"The gap between simulation and reality was {sizes[0]} percentage points; after {work} it is {sizes[1]}."
+
+
+def _describe_errors(parts: Parts) -> str:
+    """Returns the gap in signals as a sentence; empty if nothing was compared."""
+    errors = {"the model as written": parts.measure, "the fitted model": parts.measure_fitted}
+    known = {name: error for name, measure in errors.items() if (error := _find_median_error(measure)) is not None}
+    if not known:
+        return ""
+    clauses = [f"{n.small_percent(error)} with {name}" for name, error in known.items()]
+    missing = "" if "the model as written" in known else "; run `gapless measure` for that of the model as written"
+    return f"Prediction error in the median column, relative to how much it varies: {n.join_words(clauses)}{missing}."
+
+
+def _find_median_error(measure: MeasureResult | None) -> float | None:
+    errors = [error.nrmse for error in measure.columns.values() if n.is_known(error.nrmse)] if measure else []
+    return median(errors) if errors else None
+
+
+def judge_gap(parts: Parts) -> Iterable[Badge]:
+    """Yields what the loop reached, whether that is an improvement, and whether the project is sound."""
+    loop = parts.loop
+    if loop:
+        reached = "reached" if loop.reached else "not reached"
+        yield Badge("good" if loop.reached else "bad", f"Target of {n.percent(loop.target)} {reached}")
+        if loop.last:
+            yield judge_improvement(loop.before, loop.after)
+    if parts.check and not parts.check.sound:
+        faults = sum(note.level == "fault" for note in parts.check.notes)
+        yield Badge("bad", f"The project is not sound: {n.plural(faults, 'fault')}, listed below")
+
+
+def remark_on_gap(parts: Parts, rates: Sequence[Rate]) -> Iterable[str]:
+    """Yields what else to know of success rates, and the gap in signals where the headline does not say it."""
+    loop, measured = parts.loop, parts.measure.success if parts.measure else {}
+    if loop:
+        if loop.reached and n.is_known(loop.after.low) and loop.after.low < loop.target:
+            down_to = f"The interval of the last policy reaches down to {n.percent(loop.after.low)}"
+            yield f"{down_to}: more trials would show whether the target is met for certain."
+        if intervals_overlap(loop.simulation, loop.before):
+            yield "Simulation and reality before overlap too: no gap in success was shown to begin with."
+        if loop.last and loop.decision:
+            yield f"What the loop decided: {loop.decision.reason}."
+        yield "Trials that only score a policy are not counted as real episodes used."
+    elif len(measured) == 2 and intervals_overlap(measured["simulation"], measured["reality"]):
+        yield "The intervals of simulation and reality overlap: no gap in success is shown."
+    if parts.evaluate and parts.evaluate.failed_in:
+        phases = n.join_words(f"{phase} {count}" for phase, count in parts.evaluate.failed_in.items())
+        yield f"Failures of the evaluated policy by phase: {phases}."
+    if rates and (errors := _describe_errors(parts)):
+        yield errors
 
 
 def share_span(cause: Cause) -> tuple[float, float, float]:
@@ -51,15 +190,10 @@ def share_span(cause: Cause) -> tuple[float, float, float]:
 
 def draw_waterfall(diagnose: DiagnoseResult) -> Markup | None:
     """Returns the explained gap by cause; None where no cause is likely, or where signals give no shares."""
-    likely = [cause for cause in diagnose.causes if is_likely(cause.probability)]
+    likely = [cause for cause in diagnose.causes if n.is_known(cause.probability) and cause.probability > LIKELY]
     if not likely or not any(n.is_known(cause.share) and cause.share > 0 for cause in diagnose.causes):
         return None
     return plots.waterfall(likely)
-
-
-def is_likely(probability: float | None) -> bool:
-    """Returns whether something is more probable than not; what is unknown is not."""
-    return probability is not None and n.is_known(probability) and probability > LIKELY
 
 
 def describe_left_over(diagnose: DiagnoseResult) -> str:
@@ -89,22 +223,21 @@ def group_conditions(diagnose: DiagnoseResult) -> list[tuple[str, float | None, 
     return sorted(found, key=lambda group: -(group[1] or 0.0))
 
 
-def audit_badge(audit: AuditResult) -> Badge:
-    """Returns the verdict in a sentence, with whatever else holds."""
-    kind, sentence = _AUDIT_SENTENCES[audit.verdict]
+def judge_verdict(verdict: str, sentence: str = "") -> Badge:
+    """Returns a verdict as a badge, with a sentence that says what it means."""
+    return Badge(_VERDICT_KINDS.get(verdict, "open"), f"Verdict: {verdict}" + (f". {sentence}" if sentence else ""))
+
+
+def judge_noise(noise: SensorResult) -> Badge:
+    """Returns the verdict on a log at rest in a sentence."""
+    return judge_verdict(noise.verdict, _NOISE_SENTENCES[noise.verdict])
+
+
+def judge_audit(audit: AuditResult) -> Badge:
+    """Returns the verdict on ranges in a sentence, with whatever else holds."""
     others = [verdict for verdict in audit.verdicts if verdict != audit.verdict]
     also = f"; some ranges are {n.join_words(others)} besides" if others else ""
-    return Badge(kind, f"Verdict: {audit.verdict}. {sentence}{also}")
-
-
-def sort_audited(audit: AuditResult) -> list[AuditedParameter]:
-    """Returns the ranges, those that disagree with the logs first, else in the order of the record."""
-    return sorted(audit.parameters, key=lambda p: not disagrees(p))
-
-
-def disagrees(p: AuditedParameter) -> bool:
-    """Returns whether a range is not what the logs call for."""
-    return p.verdict in ("too narrow", "too wide")
+    return judge_verdict(audit.verdict, _AUDIT_SENTENCES[audit.verdict] + also)
 
 
 def collect_next_steps(parts: Parts) -> list[tuple[str, str]]:
@@ -119,11 +252,8 @@ def collect_next_steps(parts: Parts) -> list[tuple[str, str]]:
 def list_missing_parts(parts: Parts) -> list[tuple[str, str]]:
     """Returns what the page lacks, each with the command that would fill it."""
     in_loop = ("check", "evaluate") if parts.loop else ()
-    return [
-        (text, f"gapless {command}")
-        for name, text, command in _FILLS
-        if getattr(parts, name) is None and name not in in_loop
-    ]
+    missing = [fill for fill in _FILLS if getattr(parts, fill[0]) is None and fill[0] not in in_loop]
+    return [(text, f"gapless {command}") for _, text, command in missing]
 
 
 def _advise_from_numbers(parts: Parts) -> Iterable[Advice]:

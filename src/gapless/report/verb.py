@@ -19,12 +19,10 @@ from gapless.data.stored_results import AUDIT, SENSOR, load_stored_result, newes
 from gapless.project.load import load_project
 from gapless.report import noise, parts, plots, sections, svg
 from gapless.report import numbers as n
-from gapless.report.headline import Badge, build_headline
 
 VERBS = ("check", "measure", "identify", "diagnose", "randomize", "train", "evaluate", "loop", SENSOR, AUDIT)
 NAMES = {SENSOR: "noise", AUDIT: "audit"}  # kind in the catalogue -> name on the page, where they differ
 _HERE = Path(__file__).parent
-_VERDICTS = {"good": "good", "poor": "open", "refused": "bad"}
 
 
 def report(directory: str | Path, *, out: str | Path | None = None) -> ReportResult:
@@ -68,8 +66,7 @@ def render_page(
     `results` has verb -> its record, any subset of check, measure, identify, diagnose, randomize, train, evaluate and
     loop, `measure_fitted` for the measure with the fit, `noise` for that of sensors and `audit` for that of ranges.
     Where a loop is given, its parts are shown. What is missing is left out, and the page names the verb that would fill
-    it; names that have no place on the page are listed in its footer. Files in `folder` are named from there, so that
-    the page can be sent to anyone.
+    it. Files in `folder` are named from there, so that the page can be sent to anyone.
     """
     root = None if folder is None else folder.resolve()
 
@@ -89,23 +86,23 @@ def _context(found: parts.Parts) -> dict[str, Any]:
     curves = {name: policy.curve for name, policy in policies.items() if policy.curve}
     names = {"first": "train, first", "train": "train, last" if found.loop else "train"}
     names |= {"measure_fitted": "measure, fitted"}
+    shown = {name: record for name, record in vars(found).items() if record is not None}
     sources = [
         (names.get(name, name), getattr(record, "seed", None), list(dict.fromkeys(record.inputs)))
-        for name, record in found.list_results().items()
+        for name, record in shown.items()
     ]
     groups, errors = parts.error_table(found)
     horizons = (identify.horizons if identify else ()) or (found.measure.horizons if found.measure else ())
     return {
         "style": Markup((_HERE / "style.css").read_text(encoding="utf-8")),
         "parts": found,
-        "headline": build_headline(found),
+        "rates": list(sections.list_rates(found)),
         "steps": sections.collect_next_steps(found),
         "missing": sections.list_missing_parts(found),
         "sources": sources,
         "fitted": {p.target: p for p in identify.parameters} if identify else {},
         "terms": sorted(identify.tried, key=lambda t: (not t.kept, -t.saving)) if identify else (),
         "level": n.join_words(sorted({n.percent(p.level) for p in identify.parameters})) if identify else "",
-        "verdict": identify and Badge(_VERDICTS.get(identify.verdict, "open"), f"Verdict: {identify.verdict}"),
         "traces": traces,
         "horizons": horizons,
         "horizons_held_out": bool(identify and identify.horizons and identify.held_out.episodes),

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, Range, nominal_only
+from gapless.core.distribution import Distribution, Range
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 
@@ -24,8 +24,8 @@ def wide(space: ParameterSpace) -> Distribution:
     return Distribution(space, tuple(whole))
 
 
-def test_nominal_only_draws_the_model_as_written() -> None:
-    rows = nominal_only(SPACE).sample(np.random.default_rng(0), 4)
+def test_without_ranges_it_draws_the_model_as_written() -> None:
+    rows = Distribution(SPACE).sample(np.random.default_rng(0), 4)
     np.testing.assert_array_equal(rows, np.tile([0.5, 1.0], (4, 1)))
 
 

@@ -79,14 +79,6 @@ class Constant:
         return np.full((len(observation), 1), self.action)
 
 
-@dataclass
-class Halve:
-    """A guard that lets half of every command pass."""
-
-    def filter(self, requested_command: Array, measured: Array) -> Array:
-        return requested_command / 2
-
-
 def run(task: Reach, policy: Constant, num_runs: int = 2, **options: object):
     rng = np.random.default_rng(0)
     return run_policy(Adder(), task, policy, rng, num_runs, units=UNITS, **options)  # type: ignore[arg-type]
@@ -161,12 +153,6 @@ def test_commands_are_those_the_world_applied() -> None:
     # Command 3 is cut to 1 by the world: the record shows 1.
     runs = run(Reach(command_scale=3.0), Constant())
     np.testing.assert_array_equal(runs.episodes[0].commands.column("push"), np.ones(6))
-
-
-def test_a_guard_stands_before_the_world() -> None:
-    # Half of 1 per step: 0, 0.5, 1, 1.5, 2, 2.5.
-    runs = run(Reach(), Constant(), guard=Halve())
-    np.testing.assert_array_equal(runs.episodes[0].measurements.column("x"), [0, 0.5, 1, 1.5, 2, 2.5])
 
 
 def test_the_policy_sees_observations_with_the_actions_between() -> None:

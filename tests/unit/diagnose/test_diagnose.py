@@ -9,7 +9,7 @@ from gapless.core.interval import wilson
 from gapless.core.results import DiagnoseResult
 from gapless.data.catalogue import Catalogue
 from gapless.diagnose import verb
-from gapless.diagnose.counterfactual.compare import Counterfactual, Counterfactuals
+from gapless.diagnose.counterfactual.compare import Counterfactuals
 from gapless.diagnose.hypotheses import rehearsal
 from gapless.diagnose.hypotheses.probability import SignalCalibration
 from gapless.diagnose.verb import diagnose
@@ -200,8 +200,7 @@ def test_a_policy_speaks_only_if_it_works_in_the_model_as_written(
     fails: float, shifts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = round(100 * fails)
-    one = Counterfactual("sensor", 6.0, {}, {}, "as the real one does")
-    found = Counterfactuals(wilson(failed, 100), (one,), (one.sentence,))
+    found = Counterfactuals(wilson(failed, 100), {"sensor": 6.0}, ("as the real one does",))
     monkeypatch.setattr(verb, "_load_player", lambda *_: (None, None))
     monkeypatch.setattr(verb, "make_policy_simulator", lambda *_: None)
     monkeypatch.setattr(verb, "compare_failures", lambda *_, **__: found)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.core.distribution import Distribution, Range, nominal_only
+from gapless.core.distribution import Distribution, Range
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.learn.env import BatchedEnv
 from gapless.project.code import load_task
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_env(folder: Path, distribution: Distribution | None = None, seed: int = 0) -> BatchedEnv:
     project = load_project(folder)
-    given = distribution or nominal_only(EMPTY_SPACE)
+    given = distribution or Distribution(EMPTY_SPACE)
     rng = np.random.default_rng(seed)
     return BatchedEnv(compile_project(project), load_task(project), given, NUM_WORLDS, HISTORY, rng)
 

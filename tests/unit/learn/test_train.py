@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from gapless.core.distribution import nominal_only
+from gapless.core.distribution import Distribution
 from gapless.core.errors import InputError
 from gapless.core.results import TrainResult
 from gapless.data.catalogue import Catalogue
@@ -111,7 +111,7 @@ def test_a_start_of_another_shape_is_refused(folder: Path, trained: TrainResult)
 def test_the_plain_policy_acts_as_the_network_does(folder: Path) -> None:
     project = load_project(folder)
     blueprint, task = compile_project(project), load_task(project)
-    learner = _Learner(blueprint, task, nominal_only(EMPTY_SPACE), TrainConfig(num_worlds=4), 0, None)
+    learner = _Learner(blueprint, task, Distribution(EMPTY_SPACE), TrainConfig(num_worlds=4), 0, None)
     seen = np.random.default_rng(0).normal(size=(50, 24)).astype(np.float32)
     network = learner.model.policy
     with torch.no_grad():

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gapless.core.results import ColumnError, MeasureResult, Result
-from gapless.report.headline import build_headline
 from gapless.report.parts import collect
+from gapless.report.sections import describe_gap, list_rates
 
 ID = "0123456789abcdef0123456789abcdef"
 HEAD = "Prediction error in the median column, relative to how much it varies: "
@@ -20,7 +20,8 @@ def measured(nrmse: float, as_written: float | None = None, window_s: float = 0.
 
 
 def sentence(**results: Result) -> str:
-    return build_headline(collect(results)).sentence
+    parts = collect(results)
+    return describe_gap(parts, list(list_rates(parts)))
 
 
 def test_a_measure_with_a_fit_alone_tells_both_errors() -> None:

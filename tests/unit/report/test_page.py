@@ -16,9 +16,8 @@ import pytest
 
 from gapless.cli.output import Printer
 from gapless.cli.show import show
-from gapless.core.errors import InputError
 from gapless.core.interval import wilson
-from gapless.core.results import Decision, IdentifyResult, LoopResult, NewResult, RandomizeResult, Result, TriedTerm
+from gapless.core.results import Decision, IdentifyResult, LoopResult, RandomizeResult, Result, TriedTerm
 from gapless.report import render_page
 
 HOSTILE = '<script>alert("1 & 2")</script><b a=\'\x07{{ 7 * 7 }}'
@@ -247,15 +246,6 @@ def test_none_in_place_of_nan(make: Make) -> None:
 
 def test_ambiguous_causes_in_words(make: Make) -> None:
     assert "These logs do not distinguish contact and object." in render({"diagnose": make()["diagnose"]})
-
-
-def test_wrong_record_under_a_name_is_refused(make: Make) -> None:
-    with pytest.raises(InputError, match="MeasureResult under 'measure', found TrainResult"):
-        render({"measure": make()["train"]})
-
-
-def test_results_without_a_place_are_named() -> None:
-    assert "without a place on this page: new." in render({"new": NewResult((), "p", ())})
 
 
 def test_files_of_the_project_are_named_from_its_folder(make: Make, tmp_path: Path) -> None:

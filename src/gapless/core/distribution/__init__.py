@@ -2,6 +2,5 @@
 
 # pyright: reportUnusedImport=false
 
-from gapless.core.distribution.joint import Correlation, Distribution, correlations_of, nominal_only
-from gapless.core.distribution.range import KINDS, LEVELS, Kind, Level, Part, Range
+from gapless.core.distribution.ranges import Correlation, Distribution, Level, Part, Range, correlations_of
 from gapless.core.distribution.text import ranges_from_text, ranges_to_text

@@ -16,14 +16,12 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
-from gapless.core.distribution.joint import Correlation, check_correlations
-from gapless.core.distribution.range import KINDS, Level, Part, Range
+from gapless.core.distribution.ranges import KINDS, Correlation, Level, Part, Range, check_ranges
 from gapless.core.errors import InputError
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _WITHIN = rf"(?P<low>{_NUMBER})\s*\.\.\s*(?P<high>{_NUMBER})"
-_BELL = rf"(?P<mean>{_NUMBER})\s*\+-\s*(?P<std>{_NUMBER})(?P<percent>\s*%)?"
-_BELL_WITHIN = rf"{_BELL}\s+within\s+{_WITHIN}"
+_BELL_WITHIN = rf"(?P<mean>{_NUMBER})\s*\+-\s*(?P<std>{_NUMBER})(?P<percent>\s*%)?\s+within\s+{_WITHIN}"
 _FORMS = {  # kind -> pattern of what follows it, and an example
     "fixed": (rf"(?P<mean>{_NUMBER})", "fixed 0.3"),
     "uniform": (_WITHIN, "uniform 0.1 .. 0.5"),
@@ -54,11 +52,9 @@ def ranges_to_text(ranges: Sequence[Range], correlations: Sequence[Correlation] 
 def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, ...]]:
     """Returns the ranges and correlations that a text holds; empty lines and lines of `#` are passed over.
 
-    Raises:
-        InputError: If a line cannot be read; the message has its number and an example.
+    Of a line that cannot be read, an `InputError` gives the number and an example.
     """
-    ranges: list[Range] = []
-    correlations: list[Correlation] = []
+    ranges, correlations = list[Range](), list[Correlation]()
     for number, line in enumerate(text.splitlines(), 1):
         said, _, reason = line.partition("#")
         words = said.split(maxsplit=2)
@@ -71,10 +67,7 @@ def ranges_from_text(text: str) -> tuple[tuple[Range, ...], tuple[Correlation, .
                 ranges.append(_read_range(words, reason.strip()))
         except InputError as error:
             raise InputError(f"line {number}: {error}") from None
-    twice = [item.target for k, item in enumerate(ranges) if item.target in {r.target for r in ranges[:k]}]
-    if twice:
-        raise InputError(f"{twice[0]} has two ranges: keep one")
-    check_correlations(tuple(ranges), tuple(correlations))
+    check_ranges(tuple(ranges), tuple(correlations))
     return tuple(ranges), tuple(correlations)
 
 

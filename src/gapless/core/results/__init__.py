@@ -3,7 +3,7 @@
 # pyright: reportUnusedImport=false
 # ruff: noqa: I001
 # fmt: off
-from gapless.core.results.as_json import FORMAT, Result, from_json, plain, to_json
+from gapless.core.results.as_json import FORMAT, from_json, plain, to_json
 from gapless.core.results.closing import (
     AuditedColumn, AuditedParameter, AuditResult, AuditVerdict, Decision, EvaluateResult, Export, LoopResult,
     RandomizeResult, ReportResult, TrainResult,
@@ -15,5 +15,5 @@ from gapless.core.results.fit import (
 )
 from gapless.core.results.gap import (
     Advice, Cause, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult, HorizonErrors,
-    MeasureResult, NewResult, Note, Probability, TellingMoment, Trace,
+    MeasureResult, NewResult, Note, Probability, Result, TellingMoment, Trace,
 )

@@ -5,27 +5,18 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from gapless.core.errors import InputError, nearest
-from gapless.core.results.closing import (
-    AuditResult,
-    EvaluateResult,
-    LoopResult,
-    RandomizeResult,
-    ReportResult,
-    TrainResult,
-)
-from gapless.core.results.fit import ExciteResult, IdentifyResult, SensorResult
-from gapless.core.results.gap import CheckResult, DiagnoseResult, MeasureResult, NewResult
+from gapless.core.results.closing import AuditResult
+from gapless.core.results.fit import SensorResult
+from gapless.core.results.gap import Result
 
 FORMAT = 1
-_Finding = NewResult | CheckResult | MeasureResult | DiagnoseResult | IdentifyResult | SensorResult | ExciteResult
-Result = _Finding | RandomizeResult | AuditResult | TrainResult | EvaluateResult | LoopResult | ReportResult
 _MARKING_FIELDS: dict[type[Any], str] = {SensorResult: "sensor", AuditResult: "audited"}  # field that only it has
-_RECORDS: dict[str, type[Any]] = {record.verb: record for record in get_args(Result) if record not in _MARKING_FIELDS}
+_RECORDS = {record.verb: record for record in Result.__subclasses__() if record not in _MARKING_FIELDS}
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -41,10 +32,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(item) for key, item in value.items()}  # type: ignore[reportUnknownVariableType]
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]  # type: ignore[reportUnknownVariableType]
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)):
         return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Path):
@@ -65,7 +54,7 @@ def from_json(data: Mapping[str, Any]) -> Result:
     if verb not in _RECORDS:
         raise InputError(f"no verb {verb!r} makes results; choose from: {nearest(verb, _RECORDS)}")
     marked = [record for record, field in _MARKING_FIELDS.items() if verb == record.verb and field in data]
-    return cast(Result, _read_record(marked[0] if marked else _RECORDS[verb], data))
+    return _read_record(marked[0] if marked else _RECORDS[verb], data)
 
 
 def _read_record(kind: type[Any], data: Mapping[str, Any]) -> Any:
@@ -90,8 +79,6 @@ def _read_value(hint: Any, value: Any) -> Any:
         return tuple(_read_value(kind, item) for kind, item in zip(inner, value, strict=True))
     if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: _read_value(inner[1], item) for key, item in value.items()}
-    if origin in (Literal, ClassVar):
-        return value
     if isinstance(hint, type) and is_dataclass(hint):
         return _read_record(hint, value)
     if hint is float:

@@ -8,7 +8,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.distribution import Correlation, Range
 from gapless.core.interval import Interval
 from gapless.core.results.fit import IdentifyResult
-from gapless.core.results.gap import DiagnoseResult, MeasureResult, Note, StoredResult
+from gapless.core.results.gap import DiagnoseResult, MeasureResult, Note, Result
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,10 @@ class Export:
 
 
 @dataclass(frozen=True)
-class RandomizeResult(StoredResult):
+class RandomizeResult(Result):
     """Which ranges to train on."""
 
     verb: ClassVar[str] = "randomize"
-    inputs: tuple[str, ...]  # ids of what they come from
     ranges: tuple[Range, ...]  # one per parameter
     path: str  # file they were written to
     seed: int  # seed in force
@@ -35,11 +34,10 @@ class RandomizeResult(StoredResult):
 
 
 @dataclass(frozen=True)
-class TrainResult(StoredResult):
+class TrainResult(Result):
     """A trained policy."""
 
     verb: ClassVar[str] = "train"
-    inputs: tuple[str, ...]  # ids of what it was trained from
     policy: str  # path of the policy
     policy_id: str  # its id in the catalogue
     num_steps: int  # control steps of training, over all worlds
@@ -50,11 +48,10 @@ class TrainResult(StoredResult):
 
 
 @dataclass(frozen=True)
-class EvaluateResult(StoredResult):
+class EvaluateResult(Result):
     """How often a policy succeeds."""
 
     verb: ClassVar[str] = "evaluate"
-    inputs: tuple[str, ...]  # ids of the policy and of the episodes recorded
     where: Literal["reality", "simulation"]  # `reality` or `simulation`
     success: Interval  # success rate
     failed_in: Mapping[str, int]  # phase -> number of failures
@@ -71,11 +68,10 @@ class Decision:
 
 
 @dataclass(frozen=True)
-class LoopResult(StoredResult):
+class LoopResult(Result):
     """The whole loop: the gap before and after, and what lay between."""
 
     verb: ClassVar[str] = "loop"
-    inputs: tuple[str, ...]  # ids of all that went in
     simulation: Interval  # success of the first policy in simulation
     before: Interval  # success of the first policy in reality
     after: Interval  # success of the last policy in reality; `before` where none was trained on
@@ -95,11 +91,10 @@ class LoopResult(StoredResult):
 
 
 @dataclass(frozen=True)
-class ReportResult(StoredResult):
+class ReportResult(Result):
     """A page to share: its path, and the ids of what it shows."""
 
     verb: ClassVar[str] = "report"
-    inputs: tuple[str, ...]
     path: str
 
 
@@ -148,11 +143,10 @@ class AuditedColumn:
 
 
 @dataclass(frozen=True)
-class AuditResult(StoredResult):
+class AuditResult(Result):
     """Is reality inside the training distribution?"""
 
     verb: ClassVar[str] = "randomize"
-    inputs: tuple[str, ...]  # ids of the episodes used, and of the ranges where they are in the catalogue
     audited: str  # the file of ranges
     # the gravest that holds, in the order of `AuditVerdict`; `cannot tell` where the logs determine nothing
     verdict: AuditVerdict

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
-from gapless.core.results.gap import HorizonErrors, Note, StoredResult, Trace
+from gapless.core.results.gap import HorizonErrors, Note, Result, Trace
 
 Verdict = Literal["good", "poor", "refused"]
 
@@ -118,11 +118,10 @@ class NeuralPosterior:
 
 
 @dataclass(frozen=True)
-class IdentifyResult(StoredResult):
+class IdentifyResult(Result):
     """Which parameter values make the model match."""
 
     verb: ClassVar[str] = "identify"
-    inputs: tuple[str, ...]  # ids of the episodes used
     parameters: tuple[FittedParameter, ...]  # the fitted parameters
     combinations: tuple[str, ...]  # directions that are determined where single values are not, as readable text
     train: FitErrors  # errors on the episodes that were fitted
@@ -183,11 +182,10 @@ class ColumnNoise:
 
 
 @dataclass(frozen=True)
-class SensorResult(StoredResult):
+class SensorResult(Result):
     """The noise of every measured column, from one log at rest."""
 
     verb: ClassVar[str] = "identify"
-    inputs: tuple[str, ...]  # hash of the log
     sensor: str  # the log: its name in the project, or its file
     columns: Mapping[str, ColumnNoise]  # column -> its noise
     verdict: Verdict  # `good`, `poor` or `refused`: the log moves, or no column is identifiable
@@ -244,11 +242,10 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class ExciteResult(StoredResult):
+class ExciteResult(Result):
     """Which motion to record so that the wanted parameters are identifiable."""
 
     verb: ClassVar[str] = "excite"
-    inputs: tuple[str, ...]  # ids of the logs and of the fit that it started from
     parameters: tuple[PredictedParameter, ...]  # what a recording would identify, parameter by parameter
     inseparable: tuple[tuple[str, ...], ...]  # parameters that no tried motion separates; a group of one shows in none
     limits: tuple[KeptLimit, ...]  # what was kept, and what the robot as believed and some that differ use of it

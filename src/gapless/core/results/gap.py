@@ -9,10 +9,12 @@ from gapless.core.interval import Interval
 
 
 @dataclass(frozen=True)
-class StoredResult:
-    """The result of a verb."""
+class Result:
+    """The result of a verb. Each verb has a child of its own."""
 
+    verb: ClassVar[str]
     id: str | None = field(default=None, kw_only=True)  # its id in the catalogue; None where it is not stored there
+    inputs: tuple[str, ...]  # ids of what it was made from: episodes, fits, ranges, policies
 
 
 @dataclass(frozen=True)
@@ -25,21 +27,19 @@ class Note:
 
 
 @dataclass(frozen=True)
-class NewResult(StoredResult):
+class NewResult(Result):
     """What `new` made: the project folder and what it guessed on the way."""
 
     verb: ClassVar[str] = "new"
-    inputs: tuple[str, ...]
     project: str
     notes: tuple[Note, ...]
 
 
 @dataclass(frozen=True)
-class CheckResult(StoredResult):
+class CheckResult(Result):
     """What `check` found."""
 
     verb: ClassVar[str] = "check"
-    inputs: tuple[str, ...]  # ids of the episodes that were read
     sound: bool  # no fault was found
     notes: tuple[Note, ...]  # what was found, faults first
     # column -> how far halving the time step moves its prediction, as a share of its travel [1]; empty if not simulated
@@ -103,11 +103,10 @@ class HorizonErrors:
 
 
 @dataclass(frozen=True)
-class MeasureResult(StoredResult):
+class MeasureResult(Result):
     """How far simulation is from reality."""
 
     verb: ClassVar[str] = "measure"
-    inputs: tuple[str, ...]  # ids of the episodes compared
     window_s: float  # length of the prediction windows [s]; 0 for whole episodes
     num_windows: int  # how many windows were compared
     columns: Mapping[str, ColumnError]  # error per measured column
@@ -178,11 +177,10 @@ class ConditionRate:
 
 
 @dataclass(frozen=True)
-class DiagnoseResult(StoredResult):
+class DiagnoseResult(Result):
     """Which dimension causes the gap."""
 
     verb: ClassVar[str] = "diagnose"
-    inputs: tuple[str, ...]  # ids of the episodes used
     causes: tuple[Cause, ...]  # most probable first
     no_gap: Probability  # that there is no detectable gap
     unmodelled: Probability  # that something takes part which no parameter of the project can express

@@ -1,6 +1,6 @@
 """Which dimension, wrong in simulation, makes the simulated robot fail as the real one does."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,35 +31,20 @@ NOISE_SCALE = 1.5  # readings may be noisier than the project states by this fac
 RATIO_BOUNDS = (-3.0, 6.0)  # of the evidence for a dimension [nats]
 MIN_EVIDENCE = 1.0  # nats from which runs are called like or unlike the real ones
 MAX_NAMED = 2  # parameters of a dimension
+MIN_NAMED_RATE = 0.005  # share of runs that fail, below which none is said to
 MIN_NARROWED = 0.3  # a parameter is named if reality leaves its variance smaller by this share [1]
 SIMULATING = "simulating the policy's failures"
 
 
 @dataclass(frozen=True)
-class Counterfactual:
-    """What one dimension that is wrong in simulation did, beside what the real robot did."""
-
-    dimension: Dimension
-    # log p(real runs | this dimension wrong) - log p(real runs | nothing wrong) [nat], within `RATIO_BOUNDS`: see
-    # `bound_ratios`
-    log_ratio: float
-    phases: Mapping[str, float]  # phase -> share of simulated failures, at the severities most like reality
-    ranges: Mapping[str, tuple[float, float]]  # target -> (low, high) of these severities, for what they narrow most
-    sentence: str  # the same in words
-
-
-@dataclass(frozen=True)
 class Counterfactuals:
-    """What each dimension does to a policy in simulation."""
+    """What each dimension that is wrong in simulation does to a policy, beside what the real robot did."""
 
     nominal: Interval  # share of simulated runs that fail in the model as written
-    dimensions: tuple[Counterfactual, ...]  # one entry per dimension, the most like reality first
-    sentences: tuple[str, ...]  # what a person can check
-
-    @property
-    def log_ratios(self) -> dict[Dimension, float]:
-        """Dimension -> log likelihood ratio against nothing wrong [nat]."""
-        return {one.dimension: one.log_ratio for one in self.dimensions}
+    # dimension -> log p(real runs | it is wrong) - log p(real runs | nothing is wrong) [nat], the most like reality
+    # first, within `RATIO_BOUNDS`: see `bound_ratios`
+    log_ratios: dict[Dimension, float]
+    sentences: tuple[str, ...]  # what a person can check: the model as written, then each dimension
 
 
 def compare_failures(
@@ -92,7 +77,7 @@ def compare_failures(
 
     def run(rows: Array, num_done: int, noise_scale: float = 1.0) -> Runs:
         report(SIMULATING, num_done / (len(dimensions) + 2))
-        return simulate(np.repeat(rows, PER_SEVERITY, axis=0), np.random.default_rng(seed), noise_scale=noise_scale)
+        return simulate(np.repeat(rows, PER_SEVERITY, axis=0), np.random.default_rng(seed), noise_scale)
 
     written = np.tile(space.nominal, (num_severities, 1))
     plain = run(written, 0)
@@ -102,26 +87,27 @@ def compare_failures(
 
     signature = fit_signature(plain.episodes, plain.success)
     phases = sorted({phase for some in (judged, *simulated) for episode in some if (phase := _failed_in(episode))})
-    features = [_find_features(some, num_severities, phases, signature) for some in simulated]
-    nominal, noisier, runs = features[0], features[1], features[2:]
-    nuisance = (noisier.signatures - nominal.signatures).mean(axis=(0, 1))
-    together = _find_features(plain.episodes, 1, phases, signature)
+    nominal, noisier, *runs = (_find_features(some, num_severities, phases, signature) for some in simulated)
+    together, observed = (_find_features(some, 1, phases, signature) for some in (plain.episodes, judged))
     hypotheses = [group_runs(together, together), *(group_runs(own, nominal) for own in runs)]
-    shared = pool_statistics(hypotheses, nuisance)
+    shared = pool_statistics(hypotheses, nuisance=(noisier.signatures - nominal.signatures).mean(axis=(0, 1)))
     temper, offsets = calibrate_likelihoods(nominal, runs, hypotheses, shared)
-    observed = _find_features(judged, 1, phases, signature)
     logs = log_likelihoods(observed, hypotheses, shared)
     raw = temper * log_ratios(logs) + offsets
-    ratios = bound_ratios(raw)
-    found: list[Counterfactual] = []
-    for k in np.argsort(-raw, kind="stable"):
-        share = softmax(logs[1 + k])  # of each severity: how much it is like reality
-        lost, ranges = share @ runs[k].outcomes.mean(axis=1), find_narrowed_ranges(rows[k], share, space)
-        found.append(_describe_dimension(dimensions[k], float(ratios[k]), lost, ranges, observed, phases, space))
+    order, ratios = np.argsort(-raw, kind="stable"), bound_ratios(raw)
     fails = wilson(int(nominal.outcomes[..., 0].sum()), nominal.outcomes[..., 0].size)
-    first = f"as modelled, the simulated robot fails in {fails.percent()} of runs"
-    first += f"; the real one in {_count_failures(observed, phases)}"
-    return Counterfactuals(fails, tuple(found), (first, *(one.sentence for one in found)))
+    counted = _count_failures(observed, phases)
+    sentences = [f"as modelled, the simulated robot fails in {fails.percent()} of runs; the real one in {counted}"]
+    for k in order:
+        share = softmax(logs[1 + k])  # of each severity: how much it is like reality
+        rate, *rate_in = share @ runs[k].outcomes.mean(axis=1)
+        fails_in = _describe_failures(rate, rate_in, phases)
+        ranges = find_narrowed_ranges(rows[k], share, space)
+        values = " and ".join(_range_text(target, *ends, space) for target, ends in ranges.items())
+        start = f"with {values}" if values else "at plausible severities"
+        beside = _compare_rates(float(ratios[k]), rate, observed.outcomes[..., 0].mean(), counted)
+        sentences.append(f"{dimensions[k]}: {start} the simulated robot {fails_in}, {beside}")
+    return Counterfactuals(fails, {dimensions[k]: float(ratios[k]) for k in order}, tuple(sentences))
 
 
 def bound_ratios(log_ratios: Array) -> Array:
@@ -150,34 +136,20 @@ def _find_features(
     return RunFeatures(*(values.reshape(num_severities, -1, values.shape[1]) for values in parts))
 
 
-def _describe_dimension(
-    dimension: Dimension,
-    log_ratio: float,
-    lost: Array,
-    ranges: Mapping[str, tuple[float, float]],
-    real: RunFeatures,
-    phases: Sequence[str],
-    space: ParameterSpace,
-) -> Counterfactual:
-    """Returns the entry of one dimension; `lost` are the shares of its runs that failed, and in each phase."""
-    rate = float(lost[0])
-    shares = {name: float(share) / rate for name, share in zip(phases, lost[1:], strict=True) if share > 0}
-    values = " and ".join(_range_text(target, *ends, space) for target, ends in ranges.items())
-    fails = "never fails" if rate < 0.005 else f"fails in {100 * rate:.0f} % of runs"
-    if shares and rate >= 0.005:
-        worst = max(shares, key=lambda name: shares[name])
-        fails += f", {100 * shares[worst]:.0f} % of them in {worst}"
-    counted = _count_failures(real, phases)
+def _describe_failures(rate: float, rate_in: Sequence[float], phases: Sequence[str]) -> str:
+    """Returns how often simulated runs fail, and where most: `rate_in` are the shares of runs that fail per phase."""
+    if rate < MIN_NAMED_RATE:
+        return "never fails"
+    worst = max(rate_in, default=0.0)
+    where = f", {100 * worst / rate:.0f} % of them in {phases[rate_in.index(worst)]}" if worst > 0 else ""
+    return f"fails in {100 * rate:.0f} % of runs{where}"
+
+
+def _compare_rates(log_ratio: float, rate: float, real_rate: float, counted: str) -> str:
+    """Returns whether simulated runs are like the real ones."""
     if log_ratio > MIN_EVIDENCE:
-        rate_differs = abs(rate - real.outcomes[..., 0].mean()) > 0.25
-        beside = f"{'and moves ' if rate_differs else ''}as the real one does ({counted})"
-    elif log_ratio < -MIN_EVIDENCE:
-        beside = f"unlike the real one ({counted})"
-    else:
-        beside = f"the real one in {counted}"
-    start = f"with {values}" if values else "at plausible severities"
-    sentence = f"{dimension}: {start} the simulated robot {fails}, {beside}"
-    return Counterfactual(dimension, log_ratio, shares, ranges, sentence)
+        return f"{'and moves ' if abs(rate - real_rate) > 0.25 else ''}as the real one does ({counted})"
+    return f"unlike the real one ({counted})" if log_ratio < -MIN_EVIDENCE else f"the real one in {counted}"
 
 
 def find_narrowed_ranges(rows: Array, share: Array, space: ParameterSpace) -> dict[str, tuple[float, float]]:

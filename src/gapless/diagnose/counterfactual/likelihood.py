@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp
 
-from gapless.core.signal import Array, Indices
+from gapless.core.signal import Array, Flags, Indices
 
 SIGNATURE_TEMPER = 0.5  # signature and outcome say partly the same; and no simulation is right in every number
 DISCREPANCY = 0.25  # how far signatures of a right model may be from reality's, in nominal standard deviations [1]
@@ -38,13 +38,9 @@ class RunFeatures:
     outcomes: Array
     signatures: Array  # (num_severities, num_runs, num_features)
 
-    def without(self, severity: int) -> "RunFeatures":
-        """Returns all runs but those of one severity."""
-        return RunFeatures(*(np.delete(values, severity, axis=0) for values in (self.outcomes, self.signatures)))
-
-    def only(self, severity: int) -> "RunFeatures":
-        """Returns the runs of one severity."""
-        return RunFeatures(self.outcomes[[severity]], self.signatures[[severity]])
+    def pick(self, severities: Flags) -> "RunFeatures":
+        """Returns the runs of some severities."""
+        return RunFeatures(self.outcomes[severities], self.signatures[severities])
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,7 @@ class SharedStatistics:
 
 
 def pool_statistics(hypotheses: Sequence[HypothesisRuns], nuisance: Array) -> SharedStatistics:
-    """Returns what all hypotheses share; see `SharedStatistics` for the nuisance."""
+    """Returns what all hypotheses share."""
     pooled = np.concatenate([one.residuals.reshape(-1, len(nuisance)) for one in hypotheses])
     variance = (pooled**2).mean(axis=0)
     scaled = pooled / np.maximum(np.sqrt(variance), 1e-9)
@@ -129,25 +125,18 @@ def calibrate_likelihoods(
     hypotheses: Sequence[HypothesisRuns],
     shared: SharedStatistics,
 ) -> tuple[float, Array]:
-    """Returns the calibration under which simulated severities, each left out in turn, name their own dimension best.
+    """Returns temper and offsets under which simulated severities, each left out in turn, name their dimension best.
 
-    Args:
-        nominal: Runs of the model as written.
-        runs: Runs of each dimension.
-        hypotheses: The same, grouped: the model as written first.
-        shared: What the hypotheses share.
-
-    Returns:
-        Temper and offsets; see `fit_calibration`.
+    `runs` are those of each dimension; `hypotheses` the same, grouped, the model as written first. See
+    `fit_calibration`.
     """
-    cases: list[Array] = []
-    truth: list[int] = []
+    cases, truth = list[Array](), list[int]()
     for label, own in enumerate([nominal, *runs]):
-        for k in range(len(own.outcomes)):
+        for here in np.eye(len(own.outcomes), dtype=bool):
             known = list(hypotheses)
             if label:
-                known[label] = group_runs(own.without(k), nominal.without(k))
-            cases.append(log_ratios(log_likelihoods(own.only(k), known, shared)))
+                known[label] = group_runs(own.pick(~here), nominal.pick(~here))
+            cases.append(log_ratios(log_likelihoods(own.pick(here), known, shared)))
             truth.append(label)
     return fit_calibration(np.stack(cases), np.array(truth))
 
@@ -156,11 +145,8 @@ def fit_calibration(ratios: Array, truth: Indices) -> tuple[float, Array]:
     """Returns how log ratios become right as often as they say: temper * ratio + offset, with equal priors.
 
     Both maximise the mean log probability of the truth. The temper is in `TEMPER_BOUNDS` [1]; offsets are
-    (num_dimensions,) [nat]: a dimension with many parameters is tried too sparsely to match any case.
-
-    Args:
-        ratios: (num_cases, num_dimensions) raw log ratios.
-        truth: (num_cases,) 0 for nothing wrong, else 1 + the dimension's index.
+    (num_dimensions,) [nat]: a dimension with many parameters is tried too sparsely to match any case. Of each case,
+    `ratios` are (num_cases, num_dimensions) raw log ratios, and `truth` is 0 for nothing wrong, else 1 + the index.
     """
     num_cases, num_dimensions = ratios.shape
 

@@ -1,7 +1,7 @@
 """Runs of a policy in many simulated worlds, each with its own parameters; which repair would recover most success."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -15,17 +15,9 @@ from gapless.project.records import Project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 
-
-class SimulatePolicy(Protocol):
-    """Runs a policy once in each world of given rows."""
-
-    def __call__(self, rows: Array, rng: np.random.Generator, *, noise_scale: float = 1.0) -> Runs:
-        """Returns one run per row, (num_rows, num_parameters), in order.
-
-        The same seed and number of rows give the same starts and noise, world by world; the noise that the project
-        states is multiplied by `noise_scale`.
-        """
-        ...
+# (num_rows, num_parameters) rows, a source of randomness, a factor of the noise that the project states -> one run per
+# row, in order. The same seed and number of rows give the same starts and noise, world by world.
+SimulatePolicy = Callable[[Array, np.random.Generator, float], Runs]
 
 
 def make_policy_simulator(
@@ -38,7 +30,7 @@ def make_policy_simulator(
     units = (project.command_units, project.measurement_units)
     worlds: dict[tuple[int, float], Simulation] = {}
 
-    def simulate(rows: Array, rng: np.random.Generator, *, noise_scale: float = 1.0) -> Runs:
+    def simulate(rows: Array, rng: np.random.Generator, noise_scale: float = 1.0) -> Runs:
         key = len(rows), noise_scale
         if key not in worlds:
             noisy = [replace(item, noise=noise_scale * (item.noise or 0.0)) for item in project.measurements]
@@ -69,7 +61,7 @@ def rank_repairs(
     seed = int(rng.integers(2**32))
 
     def measure_success(row: Array) -> Interval:
-        runs = simulate(np.tile(row, (num_runs, 1)), np.random.default_rng(seed))
+        runs = simulate(np.tile(row, (num_runs, 1)), np.random.default_rng(seed), 1.0)
         return wilson(int(runs.success.sum()), num_runs)
 
     before = measure_success(fitted_row)

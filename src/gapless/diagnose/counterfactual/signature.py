@@ -25,11 +25,7 @@ def fit_signature(nominal: Sequence[Episode], success: Flags) -> MakeSignatures:
 
     A number becomes asinh((number - centre) / scale), with centre and scale of nominal runs. The inverse hyperbolic
     sine is the number itself when small, and its logarithm when large: a failure may be off by a thousand standard
-    deviations, and twice that is hardly another kind of failure.
-
-    Args:
-        nominal: Simulated runs of the model as written.
-        success: (num_runs,) which of them succeeded.
+    deviations, and twice that is hardly another kind of failure. `success` says which nominal runs succeeded.
     """
     if success.sum() >= MIN_SUCCESSES:
         nominal = [episode for episode, won in zip(nominal, success, strict=True) if won]

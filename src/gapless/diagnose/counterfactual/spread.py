@@ -118,14 +118,10 @@ def estimate_spread_ratio(deviations: Sequence[Array], num_columns: int = 1) -> 
 
     The mean square of deviations times its degrees of freedom is taken as chi-squared. Neighbouring moments deviate
     together, so that a trial of T rows counts as T / (1 + 2 sum of squared autocorrelations), and at least as one. With
-    several columns each interval is wider, so that all hold together at `LEVEL` (Bonferroni).
-
-    Args:
-        deviations: Per group of repeats, (num_repeats, num_rows), in simulated standard deviations; NaN where missing.
-        num_columns: How many columns are judged.
+    several columns each interval is wider, so that all hold together at `LEVEL` (Bonferroni). Deviations are, per group
+    of repeats, (num_repeats, num_rows) in simulated standard deviations, NaN where missing.
     """
-    total = degrees = 0.0
-    num_trials = 0
+    total, degrees, num_trials = 0.0, 0.0, 0
     for scaled in deviations:
         known = np.isfinite(scaled)
         if known.any():

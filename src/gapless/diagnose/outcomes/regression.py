@@ -52,16 +52,12 @@ class ModelPosterior:
         return self.weights @ self.includes
 
 
-def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags | None = None) -> ModelPosterior:
+def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags) -> ModelPosterior:
     """Returns the posterior over models, with the mean linear predictor of each group of runs under each model.
 
-    Args:
-        runs: Outcomes and factors.
-        groups: Each (num_runs,) the runs of one group.
-        alike: (num_factors, num_factors) which factors divide the runs alike: no model has both, they share instead.
+    Factors that divide the runs `alike`, (num_factors, num_factors), share: no model has both.
     """
     num_factors = len(runs.columns)
-    apart = np.ones((num_factors, num_factors), dtype=bool) if alike is None else ~alike
     always = list_always(runs)
     averages = np.array([group / group.sum() for group in groups]).reshape(-1, len(runs.failed))
 
@@ -73,7 +69,7 @@ def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags | None 
     newest = scores = log_priors(models, num_factors) + fits[0][0]
     for size in range(min(MAX_FACTORS, num_factors)):
         best = np.argsort(-newest, kind="stable")[: NUM_GROWN if size < 2 else NUM_GROWN_LARGER]
-        children = _grow_models([parents[k] for k in best], apart)
+        children = _grow_models([parents[k] for k in best], ~alike)
         if not children:
             break
         fits += [fit(model) for model in children]
@@ -120,11 +116,8 @@ def list_always(runs: RunFactors) -> Array:
 def fit_model(always: Array, bases: Sequence[Array], failed: Flags, averages: Array) -> tuple[float, Array, Array]:
     """Returns the log evidence of a model, and mean and deviation of averages of its linear predictor [logit].
 
-    Args:
-        always: (num_runs, num_always) columns with priors of their own.
-        bases: (num_runs, num_effects) of each factor of the model.
-        failed: (num_runs,).
-        averages: (num_averages, num_runs) the weights of runs in each average.
+    Columns that are `always` there, (num_runs, num_always), have priors of their own; `bases` are (num_runs,
+    num_effects) of each factor of the model, `averages` (num_averages, num_runs) the weights of runs in each average.
     """
     design = np.hstack([always, *bases])
     sds = np.tile([INTERCEPT_SD, *[MISSING_SD] * (design.shape[1] - 1)], (len(TAUS), 1))
@@ -142,13 +135,8 @@ def fit_model(always: Array, bases: Sequence[Array], failed: Flags, averages: Ar
 def integrate_effects(design: Array, failed: Flags, precision: Array) -> tuple[Array, Array, Array]:
     """Integrates effects out of a logistic regression by Laplace's method, for several priors N(0, 1 / precision).
 
-    Args:
-        design: (num_runs, num_effects) [1].
-        failed: (num_runs,).
-        precision: (num_priors, num_effects) [1 / logit^2].
-
-    Returns:
-        Per prior the log evidence, the most probable effects (num_effects,) and their covariance.
+    `design` is (num_runs, num_effects) [1], `precision` (num_priors, num_effects) [1 / logit^2]. Returns per prior the
+    log evidence, the most probable effects (num_effects,) and their covariance.
     """
 
     def curvature(share: Array) -> Array:

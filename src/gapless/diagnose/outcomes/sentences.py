@@ -61,18 +61,19 @@ def _count_failures(level: FactorLevel) -> str:
     return f"{level.num_failures} of {level.num_runs}"
 
 
-def describe_phases(phases: Sequence[FailurePhase], given: bool) -> list[str]:
-    """Returns where failures concentrate; given: the expectation is the caller's, not uniform."""
+def describe_phases(phases: Sequence[FailurePhase]) -> list[str]:
+    """Returns where failures concentrate."""
     if not phases:
         return []
     total = phases[0].share.n
-    why = "would be expected from the reference" if given else "would be expected of equally likely phases"
     found: list[str] = []
     for phase in (p for p in phases if p.probability >= MIN_MATTERS):
-        text = f"{phase.num_failures} of {total} failures are in {phase.name}: {phase.share.percent()}"
-        text += f" where {100 * phase.expected:.0f} % {why}; probability that it concentrates them"
         unknown = "" if phase.speaks_for else f"; what {phase.name} speaks for is not known"
-        found.append(f"{text} {phase.probability:.2f}{unknown}")
+        found.append(
+            f"{phase.num_failures} of {total} failures are in {phase.name}: {phase.share.percent()} where "
+            f"{100 * phase.expected:.0f} % would be expected of equally likely phases; probability that it "
+            f"concentrates them {phase.probability:.2f}{unknown}"
+        )
     return found or [f"no phase concentrates failures beyond chance ({total} failures name one)"]
 
 

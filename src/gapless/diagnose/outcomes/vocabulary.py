@@ -3,7 +3,7 @@
 The numbers are judgement, not measurement. For a condition they are the chance that a gap in this dimension shows as
 failures that depend on this condition; for another reason a condition matters with chance `OTHER_CHANCE`. For a phase
 they say how much a gap in this dimension concentrates failures there: weight 1 multiplies the odds by
-`phases.MAX_ODDS_FACTOR`, weight 0 leaves them.
+`MAX_ODDS_FACTOR`, weight 0 leaves them.
 """
 
 import re

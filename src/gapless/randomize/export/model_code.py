@@ -12,7 +12,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from gapless.core.distribution.joint import matrix_of
+from gapless.core.distribution.ranges import matrix_of
 from gapless.core.results import plain
 from gapless.randomize.export.job import ExportJob, header_comment, note_changed, note_left_out
 from gapless.randomize.export.model_edits import ModelEdits, Place, find_element, find_model_edits, round_numbers

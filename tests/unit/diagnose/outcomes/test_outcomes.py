@@ -6,7 +6,6 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.dimensions import DIMENSIONS
-from gapless.diagnose.outcomes.phases import MAX_LOG_ODDS, weigh_phases
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.vocabulary import (
     CONDITION_WORDS,
@@ -15,7 +14,7 @@ from gapless.diagnose.outcomes.vocabulary import (
     condition_dimensions,
     phase_dimensions,
 )
-from gapless.diagnose.outcomes.weigh import weigh_outcomes
+from gapless.diagnose.outcomes.weigh import MAX_PHASE_LOG_ODDS, weigh_outcomes, weigh_phases
 from unit.diagnose.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
@@ -191,7 +190,7 @@ def test_what_was_run_speaks_for_no_dimension() -> None:
 
 def test_failures_at_contact_speak_for_contact() -> None:
     phases = ["grasp"] * 9 + ["approach", "carry"]
-    found, odds = weigh_phases([run(True, failed_in=phase) for phase in phases], None)
+    found, odds = weigh_phases([run(True, failed_in=phase) for phase in phases])
     assert found[0].name == "grasp"
     assert found[0].probability > 0.5
     assert found[0].share.low < 9 / 11 < found[0].share.high
@@ -201,20 +200,9 @@ def test_failures_at_contact_speak_for_contact() -> None:
     assert odds["human"] == 0.0
 
 
-def test_a_reference_changes_what_is_expected() -> None:
-    runs = [run(True, failed_in=phase) for phase in ["grasp"] * 16 + ["approach"] * 4]
-    _, uniform = weigh_phases(runs, None)
-    found, odds = weigh_phases(runs, {"grasp": 8, "approach": 2})  # simulation fails just so
-    assert uniform["contact"] > 0.5
-    assert -1.0 < odds["contact"] < 0.0  # a gap in contact would have moved failures further to the grasp
-    assert found[0].probability < 0.5
-    _, moved = weigh_phases([run(True, failed_in="approach")] * 10, {"grasp": 8, "approach": 2})
-    assert moved["visual"] > 1.0 > 0.0 > moved["contact"]
-
-
 def test_phases_alone_never_decide() -> None:
-    _, odds = weigh_phases([run(True, failed_in="insert")] * 500, {"insert": 0.1, "approach": 0.9})
-    assert 1.5 < odds["contact"] <= MAX_LOG_ODDS
+    _, odds = weigh_phases([run(True, failed_in="insert")] * 500 + [run(True, failed_in="approach")])
+    assert 1.5 < odds["contact"] <= MAX_PHASE_LOG_ODDS
 
 
 def test_words_of_either_table() -> None:

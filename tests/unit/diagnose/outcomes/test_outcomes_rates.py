@@ -126,5 +126,6 @@ def test_the_search_agrees_with_summing_all_models() -> None:
     scores = regression.log_priors(every, 4) + evidence
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
     exact = [sum(w for w, m in zip(weights, every, strict=True) if f in m) for f in range(4)]
-    np.testing.assert_allclose(regression.weigh_models(runs, []).probabilities, exact, atol=0.02)
+    found = regression.weigh_models(runs, [], alike=np.zeros((4, 4), dtype=bool))
+    np.testing.assert_allclose(found.probabilities, exact, atol=0.02)
     assert np.exp(regression.log_priors(every, 4)).sum() == pytest.approx(1.0)

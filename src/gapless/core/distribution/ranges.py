@@ -1,18 +1,20 @@
-"""How one parameter varies."""
+"""How parameters vary, one by one and together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
 from gapless.core.errors import InputError
+from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 
 Kind = Literal["fixed", "uniform", "log-uniform", "normal", "log-normal", "beta", "mixture"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Level = Literal["robot", "episode", "step"]
 LEVELS: tuple[Level, ...] = get_args(Level)
+MIN_CORRELATION = 0.2  # between two parameters, for ranges to keep it
 MAX_REDRAWS = 100  # tries to draw inside the bounds before what is left is put on them
 
 
@@ -93,10 +95,8 @@ class Range:
     def shape(self) -> tuple[float, float]:
         """Returns a and b of the beta distribution on [low, high] that has this mean and standard deviation.
 
-        With m and s on [0, 1]: a = m (m (1 - m) / s^2 - 1), b = (1 - m) (m (1 - m) / s^2 - 1).
-
-        Raises:
-            InputError: If none has: s^2 must be above 0 and below m (1 - m).
+        With m and s on [0, 1]: a = m (m (1 - m) / s^2 - 1), b = (1 - m) (m (1 - m) / s^2 - 1). There is none, which is
+        an `InputError`, unless s^2 is above 0 and below m (1 - m).
         """
         width = self.high - self.low
         mean = (self.mean - self.low) / width if width else 0.5
@@ -130,3 +130,111 @@ class Range:
         which = rng.choice(len(self.parts), count, p=weights / weights.sum())
         mean, std = (np.array([getattr(part, name) for part in self.parts]) for name in ("mean", "std"))
         return mean[which] + std[which] * rng.standard_normal(count)
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """How two ranges that are normal, or whose logarithms are, go together: `value` in (-1, 1), before cutting."""
+
+    first: str
+    second: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """Ranges for some parameters of a space; the others stay nominal."""
+
+    space: ParameterSpace
+    ranges: tuple[Range, ...] = ()
+    correlations: tuple[Correlation, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuses ranges for parameters that the space does not have, and what `check_ranges` refuses."""
+        for item in self.ranges:
+            self.space.index(item.target)
+        check_ranges(self.ranges, self.correlations)
+
+    def sample(self, rng: np.random.Generator, num_worlds: int) -> Array:
+        """Draws rows, (num_worlds, num_parameters), each column in its parameter's unit."""
+        return self._draw_into(np.tile(self.space.nominal, (num_worlds, 1)), rng, self.ranges)
+
+    def redrawn(self, rows: Array, rng: np.random.Generator, *levels: Level) -> Array:
+        """Returns rows of which what is drawn per robot, episode or step (`levels`) is drawn anew."""
+        return self._draw_into(rows.copy(), rng, tuple(item for item in self.ranges if item.per in levels))
+
+    def has(self, level: Level) -> bool:
+        """Returns whether anything is drawn this often."""
+        return any(item.per == level for item in self.ranges)
+
+    def _draw_into(self, rows: Array, rng: np.random.Generator, ranges: tuple[Range, ...]) -> Array:
+        """Writes fresh values of some ranges into rows."""
+        correlated = {target for pair in self.correlations for target in (pair.first, pair.second)}
+        group = [item for item in ranges if item.target in correlated]
+        for item in ranges:
+            if item.target not in correlated:
+                rows[:, self.space.index(item.target)] = item.draw(rng, len(rows))
+        if group:
+            columns = [self.space.index(item.target) for item in group]
+            rows[:, columns] = self._draw_correlated(group, rng, len(rows))
+        return rows
+
+    def _draw_correlated(self, group: list[Range], rng: np.random.Generator, count: int) -> Array:
+        """Returns values of correlated ranges, (count, num_ranges); a row that is not inside is drawn again whole."""
+        root = np.linalg.cholesky(matrix_of(group, self.correlations))
+        low, high = np.array([item.low for item in group]), np.array([item.high for item in group])
+
+        def draw_once(number: int) -> Array:
+            bells = rng.standard_normal((number, len(group))) @ root.T
+            return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
+
+        return draw_inside(draw_once, count, low, high)
+
+
+def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Array:
+    """Returns the correlation matrix of some ranges, (num_ranges, num_ranges)."""
+    place = {item.target: k for k, item in enumerate(group)}
+    matrix = np.eye(len(group))
+    for pair in correlations:
+        if pair.first in place and pair.second in place:
+            a, b = place[pair.first], place[pair.second]
+            matrix[a, b] = matrix[b, a] = pair.value
+    return matrix
+
+
+def check_ranges(ranges: tuple[Range, ...], correlations: tuple[Correlation, ...]) -> None:
+    """Raises an `InputError` for two ranges of one parameter, and for correlations that nothing can have."""
+    known: dict[str, Range] = {}
+    for item in ranges:
+        if item.target in known:
+            raise InputError(f"{item.target} has two ranges: keep one")
+        known[item.target] = item
+    for pair in correlations:
+        name = f"the correlation of {pair.first} and {pair.second}"
+        missing = [target for target in (pair.first, pair.second) if target not in known]
+        if missing:
+            raise InputError(f"{name}: there is no range of {missing[0]}: add one, or delete the correlation")
+        if pair.first == pair.second or not -1 < pair.value < 1:
+            raise InputError(f"{name} is {pair.value:g}: give two parameters and a number between -1 and 1")
+        first, second = known[pair.first], known[pair.second]
+        if not (first.bell and second.bell):
+            raise InputError(f"{name}: only normal and log-normal ranges can be correlated: choose one of these kinds")
+        if first.per != second.per:
+            raise InputError(f"{name}: one is drawn per {first.per}, the other per {second.per}: give both the same")
+    named = {target for pair in correlations for target in (pair.first, pair.second)}
+    group = [item for item in ranges if item.target in named]
+    if group and np.linalg.eigvalsh(matrix_of(group, correlations)).min() < 1e-9:
+        raise InputError("the correlations contradict each other: no distribution has all of them; leave some out")
+
+
+def correlations_of(names: Sequence[str], matrix: Array) -> tuple[Correlation, ...]:
+    """Returns the pairs of targets that go together by `MIN_CORRELATION` or more, of a (num_names, num_names) matrix.
+
+    Leaving weak pairs out may leave a matrix that nothing can have: then all that stay are weakened alike.
+    """
+    kept = np.where(np.abs(matrix) >= MIN_CORRELATION, matrix, 0.0)
+    np.fill_diagonal(kept, 0.0)
+    lowest = float(np.linalg.eigvalsh(kept).min()) if len(names) else 0.0
+    kept = np.round(kept * min(1.0, 0.99 / max(-lowest, 1e-12)), 3)
+    pairs = [(a, b) for a in range(len(names)) for b in range(a + 1, len(names)) if kept[a, b]]
+    return tuple(Correlation(names[a], names[b], float(kept[a, b])) for a, b in pairs)
