@@ -1,6 +1,6 @@
 """Checks that need no prediction and that anyone can verify: velocities and positions, positions and servos."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,42 +23,39 @@ _RATE_OF = {"position": "velocity", "x": "vx", "y": "vy", "z": "vz"}
 
 def find_rate_contradictions(project: Project, tracks: Sequence[Track]) -> list[Finding]:
     """Returns columns that cannot be position and velocity of the same thing, as mapped."""
-    per_track = [list(_expected_rates(project, track)) for track in tracks]
+    places = {(item.element, item.name, item.quantity): k for k, item in enumerate(project.measurements)}
     found: list[Finding] = []
-    for same in zip(*per_track, strict=True):
-        origin, column = same[0][:2]
-        velocity = np.concatenate([track.measured[:, column] for track in tracks])
-        slope, error = (np.concatenate([entry[k] for entry in same]) for k in (2, 3))
-        found += _compare_rates(project, origin, column, velocity, slope, error)
+    for (element, name, quantity), one in places.items():
+        other = places.get((element, name, _RATE_OF.get(quantity, "")))
+        if other is not None:
+            slopes = [np.where(np.isfinite(t.measured[:, one]), t.slope[:, one], np.nan) for t in tracks]
+            errors = [t.slope_sd[one] for t in tracks]
+            found += _compare_rates(project, project.measurements[one].column, other, tracks, slopes, errors)
+    for columns in quaternion_columns(project):
+        body = project.measurements[columns[0]].name
+        for axis, quantity in enumerate(("wx", "wy", "wz") if len(columns) == 4 else ()):
+            other = places.get(("body", body, quantity))
+            if other is not None:
+                slopes = [body_rate(t.smooth[:, columns], t.slope[:, columns])[:, axis] for t in tracks]
+                errors = [2 * float(np.linalg.norm(t.slope_sd[columns])) for t in tracks]
+                found += _compare_rates(project, f"{body}'s quaternion", other, tracks, slopes, errors)
     return found
 
 
-def _expected_rates(project: Project, track: Track) -> Iterator[tuple[str, int, Array, Array]]:
-    """Yields for each velocity column: what it is the rate of, the column, that rate, and its error."""
-    for one, item in enumerate(project.measurements):
-        for other, rate in enumerate(project.measurements):
-            same = (item.element, item.name) == (rate.element, rate.name)
-            if same and _RATE_OF.get(item.quantity) == rate.quantity:
-                slope = np.where(np.isfinite(track.measured[:, one]), track.slope[:, one], np.nan)
-                yield item.column, other, slope, np.full_like(slope, track.slope_sd[one])
-    for columns in quaternion_columns(project):
-        if len(columns) < 4:
-            continue
-        body = project.measurements[columns[0]].name
-        rates = body_rate(track.smooth[:, columns], track.slope[:, columns])
-        error = np.full(len(rates), 2 * float(np.linalg.norm(track.slope_sd[columns])))
-        for axis, quantity in enumerate(("wx", "wy", "wz")):
-            for other, rate in enumerate(project.measurements):
-                if (rate.element, rate.name, rate.quantity) == ("body", body, quantity):
-                    yield f"{body}'s quaternion", other, rates[:, axis], error
-
-
 def _compare_rates(
-    project: Project, origin: str, column: int, velocity: Array, slope: Array, error: Array
+    project: Project,
+    origin: str,
+    column: int,
+    tracks: Sequence[Track],
+    slopes: Sequence[Array],
+    errors: Sequence[float],
 ) -> list[Finding]:
+    """Returns that a column is not the rate of what has these slopes in the tracks, with these errors, if it is not."""
+    velocity, slope = np.concatenate([track.measured[:, column] for track in tracks]), np.concatenate(slopes)
     known = np.isfinite(velocity) & np.isfinite(slope)
+    error = np.repeat(errors, [len(one) for one in slopes])[known]
     velocity, slope = velocity[known], slope[known]
-    noise = float(np.sqrt(np.mean(error[known] ** 2))) if known.any() else 0.0
+    noise = float(np.sqrt(np.mean(error**2))) if known.any() else 0.0
     if len(slope) < MIN_SAMPLES or np.std(slope) < MIN_SLOPE_TO_ERROR * noise or not np.std(velocity) > 0:
         return []
     item = project.measurements[column]

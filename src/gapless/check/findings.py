@@ -83,11 +83,9 @@ def joint_columns(project: Project, joint: str) -> tuple[int, ...]:
 
 
 def name_wrong_unit(unit: str, ratio: float) -> str | None:
-    """Returns the unit that one of two columns is in by mistake if they differ by its factor; None for any other.
+    """Returns the unit that one of two columns is in by mistake if their `ratio` is about its factor; else None.
 
-    Args:
-        unit: What both should be in: rad, m, or one of these per second.
-        ratio: How many times larger the one is than the other.
+    `unit` is what both should be in: rad, m, or one of these per second.
     """
     factor, words = MISTAKEN_UNITS.get(unit.removesuffix("/s"), ((np.inf, ""),))[0]
     differs = any(1 / MAX_UNIT_RATIO < ratio / size < MAX_UNIT_RATIO for size in (factor, 1 / factor) if size)

@@ -171,7 +171,10 @@ class _HypothesisTester:
         if not finalists:
             return []
         some = _pick_windows(before, finalists, LIMITS.num_windows)
-        before, *after = (self._search(windows.pick(some)) for windows in (self.windows, *map(self._change, finalists)))
+        before, *after = (
+            search_best_skill(self._predictor, self._tolerance, windows.pick(some), self._rows)
+            for windows in (self.windows, *map(self._change, finalists))
+        )
         tested = [_Comparison(one, before, skill) for one, skill in zip(finalists, after, strict=True)]
         return sorted((one for one in tested if one.is_decisive()), key=lambda one: one.score)
 
@@ -204,9 +207,6 @@ class _HypothesisTester:
         delays_s = self._tolerance.delays_s(self._rows[before.best_row[moves & driven]])
         undelayed = len(delays_s) > 0 and np.mean(delays_s == 0) >= 0.5
         return found + [one for one in clocks if (undelayed if one.shift_rows < 0 else suspects)]
-
-    def _search(self, windows: Windows) -> PredictionSkill:
-        return search_best_skill(self._predictor, self._tolerance, windows, self._rows)
 
     def _change(self, hypothesis: MappingHypothesis) -> Windows:
         """Returns the windows with a hypothesis applied."""
