@@ -7,7 +7,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from gapless.check.findings import Drive, UnusableRows, find_runs, list_drives, list_measured_servos
-from gapless.check.skill import MIN_MOTION_TO_NOISE, ModelTolerance, line_noise, measure_skill, pick_moving_windows
+from gapless.check.skill import MIN_MOTION_TO_NOISE, ModelTolerance, find_moving_windows, line_noise, measure_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
@@ -203,11 +203,11 @@ def _measure_responses(
     step_s = 1 / project.rate_hz
     windows = cut_windows(project, tracks, max(LIMITS.window_s, LIMITS.min_steps * step_s), from_first_row=True)
     longer = cut_windows(project, tracks, max(3 * LIMITS.window_s, 2 * LIMITS.min_steps * step_s))
-    moving = pick_moving_windows(project, longer, [column])
+    moving = find_moving_windows(project, longer, [column])
     if not len(windows) or not len(moving):
         return None
     rows = tolerance.grid()[:-1]
-    some = moving.pick(spread_indices(len(moving), LIMITS.num_tolerance_windows))
+    some = longer.pick(moving[spread_indices(len(moving), LIMITS.num_tolerance_windows)])
     row = rows[measure_skill(predictor, rows, [some])[0].best_row[column]][None]
     without = replace(windows, commands=windows.commands.copy(), history=windows.history.copy())
     without.commands[..., command], without.history[..., command] = 0.0, 0.0

@@ -30,7 +30,7 @@ from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import MIN_WINDOWS, draw_windows
 from gapless.fit.summary import describe_parameters
 from gapless.project.fingerprint import fingerprint
-from gapless.project.records import Project
+from gapless.project.records import CommandMap, MeasurementMap, Project
 
 DEFAULT_DURATION_S = 20.0
 FILE_NAME = "excite.csv"
@@ -195,12 +195,14 @@ def _thin_curves(project: Project, run: SimulatedMotions) -> tuple[Curve, ...]:
     num_steps = run.commands.shape[1]
     kept = slice(None, None, max(1, -(-num_steps // MAX_CURVE_SAMPLES)))
     times_s = tuple((np.arange(num_steps)[kept] / project.rate_hz).tolist())
-    sent, shown = (project.commands, "command", run.commands[0]), (project.measurements, "expected", run.measured[0])
-    return tuple(
-        Curve(item.column, kind, times_s, tuple(((values[kept] - item.offset) / item.scale).tolist()))
-        for maps, kind, table in (sent, shown)
-        for item, values in zip(maps, table.T, strict=True)
-    )
+
+    def thin(item: CommandMap | MeasurementMap, values: Array) -> tuple[float, ...]:
+        return tuple(((values[kept] - item.offset) / item.scale).tolist())
+
+    sent = zip(project.commands, run.commands[0].T, strict=True)
+    shown = zip(project.measurements, run.measured[0].T, strict=True)
+    commands = [Curve(item.column, "command", times_s, thin(item, values)) for item, values in sent]
+    return (*commands, *(Curve(item.column, "expected", times_s, thin(item, values)) for item, values in shown))
 
 
 def _store(

@@ -85,10 +85,8 @@ def _judge_log(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tupl
     if moved:
         text = f"the log is not at rest: {', '.join(moved)} moved: record again with nothing moving, or cut it"
         return "refused", (text, *reasons)
-    if all(column.verdict == "refused" for column in columns.values()):
-        return "refused", reasons
-    good = all(column.verdict == "good" for column in columns.values())
-    return "good" if good else "poor", reasons
+    verdicts: set[Verdict] = {column.verdict for column in columns.values()}
+    return verdicts.pop() if len(verdicts) == 1 else "poor", reasons
 
 
 def _check_gravity(project: Project, readings: Readings) -> list[Note]:
