@@ -127,13 +127,11 @@ def measure_following(blueprint: CompiledProject, tracks: Sequence[Track]) -> Fo
 
 def find_following_faults(blueprint: CompiledProject, following: Following) -> list[Finding]:
     """Returns wrong signs, units, places and clocks that show in how readings follow commands."""
-    project, found = blueprint.project, list[Finding]()
-    readings = [project.measurements[pair.reading].column for pair in following.pairs]
-    commands = [project.commands[pair.command].column for pair in following.pairs]
+    found: list[Finding] = []
     for k, pair in enumerate(following.pairs):
         own, least, slope = (m[k, k] for m in (following.max_correlation, following.min_correlation, following.slope))
-        reading, command = columns = readings[k], commands[k]
-        unit = name_wrong_unit(project.measurements[pair.reading].unit, slope)
+        reading, command = columns = pair.reading_name, pair.command_name
+        unit = name_wrong_unit(blueprint.project.measurements[pair.reading].unit, slope)
         if own < UNRELATED_CORRELATION and least < -FOLLOWS_CORRELATION:
             why = f"correlation {least:.2f}, at no delay better than {own:.2f} the other way"
             text = f"{reading} moves against its command {command} ({why}): one of them has the wrong sign"
@@ -142,38 +140,39 @@ def find_following_faults(blueprint: CompiledProject, following: Following) -> l
             why = f"{reading} moves {slope:.3g} times as far as its command {command}"
             found.append(Finding(columns, f"{why}: one of them is in {unit}; set its scale"))
         elif own < UNRELATED_CORRELATION:
-            found += _find_other_command(following, k, readings, commands)
-    return found + _find_clock_fault(following, readings)
+            found += _find_other_command(following, k)
+    return found + _find_clock_fault(following)
 
 
-def _find_other_command(
-    following: Following, k: int, readings: Sequence[str], commands: Sequence[str]
-) -> list[Finding]:
+def _find_other_command(following: Following, k: int) -> list[Finding]:
     """Returns that a reading follows another joint's command, if it does."""
     correlation = following.max_correlation
     best = int(np.argmax(correlation[k]))
     if best == k or correlation[k, best] < FOLLOWS_CORRELATION:
         return []
-    why = f"correlation {correlation[k, best]:.2f}, with its own {commands[k]} {correlation[k, k]:.2f}"
-    text = f"{readings[k]} follows {commands[best]} ({why})"
+    own, other = following.pairs[k], following.pairs[best]
+    why = f"correlation {correlation[k, best]:.2f}, with its own {own.command_name} {correlation[k, k]:.2f}"
+    text = f"{own.reading_name} follows {other.command_name} ({why})"
     if correlation[best, k] > FOLLOWS_CORRELATION and correlation[best, best] < UNRELATED_CORRELATION:
         if best < k:
             return []  # reported already, the other way round
-        columns = (readings[k], readings[best], commands[k], commands[best])
-        swapped = f"{readings[k]} and {readings[best]} are swapped, or their commands are"
-        text = f"{text}, and {readings[best]} follows {commands[k]}: {swapped}; swap them in gapless.yaml"
+        columns = (own.reading_name, other.reading_name, own.command_name, other.command_name)
+        swapped = f"{own.reading_name} and {other.reading_name} are swapped, or their commands are"
+        text = f"{text}, and {other.reading_name} follows {own.command_name}: {swapped}; swap them in gapless.yaml"
         return [Finding(columns, text)]
-    return [Finding((readings[k], commands[best]), f"{text}: is it another joint's column? correct gapless.yaml")]
+    columns = (own.reading_name, other.command_name)
+    return [Finding(columns, f"{text}: is it another joint's column? correct gapless.yaml")]
 
 
-def _find_clock_fault(following: Following, readings: Sequence[str]) -> list[Finding]:
+def _find_clock_fault(following: Following) -> list[Finding]:
     """Returns that readings come before their commands, if most of those that follow at all do."""
     leads_s = following.lead_s[np.diag(following.max_correlation) > UNRELATED_CORRELATION]
     if not len(leads_s) or np.mean(leads_s > 0) <= 0.5:
         return []
     size = f"about {1000 * float(np.median(leads_s[leads_s > 0])):.0f} ms"
     text = f"readings are stamped {size} earlier than the commands that cause them"
-    return [Finding(tuple(readings), f"{text}: shift the time stamps of one of them")]
+    readings = tuple(pair.reading_name for pair in following.pairs)
+    return [Finding(readings, f"{text}: shift the time stamps of one of them")]
 
 
 def _moves_clearly(pair: Drive, tracks: Sequence[Track]) -> bool:
@@ -244,13 +243,11 @@ INCREMENTS = (  # the slopes of the last are in 1/s: the target is reached in 10
 
 def find_increments(blueprint: CompiledProject, following: Following, tracks: Sequence[Track]) -> list[Finding]:
     """Returns that commands of position servos are increments, not targets, if they are: one finding per kind."""
-    project, rate_hz = blueprint.project, blueprint.project.rate_hz
     found: dict[Increment, list[tuple[str, str]]] = {}
     for k, pair in enumerate(following.pairs):
-        own, command = float(following.max_correlation[k, k]), project.commands[pair.command].column
-        kind, correlation = _classify_command(rate_hz, pair, own, tracks)
+        own, command, reading = float(following.max_correlation[k, k]), pair.command_name, pair.reading_name
+        kind, correlation = _classify_command(blueprint.project.rate_hz, pair, own, tracks)
         if kind is not None:
-            reading = project.measurements[pair.reading].column
             why = f"{reading} {kind.sign} (correlation {correlation:.2f}; with {command} as a target {own:.2f})"
             remedy = kind.remedy.format(command=command, reading=reading)
             found.setdefault(kind, []).append((command, f"{why}; {remedy}"))
