@@ -100,13 +100,16 @@ def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
     try:
         columns = read_columns(path, names if has_rate_only and names else (TIME, *names))
     except LogError as error:
-        if wanted or not ("not a number" in str(error) or "not numbers" in str(error)):
+        if wanted or not any(words in str(error) for words in ("not a number", "not numbers", "different length")):
             raise
         raise LogError(f"{error}; or choose columns with --column NAME") from None
     if not names:
         raise log_error("no column but time_s: record some readings", path)
     if has_rate_only:
-        columns[TIME] = np.arange(len(columns[names[0]])) / read_columns(path, (RATE,))[RATE][0]
+        rate_hz = float(read_columns(path, (RATE,))[RATE][0])
+        if not rate_hz > 0:
+            raise log_error(f"rate_hz is {rate_hz:g}: save the readings per second, above 0, or time_s", path)
+        columns[TIME] = np.arange(len(columns[names[0]])) / rate_hz
     units = {name: read_unit(name) for name in names}
     return _make_readings(path, columns[TIME], {name: columns[name] for name in names}, units)
 

@@ -115,6 +115,9 @@ def test_accelerometers_in_g(folder: Path) -> None:
         (["noise", "late.csv"], "no column time_s"),
         (["noise", "words.csv"], "or choose columns with --column NAME"),
         (["noise", "broken.npz"], "columns of different length"),
+        (["noise", "broken.npz"], "or choose columns with --column NAME"),
+        (["noise", "text.npz"], "column label holds string, not numbers"),
+        (["noise", "still.npz"], "rate_hz is 0: save the readings per second, above 0, or time_s"),
         (["noise", "imu.csv", "balance"], "no column cart, which gapless.yaml maps"),
         (["noise", "motion9", "balance"], "no such log of the project; choose from: motion"),
     ],
@@ -124,6 +127,8 @@ def test_bad_input(folder: Path, arguments: list[str], text: str, capsys: pytest
     Path("late.csv").write_text("t,a\n0,1\n1,2\n")
     Path("words.csv").write_text("time_s,a\n0,x\n1,y\n")
     np.savez("broken.npz", time_s=np.arange(5.0), a=np.arange(4.0))
+    np.savez("text.npz", time_s=np.arange(2.0), label=np.array(["x", "y"]))
+    np.savez("still.npz", a=np.arange(4.0), rate_hz=0.0)
     assert text in one_line(arguments, capsys)
 
 
