@@ -13,10 +13,10 @@ import pytest
 
 from gapless.core.results import ExciteResult, IdentifyResult
 from gapless.excite.knowledge import read_knowledge
-from gapless.excite.motion import MotionSimulator
+from gapless.excite.motion import simulate_motions
 from gapless.excite.play import motion_csv, play
 from gapless.excite.search import ExciteConfig
-from gapless.excite.verb import excite, make_problem
+from gapless.excite.verb import excite, make_search
 from gapless.fit.prediction.lengths import DRIVEN_S
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
@@ -56,12 +56,12 @@ def fitted(folder: Path, motion: Path, start: dict[str, float], seed: int) -> Id
 
 def plain_motion(folder: Path) -> Path:
     """Writes one slow sine, as large as the limits of the project allow."""
-    problem = make_problem(read_knowledge(folder, None, ()), SECONDS)
+    problem = make_search(read_knowledge(folder, None, ()), SECONDS)
     times_s = np.arange(round(50 * SECONDS)) / 50.0
     wave = np.sin(2 * np.pi * SLOW_HZ * times_s) * np.clip((times_s - 0.3) / 0.5, 0.0, 1.0)
     sizes = np.linspace(1.8, 0.1, 18)
     sent = (sizes[:, None] * wave)[:, :, None]
-    kept = problem.is_allowed(MotionSimulator(problem.known, problem.space).play(sent, problem.row))
+    kept = problem.is_allowed(simulate_motions(problem.known, problem.space, sent, problem.row))
     assert kept.any()
     (folder / "plain.csv").write_bytes(motion_csv(problem.known.project, sent[np.argmax(kept)]))
     return folder / "plain.csv"

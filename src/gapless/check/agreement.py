@@ -1,6 +1,6 @@
 """Checks that need no prediction and that anyone can verify: velocities and positions, positions and servos."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,42 +23,39 @@ _RATE_OF = {"position": "velocity", "x": "vx", "y": "vy", "z": "vz"}
 
 def find_rate_contradictions(project: Project, tracks: Sequence[Track]) -> list[Finding]:
     """Returns columns that cannot be position and velocity of the same thing, as mapped."""
-    per_track = [list(_expected_rates(project, track)) for track in tracks]
+    places = {(item.element, item.name, item.quantity): k for k, item in enumerate(project.measurements)}
     found: list[Finding] = []
-    for same in zip(*per_track, strict=True):
-        origin, column = same[0][:2]
-        velocity = np.concatenate([track.measured[:, column] for track in tracks])
-        slope, error = (np.concatenate([entry[k] for entry in same]) for k in (2, 3))
-        found += _compare_rates(project, origin, column, velocity, slope, error)
+    for (element, name, quantity), one in places.items():
+        other = places.get((element, name, _RATE_OF.get(quantity, "")))
+        if other is not None:
+            slopes = [np.where(np.isfinite(t.measured[:, one]), t.slope[:, one], np.nan) for t in tracks]
+            errors = [t.slope_sd[one] for t in tracks]
+            found += _compare_rates(project, project.measurements[one].column, other, tracks, slopes, errors)
+    for columns in quaternion_columns(project):
+        body = project.measurements[columns[0]].name
+        for axis, quantity in enumerate(("wx", "wy", "wz") if len(columns) == 4 else ()):
+            other = places.get(("body", body, quantity))
+            if other is not None:
+                slopes = [body_rate(t.smooth[:, columns], t.slope[:, columns])[:, axis] for t in tracks]
+                errors = [2 * float(np.linalg.norm(t.slope_sd[columns])) for t in tracks]
+                found += _compare_rates(project, f"{body}'s quaternion", other, tracks, slopes, errors)
     return found
 
 
-def _expected_rates(project: Project, track: Track) -> Iterator[tuple[str, int, Array, Array]]:
-    """Yields for each velocity column: what it is the rate of, the column, that rate, and its error."""
-    for one, item in enumerate(project.measurements):
-        for other, rate in enumerate(project.measurements):
-            same = (item.element, item.name) == (rate.element, rate.name)
-            if same and _RATE_OF.get(item.quantity) == rate.quantity:
-                slope = np.where(np.isfinite(track.measured[:, one]), track.slope[:, one], np.nan)
-                yield item.column, other, slope, np.full_like(slope, track.slope_sd[one])
-    for columns in quaternion_columns(project):
-        if len(columns) < 4:
-            continue
-        body = project.measurements[columns[0]].name
-        rates = body_rate(track.smooth[:, columns], track.slope[:, columns])
-        error = np.full(len(rates), 2 * float(np.linalg.norm(track.slope_sd[columns])))
-        for axis, quantity in enumerate(("wx", "wy", "wz")):
-            for other, rate in enumerate(project.measurements):
-                if (rate.element, rate.name, rate.quantity) == ("body", body, quantity):
-                    yield f"{body}'s quaternion", other, rates[:, axis], error
-
-
 def _compare_rates(
-    project: Project, origin: str, column: int, velocity: Array, slope: Array, error: Array
+    project: Project,
+    origin: str,
+    column: int,
+    tracks: Sequence[Track],
+    slopes: Sequence[Array],
+    errors: Sequence[float],
 ) -> list[Finding]:
+    """Returns that a column is not the rate of what has these slopes in the tracks, with these errors, if it is not."""
+    velocity, slope = np.concatenate([track.measured[:, column] for track in tracks]), np.concatenate(slopes)
     known = np.isfinite(velocity) & np.isfinite(slope)
+    error = np.repeat(errors, [len(one) for one in slopes])[known]
     velocity, slope = velocity[known], slope[known]
-    noise = float(np.sqrt(np.mean(error[known] ** 2))) if known.any() else 0.0
+    noise = float(np.sqrt(np.mean(error**2))) if known.any() else 0.0
     if len(slope) < MIN_SAMPLES or np.std(slope) < MIN_SLOPE_TO_ERROR * noise or not np.std(velocity) > 0:
         return []
     item = project.measurements[column]
@@ -130,13 +127,11 @@ def measure_following(blueprint: CompiledProject, tracks: Sequence[Track]) -> Fo
 
 def find_following_faults(blueprint: CompiledProject, following: Following) -> list[Finding]:
     """Returns wrong signs, units, places and clocks that show in how readings follow commands."""
-    project, found = blueprint.project, list[Finding]()
-    readings = [project.measurements[pair.reading].column for pair in following.pairs]
-    commands = [project.commands[pair.command].column for pair in following.pairs]
+    found: list[Finding] = []
     for k, pair in enumerate(following.pairs):
         own, least, slope = (m[k, k] for m in (following.max_correlation, following.min_correlation, following.slope))
-        reading, command = columns = readings[k], commands[k]
-        unit = name_wrong_unit(project.measurements[pair.reading].unit, slope)
+        reading, command = columns = pair.reading_name, pair.command_name
+        unit = name_wrong_unit(blueprint.project.measurements[pair.reading].unit, slope)
         if own < UNRELATED_CORRELATION and least < -FOLLOWS_CORRELATION:
             why = f"correlation {least:.2f}, at no delay better than {own:.2f} the other way"
             text = f"{reading} moves against its command {command} ({why}): one of them has the wrong sign"
@@ -145,38 +140,39 @@ def find_following_faults(blueprint: CompiledProject, following: Following) -> l
             why = f"{reading} moves {slope:.3g} times as far as its command {command}"
             found.append(Finding(columns, f"{why}: one of them is in {unit}; set its scale"))
         elif own < UNRELATED_CORRELATION:
-            found += _find_other_command(following, k, readings, commands)
-    return found + _find_clock_fault(following, readings)
+            found += _find_other_command(following, k)
+    return found + _find_clock_fault(following)
 
 
-def _find_other_command(
-    following: Following, k: int, readings: Sequence[str], commands: Sequence[str]
-) -> list[Finding]:
+def _find_other_command(following: Following, k: int) -> list[Finding]:
     """Returns that a reading follows another joint's command, if it does."""
     correlation = following.max_correlation
     best = int(np.argmax(correlation[k]))
     if best == k or correlation[k, best] < FOLLOWS_CORRELATION:
         return []
-    why = f"correlation {correlation[k, best]:.2f}, with its own {commands[k]} {correlation[k, k]:.2f}"
-    text = f"{readings[k]} follows {commands[best]} ({why})"
+    own, other = following.pairs[k], following.pairs[best]
+    why = f"correlation {correlation[k, best]:.2f}, with its own {own.command_name} {correlation[k, k]:.2f}"
+    text = f"{own.reading_name} follows {other.command_name} ({why})"
     if correlation[best, k] > FOLLOWS_CORRELATION and correlation[best, best] < UNRELATED_CORRELATION:
         if best < k:
             return []  # reported already, the other way round
-        columns = (readings[k], readings[best], commands[k], commands[best])
-        swapped = f"{readings[k]} and {readings[best]} are swapped, or their commands are"
-        text = f"{text}, and {readings[best]} follows {commands[k]}: {swapped}; swap them in gapless.yaml"
+        columns = (own.reading_name, other.reading_name, own.command_name, other.command_name)
+        swapped = f"{own.reading_name} and {other.reading_name} are swapped, or their commands are"
+        text = f"{text}, and {other.reading_name} follows {own.command_name}: {swapped}; swap them in gapless.yaml"
         return [Finding(columns, text)]
-    return [Finding((readings[k], commands[best]), f"{text}: is it another joint's column? correct gapless.yaml")]
+    columns = (own.reading_name, other.command_name)
+    return [Finding(columns, f"{text}: is it another joint's column? correct gapless.yaml")]
 
 
-def _find_clock_fault(following: Following, readings: Sequence[str]) -> list[Finding]:
+def _find_clock_fault(following: Following) -> list[Finding]:
     """Returns that readings come before their commands, if most of those that follow at all do."""
     leads_s = following.lead_s[np.diag(following.max_correlation) > UNRELATED_CORRELATION]
     if not len(leads_s) or np.mean(leads_s > 0) <= 0.5:
         return []
     size = f"about {1000 * float(np.median(leads_s[leads_s > 0])):.0f} ms"
     text = f"readings are stamped {size} earlier than the commands that cause them"
-    return [Finding(tuple(readings), f"{text}: shift the time stamps of one of them")]
+    readings = tuple(pair.reading_name for pair in following.pairs)
+    return [Finding(readings, f"{text}: shift the time stamps of one of them")]
 
 
 def _moves_clearly(pair: Drive, tracks: Sequence[Track]) -> bool:
@@ -247,13 +243,11 @@ INCREMENTS = (  # the slopes of the last are in 1/s: the target is reached in 10
 
 def find_increments(blueprint: CompiledProject, following: Following, tracks: Sequence[Track]) -> list[Finding]:
     """Returns that commands of position servos are increments, not targets, if they are: one finding per kind."""
-    project, rate_hz = blueprint.project, blueprint.project.rate_hz
     found: dict[Increment, list[tuple[str, str]]] = {}
     for k, pair in enumerate(following.pairs):
-        own, command = float(following.max_correlation[k, k]), project.commands[pair.command].column
-        kind, correlation = _classify_command(rate_hz, pair, own, tracks)
+        own, command, reading = float(following.max_correlation[k, k]), pair.command_name, pair.reading_name
+        kind, correlation = _classify_command(blueprint.project.rate_hz, pair, own, tracks)
         if kind is not None:
-            reading = project.measurements[pair.reading].column
             why = f"{reading} {kind.sign} (correlation {correlation:.2f}; with {command} as a target {own:.2f})"
             remedy = kind.remedy.format(command=command, reading=reading)
             found.setdefault(kind, []).append((command, f"{why}; {remedy}"))

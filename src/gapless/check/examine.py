@@ -47,10 +47,6 @@ def examine_data(evidence: ProjectData, progress: Progress | None = None) -> Exa
 
     A column that is mapped wrongly would seem not to respond, so rows are judged only where the mapping is sound.
     Runs without a log have no data to examine.
-
-    Args:
-        evidence: The project with its logs.
-        progress: Called with what is being done and how far it is, in [0, 1].
     """
     report = progress or (lambda label, share: None)
     if not evidence.tracks:

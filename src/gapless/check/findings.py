@@ -49,9 +49,11 @@ class Drive:
     """A command and the measured joint that it drives."""
 
     command: int  # its column among the commands
+    command_name: str  # name of that column
     joint: str  # name of the joint; empty where the actuator drives something else
     columns: tuple[int, ...]  # all measured columns of that joint
     reading: int  # the one of them that is its position; -1 where that is not measured
+    reading_name: str  # name of that column; empty where there is none
     is_hinge: bool  # whether the joint is a hinge
     is_servo: bool  # whether the actuator is a position servo: the command is a target
     gear: float  # command per joint travel
@@ -65,10 +67,11 @@ def list_drives(blueprint: CompiledProject) -> list[Drive]:
         name = "" if joint is None else model.joint(joint).name
         columns = joint_columns(project, name)
         reading = next((k for k in columns if project.measurements[k].quantity == "position"), -1)
+        reading_name = project.measurements[reading].column if reading >= 0 else ""
         is_hinge = joint is not None and model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_HINGE
         gear = float(model.actuator_gear[actuator, 0]) or 1.0
-        is_servo = is_position_servo(model, actuator)
-        drives.append(Drive(command, name, columns, reading, bool(is_hinge), is_servo, gear))
+        column, is_servo = project.commands[command].column, is_position_servo(model, actuator)
+        drives.append(Drive(command, column, name, columns, reading, reading_name, bool(is_hinge), is_servo, gear))
     return drives
 
 
@@ -83,11 +86,9 @@ def joint_columns(project: Project, joint: str) -> tuple[int, ...]:
 
 
 def name_wrong_unit(unit: str, ratio: float) -> str | None:
-    """Returns the unit that one of two columns is in by mistake if they differ by its factor; None for any other.
+    """Returns the unit that one of two columns is in by mistake if their `ratio` is about its factor; else None.
 
-    Args:
-        unit: What both should be in: rad, m, or one of these per second.
-        ratio: How many times larger the one is than the other.
+    `unit` is what both should be in: rad, m, or one of these per second.
     """
     factor, words = MISTAKEN_UNITS.get(unit.removesuffix("/s"), ((np.inf, ""),))[0]
     differs = any(1 / MAX_UNIT_RATIO < ratio / size < MAX_UNIT_RATIO for size in (factor, 1 / factor) if size)

@@ -85,12 +85,9 @@ def shift_commands(tracks: Sequence[Track], later_rows: int) -> list[Track]:
 def list_column_hypotheses(
     blueprint: CompiledProject, suspects: Sequence[int], silent: Set[int]
 ) -> list[MappingHypothesis]:
-    """Returns every sign, unit and swap that could explain why some measured columns are predicted badly.
+    """Returns every sign, unit and swap that could explain why some measured columns, `suspects`, are predicted badly.
 
-    Args:
-        blueprint: The compiled project.
-        suspects: The columns that are.
-        silent: Columns that hardly move: only they, and suspects, may be swapped with a suspect.
+    Only other suspects, and columns that hardly move, `silent`, may be swapped with a suspect.
     """
     project, drives = blueprint.project, list_drives(blueprint)
     found = [

@@ -8,7 +8,7 @@ import numpy as np
 from gapless.check.agreement import find_following_faults, find_increments, find_rate_contradictions, measure_following
 from gapless.check.findings import Finding, joint_columns, list_drives
 from gapless.check.hypotheses import MappingHypothesis, list_clock_hypotheses, list_column_hypotheses, shift_commands
-from gapless.check.skill import ModelTolerance, PredictionSkill, measure_skill, pick_moving_windows, search_best_skill
+from gapless.check.skill import ModelTolerance, PredictionSkill, find_moving_windows, measure_skill, search_best_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
@@ -159,9 +159,8 @@ class _HypothesisTester:
         self._rows, self._few_rows = tolerance.grid(), tolerance.grid(delays_s=(0.0, 0.06))
         every = self._cut_shifted(0)
         unsure = [k for k in range(every.measured.shape[2]) if k not in sound]
-        self.windows = pick_moving_windows(blueprint.project, every, unsure)
-        every_place, picked = (windows.track * 10**9 + windows.first_row for windows in (every, self.windows))
-        self._is_picked = np.isin(every_place, picked)
+        self._picked = find_moving_windows(blueprint.project, every, unsure)
+        self.windows = every.pick(self._picked)
 
     def find_decisive(self) -> list[_Comparison]:
         """Returns the hypotheses that explain far more, the best first."""
@@ -171,7 +170,10 @@ class _HypothesisTester:
         if not finalists:
             return []
         some = _pick_windows(before, finalists, LIMITS.num_windows)
-        before, *after = (self._search(windows.pick(some)) for windows in (self.windows, *map(self._change, finalists)))
+        before, *after = (
+            search_best_skill(self._predictor, self._tolerance, windows.pick(some), self._rows)
+            for windows in (self.windows, *map(self._change, finalists))
+        )
         tested = [_Comparison(one, before, skill) for one, skill in zip(finalists, after, strict=True)]
         return sorted((one for one in tested if one.is_decisive()), key=lambda one: one.score)
 
@@ -205,13 +207,10 @@ class _HypothesisTester:
         undelayed = len(delays_s) > 0 and np.mean(delays_s == 0) >= 0.5
         return found + [one for one in clocks if (undelayed if one.shift_rows < 0 else suspects)]
 
-    def _search(self, windows: Windows) -> PredictionSkill:
-        return search_best_skill(self._predictor, self._tolerance, windows, self._rows)
-
     def _change(self, hypothesis: MappingHypothesis) -> Windows:
         """Returns the windows with a hypothesis applied."""
         shift_rows = hypothesis.shift_rows
-        windows = self._cut_shifted(shift_rows).pick(self._is_picked) if shift_rows else self.windows
+        windows = self._cut_shifted(shift_rows).pick(self._picked) if shift_rows else self.windows
         return hypothesis.apply(self._blueprint.project, windows)
 
     def _cut_shifted(self, shift_rows: int) -> Windows:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from gapless.check.findings import Drive, UnusableRows, find_runs, list_drives, list_measured_servos
-from gapless.check.skill import MIN_MOTION_TO_NOISE, ModelTolerance, line_noise, measure_skill, pick_moving_windows
+from gapless.check.skill import MIN_MOTION_TO_NOISE, ModelTolerance, find_moving_windows, line_noise, measure_skill
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
@@ -58,7 +58,7 @@ def _measure_travels(blueprint: CompiledProject, track: Track, pair: Drive, span
     low, high = blueprint.command_limits()
     command = np.clip(track.commands[:, pair.command], low[pair.command], high[pair.command]) / pair.gear
     reading = track.smooth[:, pair.reading]
-    joint = blueprint.model.joint(blueprint.project.measurements[pair.reading].name)
+    joint = blueprint.model.joint(pair.joint)
     free = np.ones(len(reading), dtype=np.bool_)
     if joint.limited[0]:
         margin = LIMIT_MARGIN * (joint.range[1] - joint.range[0])
@@ -89,16 +89,15 @@ def _usual_distance(blueprint: CompiledProject, tracks: Sequence[Track], pair: D
 def _describe_standstills(
     blueprint: CompiledProject, index: int, track: Track, pair: Drive, still: Flags
 ) -> Iterator[UnusableRows]:
-    project = blueprint.project
-    item, command = project.measurements[pair.reading], project.commands[pair.command].column
+    unit, min_rows = blueprint.project.measurements[pair.reading].unit, MIN_STRETCH_S * blueprint.project.rate_hz
     for begin, end in find_runs(still):
         first, stop = _extend(track.smooth[:, pair.reading], begin, end, 4 * float(track.noise[pair.reading]))
         sent, read = np.ptp(track.commands[first:stop, pair.command]), track.measured[first:stop, pair.reading]
-        if stop - first >= MIN_STRETCH_S * project.rate_hz:
+        if stop - first >= min_rows:
             frozen = len(np.unique(read[np.isfinite(read)])) <= 1
             why = "did the sensor freeze?" if frozen else "was it stalled, or its drive off?"
-            text = f"{item.column} stands still while {command} travels {sent:.3g} {item.unit}: {why}"
-            yield UnusableRows(index, first, stop, item.column, text)
+            text = f"{pair.reading_name} stands still while {pair.command_name} travels {sent:.3g} {unit}: {why}"
+            yield UnusableRows(index, first, stop, pair.reading_name, text)
 
 
 def _extend(reading: Array, first: int, end: int, margin: float) -> tuple[int, int]:
@@ -182,7 +181,7 @@ def find_unresponsive_rows(
     blueprint: CompiledProject, tracks: Sequence[Track], tolerance: ModelTolerance
 ) -> list[UnusableRows]:
     """Returns rows in which joints do not respond to motors; `find_standstills` looks at servos."""
-    project, found = blueprint.project, list[UnusableRows]()
+    found: list[UnusableRows] = []
     predictor = Predictor(blueprint, tolerance.space)
     for drive in list_drives(blueprint):
         constant = all(np.ptp(track.commands[:, drive.command]) == 0 for track in tracks)
@@ -190,8 +189,7 @@ def find_unresponsive_rows(
             continue
         responses = _measure_responses(predictor, tolerance, tracks, drive.command, drive.reading)
         if responses is not None:
-            names = project.measurements[drive.reading].column, project.commands[drive.command].column
-            found += _describe_silence(responses, *names)
+            found += _describe_silence(responses, drive.reading_name, drive.command_name)
     return found
 
 
@@ -203,11 +201,11 @@ def _measure_responses(
     step_s = 1 / project.rate_hz
     windows = cut_windows(project, tracks, max(LIMITS.window_s, LIMITS.min_steps * step_s), from_first_row=True)
     longer = cut_windows(project, tracks, max(3 * LIMITS.window_s, 2 * LIMITS.min_steps * step_s))
-    moving = pick_moving_windows(project, longer, [column])
+    moving = find_moving_windows(project, longer, [column])
     if not len(windows) or not len(moving):
         return None
     rows = tolerance.grid()[:-1]
-    some = moving.pick(spread_indices(len(moving), LIMITS.num_tolerance_windows))
+    some = longer.pick(moving[spread_indices(len(moving), LIMITS.num_tolerance_windows)])
     row = rows[measure_skill(predictor, rows, [some])[0].best_row[column]][None]
     without = replace(windows, commands=windows.commands.copy(), history=windows.history.copy())
     without.commands[..., command], without.history[..., command] = 0.0, 0.0

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gapless.check.findings import joint_columns, list_drives
+from gapless.check.findings import joint_columns, list_drives, list_measured_servos
 from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Indices
@@ -83,17 +83,17 @@ def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]
     return found
 
 
-def pick_moving_windows(project: Project, windows: Windows, columns: Sequence[int]) -> Windows:
+def find_moving_windows(project: Project, windows: Windows, columns: Sequence[int]) -> Indices:
     """Returns some windows in which each of some columns leaves the straight line clearly, spread over the logs."""
     if not len(windows) or not columns:
-        return windows.pick(np.zeros(0, np.intp))
+        return np.zeros(0, np.intp)
     ratio = np.nan_to_num(_line_error(project, windows) / line_noise(project, windows))[:, list(columns)]
     chosen: set[int] = set()
     count = max(MIN_WINDOWS_PER_COLUMN, MIN_WINDOWS // ratio.shape[1])
     for column in ratio.T:
         clear = np.flatnonzero(column > max(MIN_MOTION_TO_NOISE, float(np.median(column))))
         chosen |= {int(k) for k in clear[spread_indices(len(clear), count)]}
-    return windows.pick(np.array(sorted(chosen), dtype=np.intp))
+    return np.array(sorted(chosen), dtype=np.intp)
 
 
 def remove_command_offsets(blueprint: CompiledProject, windows: Windows) -> Windows:
@@ -102,13 +102,12 @@ def remove_command_offsets(blueprint: CompiledProject, windows: Windows) -> Wind
     A zero that differs between servo and encoder, or a constant load, is no fault of the mapping.
     """
     commands, history = windows.commands.copy(), windows.history.copy()
-    for drive in list_drives(blueprint):
-        if drive.is_servo and drive.reading >= 0:
-            reached = drive.gear * windows.measured[:, :-1, drive.reading]
-            offset = _median(commands[:, :, drive.command] - reached)
-            if np.isfinite(offset):
-                commands[:, :, drive.command] -= offset
-                history[:, :, drive.command] -= offset
+    for drive in list_measured_servos(blueprint):
+        reached = drive.gear * windows.measured[:, :-1, drive.reading]
+        offset = _median(commands[:, :, drive.command] - reached)
+        if np.isfinite(offset):
+            commands[:, :, drive.command] -= offset
+            history[:, :, drive.command] -= offset
     return replace(windows, commands=commands, history=history)
 
 
@@ -163,12 +162,12 @@ class ModelTolerance:
     space: ParameterSpace  # shared delay and strength of each actuator, damping and friction of each joint
     shows_in: tuple[tuple[int, ...], ...]  # per parameter, the measured columns of its joint; empty for all
 
-    def grid(self, gains: Sequence[float] = GAINS, delays_s: Sequence[float] = DELAYS_S) -> Array:
-        """Returns rows for all gains and delays, with damping as written and heavy; the last has the drives off."""
+    def grid(self, delays_s: Sequence[float] = DELAYS_S) -> Array:
+        """Returns rows for all `GAINS` and delays, with damping as written and heavy; the last has the drives off."""
         heavy = self.space.nominal
         damping = self._columns("/damping")
         heavy[damping] = np.maximum(HEAVY_DAMPING_SHARE * self.space.high, heavy)[damping]
-        pairs = [(gain, delay_s) for gain in gains for delay_s in delays_s]
+        pairs = [(gain, delay_s) for gain in GAINS for delay_s in delays_s]
         rows = [self.set_drives(row, *pair) for row in (self.space.nominal, heavy) for pair in pairs]
         return np.stack([*rows, self.set_drives(self.space.nominal, GAIN_OFF, 0.0)])
 

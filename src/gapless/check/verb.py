@@ -31,21 +31,12 @@ MAX_STEP_EFFECT = 0.1  # share of their travel by which halving the time step ma
 def check(directory: str | Path, *, progress: Progress | None = None) -> CheckResult:
     """Says what is wrong with a project, or that it is sound.
 
-    The model must compile and the mapping must hold, else this raises; logs that cannot be used become faults.
-    The simulation is converged if halving its time step changes its predictions little.
-
-    Args:
-        directory: The project folder.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project file or the model cannot be read at all.
+    The model must compile and the mapping must hold, else this raises InputError; logs that cannot be used become
+    faults. The simulation is converged if halving its time step changes its predictions little.
     """
     project = load_project(directory)
     logs, found = read_and_inspect(project, progress and partial(progress, READING))
-    notes = list(found)
-    numerics: dict[str, float] = {}
-    inputs: tuple[str, ...] = ()
+    notes, numerics, inputs = list(found), dict[str, float](), tuple[str, ...]()
     if not any(note.level == "fault" for note in notes):
         try:
             evidence = read_project_data(project, with_unlogged=True, logs=logs, progress=progress)
@@ -73,26 +64,19 @@ def _check_signals(evidence: ProjectData, progress: Progress | None) -> tuple[li
     notes = list(examination.notes)
     if examination.refusal and not examination.findings:  # findings are notes already
         notes.append(Note("fault", "logs", examination.refusal))
-    numerics, fault = measure_convergence(examination.evidence)
-    if fault is not None:
-        return [*notes, fault], numerics
-    advice = "use a smaller timestep in the model"
-    for column, share in numerics.items():
-        if share > MAX_STEP_EFFECT:
-            text = f"halving the simulation's time step moves its prediction by {100 * share:.0f} % of its travel"
-            notes.append(Note("warning", column, f"numerics: {text}; {advice}"))
-    return notes, numerics
+    found, numerics = _measure_convergence(examination.evidence)
+    return notes + found, numerics
 
 
-def measure_convergence(evidence: ProjectData) -> tuple[dict[str, float], Note | None]:
+def _measure_convergence(evidence: ProjectData) -> tuple[list[Note], dict[str, float]]:
     """Returns per column how far predictions move when the time step is halved, as a share of their travel.
 
-    The second answer is a fault where nothing can be predicted, or the simulation itself is unstable.
+    The notes before it say which move far, or that nothing can be predicted, or that the simulation is unstable.
     """
     windows = cut_windows(evidence.project, evidence.tracks, WINDOW_S)
     if not len(windows):
         text = f"no stretch of {WINDOW_S:g} s in which every mapped column is present: nothing can be predicted"
-        return {}, Note("fault", "logs", text)
+        return [Note("fault", "logs", text)], {}
     windows = windows.pick(spread_indices(len(windows), MAX_WINDOWS))
     row = np.zeros((1, 0))
     written = Predictor(evidence.blueprint, EMPTY_SPACE)
@@ -102,8 +86,11 @@ def measure_convergence(evidence: ProjectData) -> tuple[dict[str, float], Note |
     travel = np.sqrt(np.mean((fine - fine[:, :1]) ** 2, axis=(0, 1)))
     names = evidence.project.measurement_names
     shares = {name: float(moved[k] / travel[k]) if travel[k] > 0 else 0.0 for k, name in enumerate(names)}
-    if not written.num_diverged:
-        return shares, None
-    count = f"{written.num_diverged} of {len(windows)} windows"
-    text = f"the simulation is unstable from the measured states in {count}: look at units, scale and the time step"
-    return shares, Note("fault", "simulation", text)
+    if written.num_diverged:
+        count = f"{written.num_diverged} of {len(windows)} windows"
+        text = f"the simulation is unstable from the measured states in {count}: look at units, scale and the time step"
+        return [Note("fault", "simulation", text)], shares
+    text = "numerics: halving the simulation's time step moves its prediction by {:.0f} % of its travel; {}"
+    advice = "use a smaller timestep in the model"
+    large = {name: 100 * share for name, share in shares.items() if share > MAX_STEP_EFFECT}
+    return [Note("warning", name, text.format(share, advice)) for name, share in large.items()], shares

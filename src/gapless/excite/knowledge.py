@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import mujoco
@@ -18,11 +19,11 @@ from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import read_project_data
 from gapless.fit.solution import AT_BOUND
 from gapless.project.load import load_project
-from gapless.project.log.formats import SUFFIXES
+from gapless.project.log.read import log_paths
 from gapless.project.records import Project
 from gapless.signals.track import Track
 from gapless.sim.auto import parameter_space, parameters_of
-from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
+from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject
 from gapless.sim.measurements import StateReader
 from gapless.sim.ranges import read_result
 from gapless.sim.simulation import Simulation
@@ -64,8 +65,9 @@ class PriorKnowledge:
         absent = (space.low == 0.0) & (unit < AT_BOUND) & ~np.isin(space.targets, list(self.identified))
         return scaling.values(np.where(absent, ASSUMED_SHARE, unit))
 
+    @cached_property
     def rest(self) -> tuple[Array, Array]:
-        """Returns readings (num_measurements,) and commands (num_commands,) at rest, in model units.
+        """Readings (num_measurements,) and commands (num_commands,) at rest, in model units.
 
         Readings are those at the start of the first log; without logs, those of the model's first keyframe, or else
         of the model as written. Commands hold the robot there: servos are sent what the log or the keyframe has, or
@@ -110,25 +112,21 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
     project = load_project(directory)
     if not project.commands:
         raise InputError(f"this project commands nothing, so no motion can be chosen: map commands: {directory}")
-    folder = project.logs_path
-    if folder.is_dir() and any(path.suffix.lower() in SUFFIXES for path in folder.iterdir()):
-        data = read_project_data(project.directory)
-        tracks, ids, catalogue, blueprint = data.tracks, data.ids, data.catalogue, data.blueprint
-    else:
-        tracks, ids, catalogue, blueprint = (), (), Catalogue.open(project.directory), compile_project(project)
-    newest = newest_result(catalogue, "identify")
-    path = Path(fit) if fit is not None else result_path(catalogue, newest) if newest else None
+    has_logs = project.logs_path.is_dir() and log_paths(project, may_be_none=True)
+    data = read_project_data(project, logs=None if has_logs else ())
+    newest = newest_result(data.catalogue, "identify")
+    path = Path(fit) if fit is not None else result_path(data.catalogue, newest) if newest else None
     entries = () if path is None else read_result(path, IdentifyResult).parameters
     fitted = {entry.target: entry.value for entry in entries}
     identified = frozenset(entry.target for entry in entries if entry.identifiable)
     for target in (*wanted, *fitted):
-        resolve(target, project, blueprint.model)
+        resolve(target, project, data.blueprint.model)
     chosen = tuple(dict.fromkeys(wanted)) or tuple(target for target in fitted if target not in identified)
-    chosen = chosen or tuple(fitted) or always_fitted(blueprint, tracks).targets
+    chosen = chosen or tuple(fitted) or always_fitted(data.blueprint, data.tracks).targets
     if not chosen:
         raise InputError(f"no parameter to identify: list some under `parameters` in gapless.yaml: {directory}")
-    ids = (*ids, *artefact_ids(path))
-    return PriorKnowledge(project, catalogue, blueprint, tracks, ids, fitted, identified, chosen)
+    ids = (*data.ids, *artefact_ids(path))
+    return PriorKnowledge(project, data.catalogue, data.blueprint, data.tracks, ids, fitted, identified, chosen)
 
 
 def always_fitted(blueprint: CompiledProject, tracks: Sequence[Track]) -> ParameterSpace:

@@ -102,27 +102,25 @@ class MotionLimit:
 
 
 def find_limits(
-    known: PriorKnowledge, rest: Array, rest_command: Array, speed: RequestedLimits, effort: RequestedLimits
+    known: PriorKnowledge, rest: Array, max_speed: Sequence[str], max_effort: Sequence[str]
 ) -> tuple[CommandLimits, tuple[MotionLimit, ...]]:
     """Returns what each command may do, and everything that a motion must keep, but for what it touches.
 
     Servos are sent positions within their joint's range, no faster than the joint may go; others are sent at most a
-    share of the largest command that the model, the logs or the options allow.
-
-    Args:
-        known: The project.
-        rest: (nq,) positions at rest.
-        rest_command: (num_commands,) commands at rest, in model units.
-        speed: What was asked for of speeds.
-        effort: What was asked for of forces, and of commands that are no positions.
+    share of the largest command that the model, the logs or the options allow. `rest` are positions at rest, (nq,);
+    `max_speed` and `max_effort`, of forces and commands that are no positions, are as `excite` takes them.
     """
-    model = known.blueprint.model
+    model, rest_command = known.blueprint.model, known.rest[1]
+    driven = [driven_joint(model, actuator) for actuator in known.blueprint.actuator_ids]
+    names = [model.joint(joint).name for joint in dict.fromkeys(driven) if joint is not None]
+    speed = RequestedLimits.parse("--max-speed", max_speed, names, 1.0)
+    actuators = [item.actuator for item in known.project.commands]
+    effort = RequestedLimits.parse("--max-effort", max_effort, actuators, EFFORT_SHARE)
     low, high = known.blueprint.command_limits()
     rate, is_position = np.full(len(low), np.inf), np.zeros(len(low), dtype=bool)
     joints: dict[int, tuple[MotionLimit, MotionLimit]] = {}  # of position and speed
     others: list[MotionLimit] = []
-    for k, actuator in enumerate(known.blueprint.actuator_ids):
-        joint = driven_joint(model, actuator)
+    for k, (actuator, joint) in enumerate(zip(known.blueprint.actuator_ids, driven, strict=True)):
         if joint is not None and joint not in joints:
             joints[joint] = _find_joint_limits(known, k, joint, float(rest[model.jnt_qposadr[joint]]), speed)
         others += _find_force_limits(known, k, actuator, effort)
@@ -134,10 +132,9 @@ def find_limits(
         else:
             others.append(_find_effort_limit(known, k, (low[k], high[k]), float(rest_command[k]), effort))
             low[k], high[k] = others[-1].low, others[-1].high
-    commands = CommandLimits(
-        rest_command, np.minimum(low, rest_command), np.maximum(high, rest_command), rate, is_position
-    )
-    return commands, (*(limit for pair in joints.values() for limit in pair), *others)
+    low, high = np.minimum(low, rest_command), np.maximum(high, rest_command)
+    of_joints = [limit for pair in joints.values() for limit in pair]
+    return CommandLimits(rest_command, low, high, rate, is_position), (*of_joints, *others)
 
 
 def _find_joint_limits(

@@ -1,25 +1,26 @@
 """The search for a motion: random ones first, then children of the best."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Flags
 from gapless.excite.information import expected_covariance, expected_solution, identification_cost
 from gapless.excite.knowledge import PriorKnowledge
 from gapless.excite.limits import MotionLimit
 from gapless.excite.motion import (
     CommandLimits,
     Motions,
-    MotionSimulator,
     SimulatedMotions,
     draw_motions,
+    record_motion,
     sample_commands,
     scale_down,
+    simulate_motions,
     vary_motions,
 )
 from gapless.excite.workspace import SEARCH_FRAMES, Workspace
@@ -48,79 +49,6 @@ class ExciteConfig:
 
 
 @dataclass(frozen=True)
-class SearchProblem:
-    """All that a search needs."""
-
-    known: PriorKnowledge  # the project, its logs and its last fit
-    space: ParameterSpace  # all parameters that would be fitted
-    command_limits: CommandLimits  # what the commands may do
-    limits: tuple[MotionLimit, ...]  # what a motion must keep
-    workspace: Workspace  # what it must not touch
-    duration_s: float  # its length [s]
-    noise: Array  # (num_measurements,) standard deviation of the readings
-    min_sigma: Array  # (num_measurements,) least error of predictions
-    config: ExciteConfig  # how to search
-
-    @property
-    def row(self) -> Array:
-        """The values assumed, (num_parameters,)."""
-        return self.known.row(self.space)
-
-    def commands(self, motions: Motions) -> Array:
-        """Returns the commands of motions, (num_motions, num_steps, num_commands)."""
-        return sample_commands(motions, self.command_limits, self.duration_s, self.known.project.rate_hz)
-
-    def is_allowed(self, run: SimulatedMotions, max_frames: int | None = None) -> NDArray[np.bool_]:
-        """Tells which motions keep all limits and touch nothing in so many frames (None: all), (num_motions,)."""
-        good = np.asarray(np.isfinite(run.measured).all(axis=(1, 2)))
-        for limit in self.limits:
-            good = good & limit.is_kept(run)
-        for k in np.flatnonzero(good):
-            good[k] = self.workspace.find_fault(run.qpos[k], max_frames) is None
-        return good
-
-    def count_motions(self) -> int:
-        """Returns for how many motions the budget lets the search compute information."""
-        config, blueprint = self.config, self.known.blueprint
-        rate_hz = self.known.project.rate_hz
-        plays = config.draws_per_motion * (1 + config.num_corrections)
-        whole = plays * self.duration_s * rate_hz * blueprint.num_substeps
-        rows = 1 + 2 * len(self.space) + 4 * len(self.noise)
-        windows = 1.5 * config.windows_per_look * rows * WINDOW_S * rate_hz * blueprint.num_substeps
-        affordable = config.budget / (blueprint.model.nv * (whole + windows))
-        return int(np.clip(affordable, config.min_motions, config.max_motions))
-
-    def draw_robots(self) -> tuple[Array, Array]:
-        """Returns rows and starting readings of robots that differ a little from what is assumed, the first not at all.
-
-        Every parameter is off by `robot_sd`, one standard deviation, and every reading at the start by its noise.
-        """
-        rng, scaling, count = np.random.default_rng(0), Scaling.of(self.space), self.config.num_robots
-        unit = np.clip(scaling.unit(self.row), 0.0, 1.0)
-        moved = np.clip(unit + self.config.robot_sd * rng.standard_normal((count, len(unit))), 0.0, 1.0)
-        errors = self.noise * rng.standard_normal((count, len(self.noise)))
-        moved[0], errors[0] = unit, 0.0
-        return scaling.values(moved), self.known.rest()[0] + errors
-
-    def play_rest(self) -> SimulatedMotions:
-        """Returns how these robots move when the command stays at rest."""
-        rows, readings = self.draw_robots()
-        rest = self.command_limits.rest
-        num_steps = round(self.duration_s * self.known.project.rate_hz)
-        still = np.broadcast_to(rest, (len(rows), num_steps, len(rest)))
-        return MotionSimulator(self.known, self.space).play(still, rows, readings)
-
-    def explain_failure(self) -> str:
-        """Returns why no motion keeps the limits: what the robot breaks when its command stays at rest, if anything."""
-        run = self.play_rest()
-        broken = [limit.name for limit in self.limits if not limit.is_kept(run).all()]
-        fault = next((text for qpos in run.qpos if (text := self.workspace.find_fault(qpos))), None)
-        if broken or fault:
-            return f"left alone, it does not stay within limits: {fault or ', '.join(broken)}"
-        return "no motion tried keeps the limits: allow more with --max-speed, --max-effort or --lowest"
-
-
-@dataclass(frozen=True)
 class Candidate:
     """A motion and what is known of it."""
 
@@ -135,63 +63,117 @@ class Candidate:
         return self.information * len(self.windows) / max(1, self.num_seen)
 
 
+@dataclass
 class Search:
     """Looks for a motion that identifies the wanted parameters."""
 
-    def __init__(self, problem: SearchProblem, rng: np.random.Generator) -> None:
-        """Prepares a search."""
-        self.problem = problem
-        self._rng = rng
-        self._simulator = MotionSimulator(problem.known, problem.space)
-        self._predictor = Predictor(problem.known.blueprint, problem.space)
-        self._wanted = [problem.space.index(target) for target in problem.known.wanted]
-        self._information: list[Array] = []
-        self.num_tried = 0  # motions that were simulated
+    known: PriorKnowledge  # the project, its logs and its last fit
+    space: ParameterSpace  # all parameters that would be fitted
+    command_limits: CommandLimits  # what the commands may do
+    limits: tuple[MotionLimit, ...]  # what a motion must keep
+    workspace: Workspace  # what it must not touch
+    duration_s: float  # its length [s]
+    noise: Array  # (num_measurements,) standard deviation of the readings
+    min_sigma: Array  # (num_measurements,) least error of predictions
+    config: ExciteConfig  # how to search
+    rng: np.random.Generator  # source of the motions
+    num_tried: int = 0  # motions that were simulated so far
+    information: list[Array] = field(default_factory=list[Array])  # of each motion that was looked at so far
+
+    @cached_property
+    def row(self) -> Array:
+        """The values assumed, (num_parameters,)."""
+        return self.known.row(self.space)
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor(self.known.blueprint, self.space)
 
     @property
     def mean_information(self) -> Array:
         """Mean over all motions that were looked at, (num_parameters, num_parameters)."""
-        size = len(self.problem.space)
-        return np.mean(self._information, axis=0) if self._information else np.zeros((size, size))
+        size = len(self.space)
+        return np.mean(self.information, axis=0) if self.information else np.zeros((size, size))
 
     def run(self, progress: Progress | None = None) -> SimulatedMotions | None:
-        """Returns the runs of the best motion that robots keep the limits with, see `find_safe`; None without one.
+        """Returns the runs of the best motion that robots keep the limits with, see `_find_safe`; None without one.
 
         Random motions first; then, generation by generation, children of the best. Each is simulated whole; of those
         that keep the limits, the information of a few windows is computed, and that of others for the best.
         """
-        config = self.problem.config
-        slots = -(-self.problem.count_motions() // (config.num_generations + 1))
+        num_rounds = self.config.num_generations + 1
+        slots = -(-self._count_motions() // num_rounds)
         report = progress or (lambda label, share: None)
         elite: list[Candidate] = []
-        for generation in range(config.num_generations + 1):
-            report("looking for a motion", generation / (config.num_generations + 1))
+        for generation in range(num_rounds):
+            report("looking for a motion", generation / num_rounds)
             new = self._try_motions(elite, slots)
             again = [self._look_at_windows(candidate) for candidate in elite]
-            elite = sorted([*again, *new], key=self._cost)[: config.num_elite]
+            elite = sorted([*again, *new], key=self._cost)[: self.config.num_elite]
         report("looking for a motion", 1.0)
-        return self.find_safe(elite)
+        return self._find_safe(elite)
+
+    def is_allowed(self, run: SimulatedMotions, max_frames: int | None = None) -> Flags:
+        """Tells which motions keep all limits and touch nothing in so many frames (None: all), (num_motions,)."""
+        good = np.asarray(np.isfinite(run.measured).all(axis=(1, 2)))
+        for limit in self.limits:
+            good = good & limit.is_kept(run)
+        for k in np.flatnonzero(good):
+            good[k] = self.workspace.find_fault(run.qpos[k], max_frames) is None
+        return good
+
+    def play_rest(self) -> SimulatedMotions:
+        """Returns how robots that differ a little move when the command stays at rest."""
+        rows, readings = self._draw_robots()
+        rest = self.command_limits.rest
+        still = np.broadcast_to(rest, (len(rows), round(self.duration_s * self.known.project.rate_hz), len(rest)))
+        return simulate_motions(self.known, self.space, still, rows, readings)
+
+    def explain_failure(self) -> str:
+        """Returns why no motion keeps the limits: what the robot breaks when its command stays at rest, if anything."""
+        run = self.play_rest()
+        broken = [limit.name for limit in self.limits if not limit.is_kept(run).all()]
+        fault = next((text for qpos in run.qpos if (text := self.workspace.find_fault(qpos))), None)
+        if broken or fault:
+            return f"left alone, it does not stay within limits: {fault or ', '.join(broken)}"
+        return "no motion tried keeps the limits: allow more with --max-speed, --max-effort or --lowest"
+
+    def _count_motions(self) -> int:
+        """Returns for how many motions the budget lets the search compute information."""
+        config, blueprint = self.config, self.known.blueprint
+        steps_per_s = self.known.project.rate_hz * blueprint.num_substeps
+        whole = config.draws_per_motion * (1 + config.num_corrections) * self.duration_s * steps_per_s
+        rows = 1 + 2 * len(self.space) + 4 * len(self.noise)
+        windows = 1.5 * config.windows_per_look * rows * WINDOW_S * steps_per_s
+        affordable = config.budget / (blueprint.model.nv * (whole + windows))
+        return int(np.clip(affordable, config.min_motions, config.max_motions))
 
     def _cost(self, candidate: Candidate) -> float:
         covariance = expected_covariance(candidate.whole_information, len(candidate.windows))
-        return identification_cost(covariance, self._wanted)
+        return identification_cost(covariance, [self.space.index(target) for target in self.known.wanted])
+
+    def _play(
+        self, motions: Motions, rows: Array, readings: Array | None = None, max_frames: int | None = None
+    ) -> tuple[SimulatedMotions, Flags]:
+        """Returns how motions go in simulation, and which of them are allowed."""
+        commands = sample_commands(motions, self.command_limits, self.duration_s, self.known.project.rate_hz)
+        run = simulate_motions(self.known, self.space, commands, rows, readings)
+        return run, self.is_allowed(run, max_frames)
 
     def _try_motions(self, elite: list[Candidate], slots: int) -> list[Candidate]:
         """Returns at most `slots` new motions that keep the limits, each looked at once."""
-        problem, config = self.problem, self.problem.config
-        count, timing = config.draws_per_motion * slots, (problem.duration_s, problem.known.project.rate_hz)
+        config, project = self.config, self.known.project
+        count, timing = config.draws_per_motion * slots, (self.duration_s, project.rate_hz)
         if elite:
-            motions = vary_motions(np.concatenate([one.motion for one in elite]), count, *timing, self._rng)
+            motions = vary_motions(np.concatenate([one.motion for one in elite]), count, *timing, self.rng)
         else:
-            motions = draw_motions(problem.command_limits, count, *timing, self._rng)
-        run = self._simulator.play(problem.commands(motions), problem.row)
-        allowed = problem.is_allowed(run, SEARCH_FRAMES)
+            motions = draw_motions(self.command_limits, count, *timing, self.rng)
+        run, allowed = self._play(motions, self.row, max_frames=SEARCH_FRAMES)
         for _ in range(config.num_corrections):
             if allowed.all():
                 break
             motions = scale_down(motions, self._find_factors(run, allowed))
-            run = self._simulator.play(problem.commands(motions), problem.row)
-            allowed = problem.is_allowed(run, SEARCH_FRAMES)
+            run, allowed = self._play(motions, self.row, max_frames=SEARCH_FRAMES)
         self.num_tried += count
         good = np.flatnonzero(allowed)
         spread = np.std(run.qvel[good], axis=1)  # of speeds, each against its largest: those that move most come first
@@ -199,19 +181,19 @@ class Search:
         order = good if elite else good[np.argsort(-movement)]
         found: list[Candidate] = []
         for k in order[:slots]:
-            track = self._simulator.record(run, int(k), problem.noise, self._rng)
-            windows = cut_windows(problem.known.project, [track], WINDOW_S)
-            windows = windows.pick(self._rng.permutation(len(windows)))
-            nothing = np.zeros((len(problem.space), len(problem.space)))
+            track = record_motion(project, run, int(k), self.noise, self.rng)
+            windows = cut_windows(project, [track], WINDOW_S)
+            windows = windows.pick(self.rng.permutation(len(windows)))
+            nothing = np.zeros((len(self.space), len(self.space)))
             found.append(self._look_at_windows(Candidate(motions[[k]], windows, nothing)))
-        self._information += [candidate.whole_information for candidate in found]
+        self.information += [candidate.whole_information for candidate in found]
         return found
 
-    def _find_factors(self, run: SimulatedMotions, allowed: NDArray[np.bool_]) -> Array:
+    def _find_factors(self, run: SimulatedMotions, allowed: Flags) -> Array:
         """Returns factors that should let motions keep their limits, (num_motions, num_commands)."""
-        smallest = self.problem.config.min_factor
-        factor = np.ones((len(allowed), len(self.problem.command_limits.rest)))
-        for limit in self.problem.limits:
+        smallest = self.config.min_factor
+        factor = np.ones((len(allowed), len(self.command_limits.rest)))
+        for limit in self.limits:
             share, own = limit.allowed_share(run), factor[:, limit.command]
             factor[:, limit.command] = np.where(share < 1, np.minimum(own, np.maximum(0.9 * share, smallest)), own)
         touching = ~allowed & (factor == 1).all(axis=1)
@@ -220,28 +202,36 @@ class Search:
 
     def _look_at_windows(self, candidate: Candidate) -> Candidate:
         """Returns a motion with the information of a few more of its windows."""
-        begin, problem = candidate.num_seen, self.problem
-        some = np.arange(begin, min(begin + problem.config.windows_per_look, len(candidate.windows)))
+        begin = candidate.num_seen
+        some = np.arange(begin, min(begin + self.config.windows_per_look, len(candidate.windows)))
         if not len(some):
             return candidate
-        windows = candidate.windows.pick(some)
-        more = expected_solution(self._predictor, windows, problem.row, problem.min_sigma).information
+        more = expected_solution(self._predictor, candidate.windows.pick(some), self.row, self.min_sigma).information
         return replace(candidate, information=candidate.information + more, num_seen=begin + len(some))
 
-    def find_safe(self, candidates: list[Candidate]) -> SimulatedMotions | None:
+    def _find_safe(self, candidates: list[Candidate]) -> SimulatedMotions | None:
         """Returns the runs of the best motion that also keeps the limits on robots that differ a little.
 
         The first run is that of the robot as assumed. Commands that would make one break a limit are scaled down.
         """
-        problem = self.problem
-        rows, readings = problem.draw_robots()
-        for candidate in candidates[: problem.config.num_verified]:
+        rows, readings = self._draw_robots()
+        for candidate in candidates[: self.config.num_verified]:
             motion = candidate.motion
-            for number in range(problem.config.num_verifications):
-                sent = np.repeat(problem.commands(motion), len(rows), axis=0)
-                run = self._simulator.play(sent, rows, readings)
-                allowed = problem.is_allowed(run)
+            for number in range(self.config.num_verifications):
+                run, allowed = self._play(np.repeat(motion, len(rows), axis=0), rows, readings)
                 if allowed.all():
                     return run
                 motion = scale_down(motion, self._find_factors(run, allowed).min(axis=0) ** (1 + number / 2))
         return None
+
+    def _draw_robots(self) -> tuple[Array, Array]:
+        """Returns rows and starting readings of robots that differ a little from what is assumed, the first not at all.
+
+        Every parameter is off by `robot_sd`, one standard deviation, and every reading at the start by its noise.
+        """
+        rng, scaling, count = np.random.default_rng(0), Scaling.of(self.space), self.config.num_robots
+        unit = np.clip(scaling.unit(self.row), 0.0, 1.0)
+        moved = np.clip(unit + self.config.robot_sd * rng.standard_normal((count, len(unit))), 0.0, 1.0)
+        errors = self.noise * rng.standard_normal((count, len(self.noise)))
+        moved[0], errors[0] = unit, 0.0
+        return scaling.values(moved), self.known.rest[0] + errors

@@ -18,10 +18,10 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
 from gapless.excite.information import expected_solution, find_inseparable, find_unidentifiable, rescale_information
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
-from gapless.excite.limits import EFFORT_SHARE, RequestedLimits, find_limits
-from gapless.excite.motion import MotionSimulator, SimulatedMotions, record_random_motions
+from gapless.excite.limits import find_limits
+from gapless.excite.motion import SimulatedMotions, record_motion, record_random_motions
 from gapless.excite.play import motion_csv
-from gapless.excite.search import WINDOW_S, ExciteConfig, Search, SearchProblem
+from gapless.excite.search import WINDOW_S, ExciteConfig, Search
 from gapless.excite.workspace import Workspace
 from gapless.fit.prediction.lengths import max_num_windows
 from gapless.fit.prediction.predict import Predictor
@@ -31,7 +31,6 @@ from gapless.fit.search.structure import MIN_WINDOWS, draw_windows
 from gapless.fit.summary import describe_parameters
 from gapless.project.fingerprint import fingerprint
 from gapless.project.records import CommandMap, MeasurementMap, Project
-from gapless.sim.targets import driven_joint
 
 DEFAULT_DURATION_S = 20.0
 FILE_NAME = "excite.csv"
@@ -66,47 +65,38 @@ def excite(
         raise InputError(f"{seconds:g} seconds are too short to identify anything: ask for at least {shortest:g}")
     known = read_knowledge(directory, fit, parameters)
     path = require_writable(Path(out) if out is not None else known.project.directory / FILE_NAME, "--out")
-    problem = make_problem(known, seconds, max_speed, max_effort, lowest_m, config)
-    search = Search(problem, np.random.default_rng(seed))
+    search = make_search(known, seconds, max_speed, max_effort, lowest_m, config, seed)
     chosen = search.run(progress)
     result = _make_result(search, chosen, seed)
     asked = {"max_speed": list(max_speed), "max_effort": list(max_effort), "lowest_m": lowest_m}
     return _store(known, result, chosen, path, asked)
 
 
-def make_problem(
+def make_search(
     known: PriorKnowledge,
     seconds: float,
     max_speed: Sequence[str] = (),
     max_effort: Sequence[str] = (),
     lowest_m: float | None = None,
     config: ExciteConfig | None = None,
-) -> SearchProblem:
-    """Returns what a search needs: the limits that hold, the parameters to be fitted, the errors expected."""
-    readings, command = known.rest()
-    actuators = [item.actuator for item in known.project.commands]
-    model = known.blueprint.model
-    driven = [driven_joint(model, actuator) for actuator in known.blueprint.actuator_ids]
-    joint_names = [model.joint(joint).name for joint in dict.fromkeys(driven) if joint is not None]
-    speed = RequestedLimits.parse("--max-speed", max_speed, joint_names, 1.0)
-    effort = RequestedLimits.parse("--max-effort", max_effort, actuators, EFFORT_SHARE)
-    rest = known.positions(readings[None])[0]
+    seed: int = 0,
+) -> Search:
+    """Returns a search that is ready to run, with the limits that hold, the parameters to fit, the errors expected."""
+    rest = known.positions(known.rest[0][None])[0]
+    commands, limits = find_limits(known, rest, max_speed, max_effort)
     workspace = Workspace.of(known, rest, lowest_m)
-    commands, limits = find_limits(known, rest, command, speed, effort)
     space = known.space(known.tracks or record_random_motions(known, commands, seconds))
-    problem = SearchProblem(
-        known=known,
-        space=space,
-        command_limits=commands,
-        limits=limits,
-        workspace=workspace,
+    search = Search(
+        *(known, space, commands, limits, workspace),
         duration_s=seconds,
         noise=known.noise(),
         min_sigma=_estimate_fit_error(known, space),
         config=config or ExciteConfig(),
+        rng=np.random.default_rng(seed),
     )
-    undriven = problem.play_rest()
-    return replace(problem, limits=tuple(limit.widen_to(undriven) for limit in problem.limits))
+    undriven = search.play_rest()
+    search.limits = tuple(limit.widen_to(undriven) for limit in limits)
+    return search
 
 
 def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
@@ -124,25 +114,24 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
 
 def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> ExciteResult:
     """Returns the result; without a run that keeps the limits, its advice says why."""
-    problem, project = search.problem, search.problem.known.project
+    project = search.known.project
     parameters, groups = _predict_parameters(search, run) if run else ((), ())
-    advice = _give_advice(problem, parameters, groups) if run else (problem.explain_failure(),)
     readings = () if run is None else zip(project.measurements, run.measured[0, 0], strict=True)
     return ExciteResult(
-        inputs=problem.known.ids,
+        inputs=search.known.ids,
         parameters=parameters,
         inseparable=groups,
-        limits=tuple(limit.describe_use(run) for limit in problem.limits) if run else (),
-        may_touch=problem.workspace.may_touch,
+        limits=tuple(limit.describe_use(run) for limit in search.limits) if run else (),
+        may_touch=search.workspace.may_touch,
         start={item.column: float((reading - item.offset) / item.scale) for item, reading in readings},
-        noise=dict(zip(project.measurement_names, map(float, problem.noise), strict=True)),
-        advice=advice,
+        noise=dict(zip(project.measurement_names, map(float, search.noise), strict=True)),
+        advice=_give_advice(search.known, parameters, groups) if run else (search.explain_failure(),),
         path=None,
-        duration_s=problem.duration_s,
+        duration_s=search.duration_s,
         window_s=WINDOW_S,
         num_tried=search.num_tried,
         seed=seed,
-        assumed=problem.workspace.assumed,
+        assumed=search.workspace.assumed,
         curves=_thin_curves(project, run) if run else (),
     )
 
@@ -155,15 +144,15 @@ def _predict_parameters(
     The motion is recorded in simulation, with noise, and read as a log would be: bounds, smoothing, windows and the
     errors of their starts are those of `identify`.
     """
-    problem, known, rng = search.problem, search.problem.known, np.random.default_rng(0)
-    track = MotionSimulator(known, problem.space).record(run, 0, problem.noise, rng)
+    known, rng = search.known, np.random.default_rng(0)
+    track = record_motion(known.project, run, 0, search.noise, rng)
     space = known.space((*known.tracks, track))
     windows = cut_windows(known.project, [track], WINDOW_S)
     windows = draw_windows(windows, rng, max_num_windows(WINDOW_S, space))
-    row = np.clip(problem.row, space.low, space.high)
-    solution = expected_solution(Predictor(known.blueprint, space), windows, row, problem.min_sigma)
+    row = np.clip(search.row, space.low, space.high)
+    solution = expected_solution(Predictor(known.blueprint, space), windows, row, search.min_sigma)
     fits = describe_parameters(space, solution)
-    information = rescale_information(search.mean_information, problem.space, space, row)
+    information = rescale_information(search.mean_information, search.space, space, row)
     hopeless = dict(zip(space.targets, find_unidentifiable(information), strict=True))
     open_targets = {fit.target for fit in fits if fit.target in known.wanted and not fit.identifiable}
     groups = [group for group in find_inseparable(space, information) if open_targets & set(group)]
@@ -178,10 +167,10 @@ def _predict_parameters(
 
 
 def _give_advice(
-    problem: SearchProblem, parameters: Sequence[PredictedParameter], groups: Sequence[tuple[str, ...]]
+    known: PriorKnowledge, parameters: Sequence[PredictedParameter], groups: Sequence[tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Returns what to do next, and what stands in the way."""
-    project = problem.known.project
+    project = known.project
     force_measured = any(item.quantity in ("force", "effort") for item in project.measurements)
     remedy = "know one of them" if force_measured else "measure a force, or know one of them"
     advice = [
@@ -195,7 +184,7 @@ def _give_advice(
         advice.append(f"too little motion for {', '.join(short)}: ask for more --seconds, or for these alone")
     if project.parameters != "auto":
         listed = {entry.target for entry in project.parameters}
-        missing = [target for target in problem.known.wanted if target not in listed]
+        missing = [target for target in known.wanted if target not in listed]
         if missing:
             advice.append(f"identify will not fit {', '.join(missing)}: list under `parameters` in gapless.yaml")
     return tuple(advice)
@@ -203,16 +192,17 @@ def _give_advice(
 
 def _thin_curves(project: Project, run: SimulatedMotions) -> tuple[Curve, ...]:
     """Returns the first motion of a run, thinned out, in the units of the log."""
-    every = max(1, -(-run.commands.shape[1] // MAX_CURVE_SAMPLES))
-    times_s = tuple(float(t) for t in np.arange(run.commands.shape[1])[::every] / project.rate_hz)
+    num_steps = run.commands.shape[1]
+    kept = slice(None, None, max(1, -(-num_steps // MAX_CURVE_SAMPLES)))
+    times_s = tuple((np.arange(num_steps)[kept] / project.rate_hz).tolist())
 
-    def values(item: CommandMap | MeasurementMap, column: np.ndarray) -> tuple[float, ...]:
-        return tuple(float(v) for v in (column[::every] - item.offset) / item.scale)
+    def thin(item: CommandMap | MeasurementMap, values: Array) -> tuple[float, ...]:
+        return tuple(((values[kept] - item.offset) / item.scale).tolist())
 
-    commands, measured = run.commands[0].T, run.measured[0].T
-    sent = [Curve(m.column, "command", times_s, values(m, commands[k])) for k, m in enumerate(project.commands)]
-    shown = [Curve(m.column, "expected", times_s, values(m, measured[k])) for k, m in enumerate(project.measurements)]
-    return (*sent, *shown)
+    sent = zip(project.commands, run.commands[0].T, strict=True)
+    shown = zip(project.measurements, run.measured[0].T, strict=True)
+    commands = [Curve(item.column, "command", times_s, thin(item, values)) for item, values in sent]
+    return (*commands, *(Curve(item.column, "expected", times_s, thin(item, values)) for item, values in shown))
 
 
 def _store(

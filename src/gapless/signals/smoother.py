@@ -159,11 +159,7 @@ def smooth_between_impacts(
 ) -> tuple[list[Smoothed], Flags]:
     """Returns the columns of one body without their noise, and which rows are calm: no impact is near.
 
-    Args:
-        values: (num_rows, num_columns) readings at a fixed rate, none missing.
-        rate_hz: Their rate.
-        noises: Standard deviation of each column; None estimates it.
-        quanta: Step of each column's readings; 0 for none.
+    `values` are (num_rows, num_columns) readings, none missing; the rest is as in `smooth`, for each column.
     """
     count, num_columns = values.shape
     settings = list(zip(values.T, [rate_hz] * num_columns, noises, quanta, strict=True))

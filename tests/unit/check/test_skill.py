@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gapless.check.skill import PredictionSkill, make_tolerance, measure_skill, pick_moving_windows
+from gapless.check.skill import PredictionSkill, find_moving_windows, make_tolerance, measure_skill
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
@@ -22,7 +22,8 @@ def evidence(tmp_path: Path) -> ProjectData:
 def test_a_free_cart_is_explained_by_its_commands_alone(evidence: ProjectData) -> None:
     # x'' = gain u / m: with gain g instead of 1 the error is |g - 1| of what the straight line misses.
     tolerance = make_tolerance(evidence.blueprint, evidence.tracks)
-    windows = pick_moving_windows(evidence.project, cut_windows(evidence.project, evidence.tracks, 0.3), [0])
+    windows = cut_windows(evidence.project, evidence.tracks, 0.3)
+    windows = windows.pick(find_moving_windows(evidence.project, windows, [0]))
     rows = np.stack([tolerance.set_drives(tolerance.space.nominal, gain, 0.0) for gain in (1.0, 0.001, 0.3, 3.0)])
     shares = measure_skill(Predictor(evidence.blueprint, tolerance.space), rows, [windows])[0].shares
     assert (shares[0] < 0.15).all()
@@ -45,4 +46,4 @@ def test_a_column_that_never_moves_has_no_share() -> None:
 def test_no_window_is_picked_where_nothing_moves(evidence: ProjectData) -> None:
     windows = cut_windows(evidence.project, evidence.tracks, 0.3)
     still = windows.pick(np.zeros(0, np.intp))
-    assert len(pick_moving_windows(evidence.project, still, [0])) == 0
+    assert len(find_moving_windows(evidence.project, still, [0])) == 0

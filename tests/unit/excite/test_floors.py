@@ -11,11 +11,10 @@ from gapless.cli.main import run
 from gapless.core.errors import InputError
 from gapless.core.results import ExciteResult
 from gapless.excite import verb
-from gapless.excite.floors import measure_distance
 from gapless.excite.knowledge import read_knowledge
 from gapless.excite.play import make_start, read_motion
 from gapless.excite.search import ExciteConfig
-from gapless.excite.workspace import Workspace
+from gapless.excite.workspace import Workspace, measure_distance
 from gapless.project.load import load_project
 from gapless.sim.blueprint import EMPTY_SPACE, compile_project
 from gapless.sim.simulation import Simulation
@@ -136,7 +135,7 @@ def test_the_first_line_says_what_was_assumed(tmp_path: Path, capsys: pytest.Cap
 
 def workspace(folder: Path) -> tuple[Workspace, np.ndarray]:
     known = read_knowledge(folder, None, ())
-    rest = known.positions(known.rest()[0][None])[0]
+    rest = known.positions(known.rest[0][None])[0]
     return Workspace.of(known, rest), rest
 
 

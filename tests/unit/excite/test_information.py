@@ -15,7 +15,7 @@ from gapless.excite.information import (
     rescale_information,
 )
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
-from gapless.excite.motion import MotionSimulator
+from gapless.excite.motion import record_motion, simulate_motions
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import cut_windows
 from unit.identify.realities import CART, COMMANDS, PLACE_AND_SPEED
@@ -79,8 +79,8 @@ def information(known: PriorKnowledge, size: float) -> Array:
     row = known.row(space)
     time_s = np.arange(200) / 50.0
     sent = (size * np.cos(6.0 * time_s))[None, :, None]
-    simulator = MotionSimulator(known, space)
-    track = simulator.record(simulator.play(sent, row), 0, known.noise(), np.random.default_rng(0))
+    run = simulate_motions(known, space, sent, row)
+    track = record_motion(known.project, run, 0, known.noise(), np.random.default_rng(0))
     windows = cut_windows(known.project, [track], 0.3)
     windows = replace(windows, start_sd=NOISE, slope_sd=10 * NOISE)  # whatever the smoother makes of the noise drawn
     return expected_solution(Predictor(known.blueprint, space), windows, row, np.zeros(2)).information

@@ -7,8 +7,8 @@ from gapless.core.errors import InputError
 from gapless.excite.knowledge import read_knowledge
 from gapless.excite.limits import MotionLimit, RequestedLimits
 from gapless.excite.motion import SimulatedMotions
-from gapless.excite.search import SearchProblem
-from gapless.excite.verb import make_problem
+from gapless.excite.search import Search
+from gapless.excite.verb import make_search
 from gapless.verbs import copy_example
 from unit.identify.realities import ANGLE, COMMANDS, PENDULUM, write_reality
 from unit.sim.scenes import write_project
@@ -18,14 +18,14 @@ SERVO = """<mujoco><worldbody><body name="arm"><joint name="hinge" axis="0 0 1" 
 <actuator><position name="motor" joint="hinge" kp="20" kv="1" {servo}/></actuator></mujoco>"""
 
 
-def problem(folder: Path, xml: str, *, wanted: tuple[str, ...] = (), **wishes: tuple[str, ...]) -> SearchProblem:
+def problem(folder: Path, xml: str, *, wanted: tuple[str, ...] = (), **wishes: tuple[str, ...]) -> Search:
     """Returns the setting of a project without logs."""
-    return make_problem(
+    return make_search(
         read_knowledge(write_project(folder, xml, COMMANDS, ANGLE, rate_hz=50), None, wanted), 10.0, **wishes
     )
 
 
-def by_name(found: SearchProblem) -> dict[str, MotionLimit]:
+def by_name(found: Search) -> dict[str, MotionLimit]:
     return {limit.name: limit for limit in found.limits}
 
 
@@ -110,7 +110,7 @@ def test_a_servo_may_cut_its_own_peaks_but_not_push_for_long(tmp_path: Path) -> 
 def test_logs_say_how_fast_and_how_far(tmp_path: Path) -> None:
     folder = write_reality(tmp_path, {}, measurements=ANGLE, noise=(0.001,))
     known = read_knowledge(folder, None, ())
-    found = by_name(make_problem(known, 10.0))
+    found = by_name(make_search(known, 10.0))
     places = np.concatenate([track.smooth[:, 0] for track in known.tracks])
     fastest = max(np.abs(track.slope[:, 0]).max() for track in known.tracks)
     assert found["joint/hinge position"].source == found["joint/hinge speed"].source == "logs"
@@ -145,7 +145,7 @@ def test_wishes_that_cannot_be_read(text: str, message: str) -> None:
 
 def test_the_rest_of_an_example_is_where_its_first_log_begins(tmp_path: Path) -> None:
     known = read_knowledge(copy_example("push", tmp_path / "push"), None, ())
-    readings, command = known.rest()
+    readings, command = known.rest
     assert np.allclose(readings, known.tracks[0].measured[0], atol=0.003)  # three times the noise of the puck
     assert np.allclose(command, known.tracks[0].commands[0])
 
@@ -154,7 +154,7 @@ def test_a_motor_at_rest_holds_its_load(tmp_path: Path) -> None:
     # A keyframe puts the pendulum at 90 degrees; its centre is 0.15 m out: 0.5 kg * 9.81 m/s^2 * 0.15 m = 0.73575 N·m.
     xml = PENDULUM.replace("</mujoco>", '<keyframe><key qpos="1.570796327" ctrl="0.5"/></keyframe></mujoco>')
     known = read_knowledge(write_project(tmp_path / "key", xml, COMMANDS, ANGLE, rate_hz=50), None, ())
-    assert np.allclose(np.concatenate(known.rest()), [np.pi / 2, 0.5])  # a keyframe's command is taken as it is
+    assert np.allclose(np.concatenate(known.rest), [np.pi / 2, 0.5])  # a keyframe's command is taken as it is
     turned = PENDULUM.replace('fromto="0 0 0 0 0 -.3"', 'fromto="0 0 0 .3 0 0"')
     known = read_knowledge(write_project(tmp_path / "out", turned, COMMANDS, ANGLE, rate_hz=50), None, ())
-    assert np.allclose(np.abs(known.rest()[1]), 0.73575)
+    assert np.allclose(np.abs(known.rest[1]), 0.73575)

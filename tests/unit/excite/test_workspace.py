@@ -24,7 +24,7 @@ MEASUREMENTS = {"x": "{joint: x, quantity: position}", "box_x": "{body: box, qua
 def workspace(folder: Path, *wanted: str) -> tuple[Workspace, np.ndarray]:
     """Returns the workspace and the positions at rest: x, the box's pose, z."""
     known = read_knowledge(write_project(folder, SCENE, COMMANDS, MEASUREMENTS), None, wanted)
-    rest = known.positions(known.rest()[0][None])[0]
+    rest = known.positions(known.rest[0][None])[0]
     return Workspace.of(known, rest), rest
 
 

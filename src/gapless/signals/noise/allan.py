@@ -150,13 +150,9 @@ def fit_terms(allan: AllanVariances, first: int = 0, *, intervals: bool = True) 
 def _minimize_deviance(
     allan: AllanVariances, free: Flags, min_ramp_saving: float = 0.0, offset: Array | float = 0.0
 ) -> tuple[Array, float, bool]:
-    """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by enough.
+    """Returns the sizes of least deviance, that deviance, and whether the ramp lowers it by `min_ramp_saving`.
 
-    Args:
-        allan: What is to be explained.
-        free: (num_terms,) which terms may be there.
-        min_ramp_saving: Deviance that the ramp must save.
-        offset: (num_sizes,) Allan variance that is there anyhow.
+    `free` says which terms may be there, (num_terms,); `offset` is Allan variance that is there anyhow, (num_sizes,).
     """
     without, with_ramp = (_minimize_beside(allan, free, offset + ramp) for ramp in (0.0, allan.ramp))
     has_ramp = with_ramp[1] < without[1] - min_ramp_saving
@@ -202,24 +198,17 @@ def _select_terms(allan: AllanVariances) -> Flags:
     kept = np.ones(len(TERMS), dtype=np.bool_)
     while kept.sum() > 1:
         now = _minimize_deviance(allan, kept)[1]
-        places = [int(k) for k in np.flatnonzero(kept)]
-        saves = {k: _minimize_deviance(allan, _leave_out(kept, k))[1] - now for k in places}
-        least = min(saves, key=lambda k: saves[k])
-        if saves[least] > MIN_DEVIANCE_SAVING:
+        without = [kept & (np.arange(len(kept)) != place) for place in np.flatnonzero(kept)]
+        costs = [_minimize_deviance(allan, left)[1] for left in without]
+        if min(costs) - now > MIN_DEVIANCE_SAVING:
             break
-        kept = _leave_out(kept, least)
+        kept = without[int(np.argmin(costs))]
     return kept
-
-
-def _leave_out(kept: Flags, place: int) -> Flags:
-    left = kept.copy()
-    left[place] = False
-    return left
 
 
 def _find_end(allan: AllanVariances, place: int, value: Array, upper: bool) -> float:
     """Returns where the deviance passes its limit, searched in the logarithm of the size; 0 if it never does below."""
-    others, shape = _leave_out(value >= 0, place), term_shapes(allan.sizes)[:, place]
+    others, shape = np.arange(len(value)) != place, term_shapes(allan.sizes)[:, place]
     limit = _minimize_deviance(allan, value >= 0)[1] + MIN_DEVIANCE_SAVING
 
     def exceed_limit(log_size: float) -> float:

@@ -41,8 +41,8 @@ RANDOM_WALKS = {
 
 
 def read_unit(column: str) -> str:
-    """Returns the unit that a column's name ends with, `unit` where it names none: `gyro_x_rad_s`, `accel_g[0]`."""
-    name = re.sub(r"\[\d+\]$", "", column.strip().lower())
+    """Returns the unit that a column's name ends with, `unit` where it names none: `gyro_x_rad_s`, `accel_g_0`."""
+    name = re.sub(r"(_\d+|\[\d+\])$", "", column.strip().lower())
     for text in (name, re.sub(r"_[xyz]$", "", name)):
         fits = [ending for ending in _ENDINGS if re.search(rf"[_ \[(]{re.escape(ending)}[\])]?$", text)]
         if fits:
@@ -51,7 +51,6 @@ def read_unit(column: str) -> str:
 
 
 TIME, RATE = "time_s", "rate_hz"
-MAX_COMPONENTS = 16  # columns of an array; more is no sensor
 
 
 @dataclass(frozen=True)
@@ -91,25 +90,26 @@ def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings
 def read_bare(path: Path, wanted: Sequence[str]) -> Readings:
     """Returns all columns of a file but its time, or those wanted; units come from how names end.
 
-    Arrays of several columns in an npz file are taken apart, `gyro[0]`, and a number `rate_hz` may stand for `time_s`.
+    Arrays of several columns are taken apart, `gyro_0`, and a number `rate_hz` may stand for `time_s`.
     """
     if path.is_dir():
         raise InputError(f"this is a folder: name a log, or for a project `gapless noise LOG DIR`: {path}")
     there = column_names(path)
-    columns = _read_arrays(path) if path.suffix.lower() == ".npz" else None
-    known = [name for name in (columns or there) if name != TIME]
-    names = _choose_columns(wanted, known, "which the log does not have")
-    if columns is None:
-        try:
-            columns = read_columns(path, (TIME, *names))
-        except LogError as error:
-            if wanted or not ("not a number" in str(error) or "not numbers" in str(error)):
-                raise
-            raise LogError(f"{error}; or choose columns with --column NAME") from None
-    if TIME not in columns:
-        read_columns(path, (TIME,))  # says what is there instead
+    names = _choose_columns(wanted, [name for name in there if name not in (TIME, RATE)], "which the log does not have")
+    has_rate_only = TIME not in there and RATE in there
+    try:
+        columns = read_columns(path, names if has_rate_only and names else (TIME, *names))
+    except LogError as error:
+        if wanted or not any(words in str(error) for words in ("not a number", "not numbers", "different length")):
+            raise
+        raise LogError(f"{error}; or choose columns with --column NAME") from None
     if not names:
         raise log_error("no column but time_s: record some readings", path)
+    if has_rate_only:
+        rate_hz = float(read_columns(path, (RATE,))[RATE][0])
+        if not rate_hz > 0:
+            raise log_error(f"rate_hz is {rate_hz:g}: save the readings per second, above 0, or time_s", path)
+        columns[TIME] = np.arange(len(columns[names[0]])) / rate_hz
     units = {name: read_unit(name) for name in names}
     return _make_readings(path, columns[TIME], {name: columns[name] for name in names}, units)
 
@@ -119,31 +119,6 @@ def _choose_columns(wanted: Sequence[str], known: Sequence[str], what: str) -> l
         if name not in known:
             raise InputError(f"--column {name}, {what}; choose from: {nearest(name, known)}")
     return [name for name in known if not wanted or name in wanted]
-
-
-def _read_arrays(path: Path) -> dict[str, Array]:
-    """Returns the columns of an npz file, arrays of several taken apart; `rate_hz` stands in for `time_s`."""
-    found: dict[str, Array] = {}
-    with np.load(path, allow_pickle=False) as arrays:
-        for name in arrays.files:
-            try:
-                values = arrays[name]
-            except ValueError:
-                raise log_error(f"array {name} holds objects: save plain numbers", path) from None
-            if values.dtype.kind not in "fiub" or values.ndim not in (1, 2) or values.shape[-1] == 0:
-                continue
-            if values.ndim == 1:
-                found[name] = values.astype(np.float64)
-            elif values.shape[1] <= MAX_COMPONENTS:
-                found |= {f"{name}[{k}]": values[:, k].astype(np.float64) for k in range(values.shape[1])}
-        rate_hz = float(arrays[RATE]) if RATE in arrays.files and np.ndim(arrays[RATE]) == 0 else 0.0
-    lengths = {name: len(values) for name, values in found.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name} has {length}" for name, length in list(lengths.items())[:4])
-        raise log_error(f"columns of different length: {shown}: save them with one value per time stamp", path)
-    if TIME not in found and rate_hz > 0 and found:
-        found[TIME] = np.arange(next(iter(lengths.values()))) / rate_hz
-    return found
 
 
 def _make_readings(path: Path, raw_s: Array, columns: Mapping[str, Array], units: Mapping[str, str]) -> Readings:

@@ -62,7 +62,7 @@ def _scale_term(fit: AllanFit, name: str, factor: float, unit: str) -> NoiseTerm
 
 
 def _round_freedom(freedom: float) -> int:
-    return int(min(max(1.0, freedom), MAX_FREEDOM))
+    return int(np.clip(freedom, 1, MAX_FREEDOM))
 
 
 def _chi2_bounds(variance: Array | float, freedom: Array | float) -> tuple[Array, Array]:

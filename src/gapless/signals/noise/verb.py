@@ -33,15 +33,9 @@ def noise(
 ) -> SensorResult:
     """Fits the noise of sensors from a log at rest and says what this log does not identify.
 
-    Args:
-        log: The file; in a project also the name of one of its logs.
-        directory: The project folder, whose measurements are looked at and whose catalogue keeps the result; None for a
-            file that stands alone, of which all columns are.
-        columns: Columns to look at; without them all.
-        progress: Called with what is being done and how far it is, in [0, 1].
-
-    Raises:
-        InputError: If the project, the log or a column cannot be used.
+    `log` is a file; in a project also the name of one of its logs. `directory` is the project folder, whose
+    measurements are looked at and whose catalogue keeps the result; None for a file that stands alone. `columns` are
+    looked at; without them all. What cannot be used raises InputError.
     """
     if directory is None:
         return _fit_columns(str(log), read_bare(Path(log).expanduser(), columns), (), progress)
@@ -91,10 +85,8 @@ def _judge_log(columns: Mapping[str, ColumnNoise], moved: Sequence[str]) -> tupl
     if moved:
         text = f"the log is not at rest: {', '.join(moved)} moved: record again with nothing moving, or cut it"
         return "refused", (text, *reasons)
-    if all(column.verdict == "refused" for column in columns.values()):
-        return "refused", reasons
-    good = all(column.verdict == "good" for column in columns.values())
-    return "good" if good else "poor", reasons
+    verdicts: set[Verdict] = {column.verdict for column in columns.values()}
+    return verdicts.pop() if len(verdicts) == 1 else "poor", reasons
 
 
 def _check_gravity(project: Project, readings: Readings) -> list[Note]:

@@ -150,6 +150,7 @@ def test_time_in_milliseconds_gets_a_note() -> None:
     [
         ("gyro_x_rad_s", "rad/s"),
         ("gyro_deg_s[0]", "deg/s"),
+        ("gyro_deg_s_0", "deg/s"),
         ("accel_g_x", "g"),
         ("accel_y_m_s2", "m/s^2"),
         ("box_x", "unit"),

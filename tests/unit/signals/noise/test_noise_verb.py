@@ -115,6 +115,9 @@ def test_accelerometers_in_g(folder: Path) -> None:
         (["noise", "late.csv"], "no column time_s"),
         (["noise", "words.csv"], "or choose columns with --column NAME"),
         (["noise", "broken.npz"], "columns of different length"),
+        (["noise", "broken.npz"], "or choose columns with --column NAME"),
+        (["noise", "text.npz"], "column label holds string, not numbers"),
+        (["noise", "still.npz"], "rate_hz is 0: save the readings per second, above 0, or time_s"),
         (["noise", "imu.csv", "balance"], "no column cart, which gapless.yaml maps"),
         (["noise", "motion9", "balance"], "no such log of the project; choose from: motion"),
     ],
@@ -124,6 +127,8 @@ def test_bad_input(folder: Path, arguments: list[str], text: str, capsys: pytest
     Path("late.csv").write_text("t,a\n0,1\n1,2\n")
     Path("words.csv").write_text("time_s,a\n0,x\n1,y\n")
     np.savez("broken.npz", time_s=np.arange(5.0), a=np.arange(4.0))
+    np.savez("text.npz", time_s=np.arange(2.0), label=np.array(["x", "y"]))
+    np.savez("still.npz", a=np.arange(4.0), rate_hz=0.0)
     assert text in one_line(arguments, capsys)
 
 
@@ -131,6 +136,6 @@ def test_arrays_of_npz_files_are_taken_apart(folder: Path) -> None:
     rng = np.random.default_rng(3)
     np.savez("imu.npz", gyro_deg_s=rng.standard_normal((NUM, 3)), rate_hz=200.0)
     found = noise("imu.npz")
-    assert list(found.columns) == [f"gyro_deg_s[{k}]" for k in range(3)]
+    assert list(found.columns) == [f"gyro_deg_s_{k}" for k in range(3)]
     assert found.rate_hz == pytest.approx(200)
-    assert found.columns["gyro_deg_s[0]"].unit == "deg/s"
+    assert found.columns["gyro_deg_s_0"].unit == "deg/s"
