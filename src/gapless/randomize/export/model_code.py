@@ -105,7 +105,7 @@ def _write_code(job: ExportJob, edits: ModelEdits, signals: Collection[str] = ()
     own = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("from gapless"))
     more = [inspect.getsource(item) for item in (Correlation, draw_ranges, matrix_of, FieldEdit, edit_fields)]
     tables = ["RANGES = (", *(f"    {entry.range!r},  # {entry.unit}" for entry in job.entries), ")"]
-    tables += [f"CORRELATIONS = {job.correlations!r}", "EDITS = ("]
+    tables += [f"CORRELATIONS = {job.distribution.correlations!r}", "EDITS = ("]
     tables += [f"    {edit!r}," for edit in edits.edits if _is_carried(edit.field, signals)]
     imports = "from collections.abc import Mapping, Sequence\n\nArray, InputError = np.ndarray, ValueError\n"
     return "\n\n".join([imports, own, *more, "\n".join([*tables, ")", ""])])

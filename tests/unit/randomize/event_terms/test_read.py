@@ -11,9 +11,8 @@ from gapless.core.errors import InputError
 from gapless.project.load import load_project
 from gapless.randomize.event_terms import isaaclab, mjlab
 from gapless.randomize.event_terms.files import read_event_ranges
-from gapless.randomize.export.job import make_job
 from gapless.sim.blueprint import CompiledProject, compile_project
-from unit.randomize.export.robots import arm, job
+from unit.randomize.export.robots import arm, job, make_job
 
 ISAAC = '''
 """Randomisation of our arm."""
@@ -450,7 +449,7 @@ def test_a_robot_on_a_free_joint_is_the_robot(tmp_path: Path) -> None:
         "body/leg/mass": (0.5, 2.0, "robot"),
         "body/ball/mass": (0.2, 0.8, "ball"),
     }
-    source, _ = isaaclab.write(make_job(blueprint, found.ranges, (), ""), tmp_path)
+    source, _ = isaaclab.write(make_job(blueprint, found.ranges, ()), tmp_path)
     assert "SceneEntityCfg(ROBOT, body_names=['trunk'])" in source
     assert "SceneEntityCfg(BALL, body_names=['ball'])" in source
 
@@ -459,7 +458,7 @@ def test_a_name_that_gapless_gave_is_not_written_out(tmp_path: Path) -> None:
     # The leg's geom has no name in the file; here it is called `leg`.
     blueprint = walker(tmp_path)
     ranges, _ = ranges_from_text("geom/leg/friction uniform 0.5 .. 1\ngeom/ball/friction uniform 0.5 .. 1\n")
-    source, notes = mjlab.write(make_job(blueprint, ranges, (), ""), tmp_path)
+    source, notes = mjlab.write(make_job(blueprint, ranges, ()), tmp_path)
     assert source.count("dr.geom_friction") == 1
     assert notes[0] == "geom/leg/friction: left out: the model's geoms have no names"
 

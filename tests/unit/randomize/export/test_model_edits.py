@@ -1,4 +1,3 @@
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +74,7 @@ def test_every_field_of_fresh_rows_is_as_the_simulation_has_it(tmp_path: Path) -
     worked = job(tmp_path, EVERYTHING)
     effects = find_model_edits(worked)
     told = " ".join(effects.notes)
-    worked = replace(worked, entries=tuple(e for e in worked.entries if e.target != "body/box/spread/x"))
+    worked = worked.without(["body/box/spread/x"])
     rows = worked.distribution.sample(np.random.default_rng(17), 20)
     world = Simulation(worked.blueprint, len(rows), worked.distribution.space, num_threads=1)
     world.set_parameters(rows)
