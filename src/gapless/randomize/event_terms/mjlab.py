@@ -247,8 +247,8 @@ def _read_field(term: EventTerm) -> None:
         entity = term.params.get("asset_cfg")
         entity = entity if isinstance(entity, dict) else {}
         for pattern, ends in value.items():
-            part = {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
-            _read_field(term.with_params(part))
+            part = term.params | {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
+            _read_field(replace(term, arguments={**term.arguments, "params": part}))
         return None
     axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
     by_axis: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(axes, value)

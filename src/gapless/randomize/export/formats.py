@@ -17,14 +17,7 @@ from gapless.core.places import require_writable
 from gapless.core.results import Export, RandomizeResult, plain
 from gapless.project.load import load_project
 from gapless.randomize.event_terms import isaaclab, mjlab
-from gapless.randomize.export.job import (
-    LEFT_OUT,
-    ExportedRange,
-    ExportJob,
-    note_changed,
-    note_left_out,
-    order_notes,
-)
+from gapless.randomize.export.job import LEFT_OUT, ExportedRange, ExportJob, note_changed, note_left_out, order_notes
 from gapless.randomize.export.model_code import write_gymnasium, write_playground
 from gapless.sim.blueprint import compile_project
 from gapless.sim.corrected import corrected_xml

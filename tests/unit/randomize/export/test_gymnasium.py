@@ -193,6 +193,11 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         module.RandomizedModel(ArmEnv(tmp_path / "other.xml"))
 
 
+def test_it_needs_no_gapless(tmp_path: Path) -> None:
+    lines = write_gymnasium(job(tmp_path, EVERYTHING), tmp_path)[0].splitlines()
+    assert not [line for line in lines if line.startswith(("import gapless", "from gapless"))]
+
+
 def test_it_draws_just_as_gapless_does(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
     module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
