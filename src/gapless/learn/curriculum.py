@@ -60,6 +60,7 @@ class Curriculum(ABC):
     """
 
     state: Array
+    _min_runs = 1  # before `_move` is called
 
     def __init__(self, limits: Distribution) -> None:
         """Reads ranges; bells begin at their centre, even ranges at the model's own value if it lies inside."""
@@ -75,6 +76,7 @@ class Curriculum(ABC):
         self._start: Array = (begin - self._low) / self._span
         # drawn as they are: single values, and ranges that are correlated
         self._held = replace(limits, ranges=tuple(item for item in limits.ranges if item not in self._growing))
+        self._runs: list[tuple[Array, Flags]] = []  # where runs were, in [0, 1], and which succeeded
 
     @property
     def distribution(self) -> Distribution:
@@ -89,11 +91,14 @@ class Curriculum(ABC):
 
     def record_outcomes(self, rows: Array, success: Flags) -> None:
         """Takes note of how runs in these rows ended, (num_runs, num_parameters) and (num_runs,)."""
-        self._record_unit(np.clip((rows[:, self._columns] - self._low) / self._span, 0.0, 1.0), success)
+        unit = np.clip((rows[:, self._columns] - self._low) / self._span, 0.0, 1.0)
+        self._runs.append((unit, np.asarray(success, dtype=bool)))
 
-    @abstractmethod
     def advance(self) -> None:
         """Moves the ranges, if enough runs ended since they moved last; called after each rollout."""
+        if self._growing and sum(len(won) for _, won in self._runs) >= self._min_runs:
+            self._move(*(np.concatenate(parts) for parts in zip(*self._runs, strict=True)))
+            self._runs.clear()
 
     @abstractmethod
     def _grown_ranges(self) -> list[Range]:
@@ -104,8 +109,8 @@ class Curriculum(ABC):
         """Returns numbers in [0, 1], (count, num_ranges)."""
 
     @abstractmethod
-    def _record_unit(self, unit: Array, success: Flags) -> None:
-        """Takes note of how runs at numbers in [0, 1] ended, (num_runs, num_ranges) and (num_runs,)."""
+    def _move(self, unit: Array, won: Flags) -> None:
+        """Moves the ranges after runs at numbers in [0, 1], (num_runs, num_ranges) and (num_runs,)."""
 
 
 class Adr(Curriculum):
@@ -132,14 +137,11 @@ class Adr(Curriculum):
             unit[at_wall, which] = self.state[side, which]
         return unit
 
-    def _record_unit(self, unit: Array, success: Flags) -> None:
-        """Takes note of runs that had one parameter at a wall; while both walls are one, the run counts for both."""
+    def _move(self, unit: Array, won: Flags) -> None:
+        """Moves each wall that has seen enough runs; while both walls are one, a run there counts for both."""
         at_wall = np.abs(unit[:, None] - self.state) < 1e-9
         self._num_runs += at_wall.sum(axis=0)
-        self._num_won += at_wall[np.asarray(success, dtype=bool)].sum(axis=0)
-
-    def advance(self) -> None:
-        """Moves each wall that has seen enough runs."""
+        self._num_won += at_wall[won].sum(axis=0)
         ready = self._num_runs >= MIN_RUNS_AT_WALL
         success = self._num_won / np.maximum(self._num_runs, 1)
         direction = np.where(success >= OUT_FROM, 1.0, np.where(success <= IN_FROM, -1.0, 0.0))
@@ -152,13 +154,13 @@ class Adr(Curriculum):
 class MaxEntropy(Curriculum):
     """Beta distributions on each parameter's limits, as wide as success allows; its state is their shape."""
 
+    _min_runs = MIN_RUNS
+
     def __init__(self, limits: Distribution) -> None:
         """Begins narrow."""
         super().__init__(limits)
         mean = np.clip(self._start, 1.2 / START_SIZE, 1 - 1.2 / START_SIZE)
         self.state = START_SIZE * np.stack([mean, 1 - mean], axis=1)
-        self._points: list[Array] = []
-        self._success: list[bool] = []
 
     def _grown_ranges(self) -> list[Range]:
         size = self.state.sum(axis=1)
@@ -174,17 +176,9 @@ class MaxEntropy(Curriculum):
         a, b = self.state.T
         return rng.beta(a, b, (count, len(self.state)))
 
-    def _record_unit(self, unit: Array, success: Flags) -> None:
-        self._points.extend(np.clip(unit, EDGE, 1 - EDGE))
-        self._success.extend(bool(won) for won in success)
-
-    def advance(self) -> None:
-        """Moves the distributions after `MIN_RUNS` runs. Runs that began before the last move count as of now."""
-        if len(self._success) < MIN_RUNS or not len(self.state):
-            return
-        self.state = move_shapes(self.state, np.stack(self._points), np.array(self._success, dtype=np.float64))
-        self._points.clear()
-        self._success.clear()
+    def _move(self, unit: Array, won: Flags) -> None:
+        """Moves the distributions. Runs that began before the last move count as of now."""
+        self.state = move_shapes(self.state, np.clip(unit, EDGE, 1 - EDGE), won.astype(np.float64))
 
 
 def log_density(shape: Array, points: Array) -> Array:

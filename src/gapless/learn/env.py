@@ -35,7 +35,7 @@ class BatchedEnv(VecEnv):
         self._memory = Memory(num_worlds, history, task.observation_size, task.action_size)
         self._elapsed = np.zeros(num_worlds, dtype=np.intp)
         self._action = np.zeros((num_worlds, task.action_size))
-        self._rows = self._draw_rows(np.arange(num_worlds), None)
+        self._rows = (distribution.sample if curriculum is None else curriculum.draw)(rng, num_worlds)
         size = Memory.size(history, task.observation_size, task.action_size)
         observations = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
         actions = gymnasium.spaces.Box(-1.0, 1.0, (task.action_size,), np.float32)
@@ -92,18 +92,13 @@ class BatchedEnv(VecEnv):
         self._begin(ids, start)
 
     def _begin(self, ids: np.ndarray, start: Start) -> None:
-        self._rows[ids] = self._draw_rows(ids, self._rows)
+        if self.curriculum is None:
+            self._rows[ids] = self.distribution.redrawn(self._rows[ids], self._rng, "episode", "step")
+        else:
+            self._rows[ids] = self.curriculum.draw(self._rng, len(ids))
         self.world.set_parameters(self._rows[ids], ids)
         self._observe(self.world.reset(start, self._rng, ids))
         self._memory.begin(self.task.observe(self._now)[ids], ids)
-
-    def _draw_rows(self, ids: np.ndarray, rows: np.ndarray | None) -> np.ndarray:
-        """Returns rows for runs that begin in some worlds; `rows` are those of all worlds before, None at first."""
-        if self.curriculum is not None:
-            return self.curriculum.draw(self._rng, len(ids))
-        if rows is None:
-            return self.distribution.sample(self._rng, len(ids))
-        return self.distribution.redrawn(rows[ids], self._rng, "episode", "step")
 
     def _observe(self, measured: np.ndarray) -> None:
         """Hands what was measured to the task."""

@@ -3,7 +3,6 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,7 +31,7 @@ from gapless.sim.blueprint import EMPTY_SPACE, CompiledProject, compile_project
 from gapless.sim.ranges import read_ranges
 from gapless.sim.simulation import Simulation
 
-POLICY, LEARNER, STEPS, CURRICULUM = "policy.npz", "learner.npz", "steps.json", "curriculum.json"  # of a training
+POLICY, LEARNER, PROGRESS = "policy.npz", "learner.npz", "progress.json"  # of a training
 INTERRUPTED = "interrupted training"  # what the catalogue calls one that was cut off
 CURVE_RUNS = 200  # last runs whose success is a point of the training curve
 
@@ -104,31 +103,28 @@ def train(
 
 def _train_and_store(learner: "_Learner", catalogue: Catalogue, provenance: Provenance) -> str:
     """Trains, scores and stores a policy, from where an interrupted training left it; returns the result's id."""
-    halfway = find_same_result(catalogue, INTERRUPTED, provenance)
+    halfway, curriculum = find_same_result(catalogue, INTERRUPTED, provenance), learner.env.curriculum
     if halfway is not None:
         learner.load_network(catalogue.artefact_path(halfway, POLICY))
-        learner.num_done = int(json.loads(catalogue.artefact_path(halfway, STEPS).read_text()))
-        if learner.env.curriculum is not None:
-            learner.env.curriculum.state = np.array(
-                json.loads(catalogue.artefact_path(halfway, CURRICULUM).read_text())
-            )
+        learner.num_done, state = json.loads(catalogue.artefact_path(halfway, PROGRESS).read_text())
+        if curriculum is not None:
+            curriculum.state = np.array(state)
     try:
         learner.learn()
         success = learner.score()
     except KeyboardInterrupt:
-        kept = {**learner.files(), STEPS: json.dumps(learner.num_done + learner.model.num_timesteps).encode()}
-        if learner.env.curriculum is not None:
-            kept[CURRICULUM] = json.dumps(learner.env.curriculum.state.tolist()).encode()
-        catalogue.add_artefact(INTERRUPTED, kept, provenance)
+        state = None if curriculum is None else curriculum.state.tolist()
+        done = json.dumps([learner.num_done + learner.model.num_timesteps, state]).encode()
+        catalogue.add_artefact(INTERRUPTED, {**learner.files(), PROGRESS: done}, provenance)
         raise Interrupted("what was learned is kept, and the same command goes on from there") from None
     num_steps = learner.num_done + int(learner.model.num_timesteps)
-    grown = () if learner.env.curriculum is None else learner.distribution.ranges
+    grown = () if curriculum is None else curriculum.distribution.ranges
     result = TrainResult(provenance.parents, "", "", num_steps, success, tuple(learner.curve), learner.seed, grown)
     return store_result(catalogue, result, provenance, learner.files())
 
 
-class _Learner:
-    """PPO on the batched simulation, from which a plain policy can be taken at any time."""
+class _Learner(BaseCallback):
+    """PPO on the batched simulation, from which a plain policy can be taken at any time; called after each rollout."""
 
     def __init__(
         self,
@@ -139,6 +135,7 @@ class _Learner:
         seed: int,
         progress: Progress | None,
     ) -> None:
+        super().__init__()
         rng = np.random.default_rng(seed)
         self.history = max(1, round(config.history_s * blueprint.project.rate_hz))
         curriculum = make_curriculum(config.curriculum, distribution)
@@ -159,34 +156,32 @@ class _Learner:
             device="cpu",
         )
 
-    @property
-    def distribution(self) -> Distribution:
-        """What it trains on now."""
-        return self.env.distribution if self.env.curriculum is None else self.env.curriculum.distribution
-
     def learn(self) -> None:
         """Trains for the configured steps; small networks are fastest on one thread."""
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            self.model.learn(max(1, self.config.num_steps - self.num_done), callback=_AfterRollout(self.finish_rollout))
+            self.model.learn(max(1, self.config.num_steps - self.num_done), callback=self)
         finally:
             torch.set_num_threads(threads)
 
-    def finish_rollout(self, num_timesteps: int) -> None:
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
         """Adds a point to the training curve, reports progress, and moves the curriculum on."""
         if self.env.curriculum is not None:
             self.env.curriculum.advance()
-        num_timesteps += self.num_done
+        num_steps = self.num_done + self.num_timesteps
         if self.env.finished:
-            self.curve.append((num_timesteps, float(np.mean(self.env.finished[-CURVE_RUNS:]))))
+            self.curve.append((num_steps, float(np.mean(self.env.finished[-CURVE_RUNS:]))))
         if self._progress is not None:
-            self._progress("train", min(1.0, num_timesteps / self.config.num_steps))
+            self._progress("train", min(1.0, num_steps / self.config.num_steps))
 
     def score(self) -> Interval:
         """Returns the success of the policy in fresh draws of the worlds it was trained in."""
         num_trials, rng = self.config.num_trials, np.random.default_rng(self.seed + 1)
-        distribution, blueprint = self.distribution, self.env.world.blueprint
+        distribution, blueprint = (self.env.curriculum or self.env).distribution, self.env.world.blueprint
         world = Simulation(blueprint, num_trials, distribution.space, noisy=True)
         world.set_parameters(distribution.sample(rng, num_trials))
         units = (blueprint.project.command_units, blueprint.project.measurement_units)
@@ -230,17 +225,3 @@ class _Learner:
     def _layer_names(self) -> list[str]:
         hidden = [f"mlp_extractor.policy_net.{2 * k}" for k in range(len(self.config.layers))]
         return [*hidden, "action_net"]
-
-
-class _AfterRollout(BaseCallback):
-    """Calls a function with the number of steps so far, after every rollout."""
-
-    def __init__(self, function: Callable[[int], None]) -> None:
-        super().__init__()
-        self._function = function
-
-    def _on_step(self) -> bool:
-        return True
-
-    def _on_rollout_end(self) -> None:
-        self._function(self.num_timesteps)

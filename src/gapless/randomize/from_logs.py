@@ -27,7 +27,6 @@ from scipy.optimize import minimize_scalar
 
 from gapless.core.distribution import Correlation, Range, correlations_of
 from gapless.core.errors import InputError
-from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
@@ -57,11 +56,6 @@ class Replay:
             windows = windows.pick(np.sort(rng.choice(len(windows), max_windows, replace=False)))
         return cls(Predictor(data.blueprint, data.space), windows, Scaling.of(data.space))
 
-    @property
-    def space(self) -> ParameterSpace:
-        """The parameters that rows hold."""
-        return self.predictor.space
-
     def errors(self, rows: Array) -> Array:
         """Returns prediction minus reading, (num_rows, num_windows, num_steps, num_measurements), in units of noise.
 
@@ -83,10 +77,11 @@ class Replay:
         by the slope of the scale; what is never 0 is log-normal.
         """
         unit = np.clip(np.stack([centre - 2 * width, centre, centre + 2 * width]), 0.0, 1.0)
-        low, mean, high = np.clip(self.scaling.values(unit), self.space.low, self.space.high).tolist()
+        space = self.predictor.space
+        low, mean, high = np.clip(self.scaling.values(unit), space.low, space.high).tolist()
         std = (width * self.scaling.slope(unit[1])).tolist()
         found: list[Range] = []
-        for k, p in enumerate(self.space.parameters):
+        for k, p in enumerate(space.parameters):
             kind, spread = ("log-normal", std[k] / mean[k]) if p.low > 0 else ("normal", std[k])
             found.append(Range(p.target, kind, low[k], high[k], mean[k], spread, reason))
         return tuple(found)
@@ -114,7 +109,7 @@ def simopt_ranges(
     """Returns one normal or log-normal range per parameter of a project, and their correlations; see the module."""
     rng = np.random.default_rng(seed)
     replay = Replay.of(data, SIMOPT.window_s, SIMOPT.max_windows, rng)
-    mean = np.clip(replay.scaling.unit(replay.space.nominal), 0.05, 0.95)
+    mean = np.clip(replay.scaling.unit(data.space.nominal), 0.05, 0.95)
     covariance = SIMOPT.first_width**2 * np.eye(len(mean))
     for k in range(SIMOPT.num_rounds):
         unit = np.clip(rng.multivariate_normal(mean, covariance, SIMOPT.num_rows, method="eigh"), 0.0, 1.0)
@@ -127,7 +122,7 @@ def simopt_ranges(
             progress("randomize", (k + 1) / SIMOPT.num_rounds)
     std = np.sqrt(np.diag(covariance))
     ranges = replay.normal_ranges(mean, std, "does what the logs show")
-    return ranges, correlations_of(replay.space.targets, covariance / np.outer(std, std))
+    return ranges, correlations_of(data.space.targets, covariance / np.outer(std, std))
 
 
 def reps_weights(cost: Array, max_kl: float) -> Array:
@@ -169,10 +164,10 @@ def dropo_ranges(
     """Returns one normal or log-normal range per parameter of a project, and no correlations; see the module."""
     rng = np.random.default_rng(seed)
     replay = Replay.of(data, DROPO.window_s, DROPO.max_windows, rng)
-    num = len(replay.space)
+    num = len(data.space)
     half = rng.standard_normal((DROPO.num_draws // 2, num))
     draws = np.concatenate([half, -half])
-    start = np.concatenate([replay.scaling.unit(replay.space.nominal), np.full(num, 0.3)])
+    start = np.concatenate([replay.scaling.unit(data.space.nominal), np.full(num, 0.3)])
     options = {"bounds": [0, 1], "seed": seed + 1, "verbose": -9}
     options |= {"maxiter": DROPO.num_rounds, "popsize": DROPO.num_candidates}
     search = load_cma_es()(np.clip(start, 0.05, 0.95), 0.3, options)
@@ -206,7 +201,7 @@ def _log_likelihoods(replay: Replay, candidates: Array, draws: Array) -> Array:
     """
     centre, width = _split_candidates(candidates)
     unit = centre[:, None] + width[:, None] * draws
-    rows = replay.scaling.values(np.clip(unit, 0.0, 1.0)).reshape(-1, len(replay.space))
+    rows = replay.scaling.values(np.clip(unit, 0.0, 1.0)).reshape(-1, draws.shape[1])
     last = replay.errors(rows)[:, :, -1].reshape(len(candidates), len(draws), len(replay.windows), -1)
     last = np.nan_to_num(last)
     mean = last.mean(axis=1)

@@ -87,7 +87,7 @@ def test_an_interrupt_keeps_the_policy_so_far(tmp_path: Path) -> None:
     assert catalogue.artefacts("train") == ()
     (kept,) = catalogue.artefacts(INTERRUPTED)
     assert load_policy(catalogue.artefact_path(kept.id, "policy.npz")).history == 3
-    num_done = json.loads(catalogue.artefact_path(kept.id, "steps.json").read_text())
+    num_done, _ = json.loads(catalogue.artefact_path(kept.id, "progress.json").read_text())
     assert 0 < num_done <= SMALL.num_steps
     # the same command goes on from there, up to the steps that were asked for
     shares: list[float] = []

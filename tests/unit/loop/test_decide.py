@@ -5,7 +5,7 @@ import pytest
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import wilson
 from gapless.core.results import Cause, DiagnoseResult, Probability
-from gapless.loop.decide import decide
+from gapless.loop.verb import decide
 
 FAILS = wilson(10, 50)
 

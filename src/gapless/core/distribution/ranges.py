@@ -169,29 +169,32 @@ class Distribution:
 
     def _draw_into(self, rows: Array, rng: np.random.Generator, ranges: tuple[Range, ...]) -> Array:
         """Writes fresh values of some ranges into rows."""
-        correlated = {target for pair in self.correlations for target in (pair.first, pair.second)}
-        group = [item for item in ranges if item.target in correlated]
-        for item in ranges:
-            if item.target not in correlated:
-                rows[:, self.space.index(item.target)] = item.draw(rng, len(rows))
-        if group:
-            columns = [self.space.index(item.target) for item in group]
-            rows[:, columns] = self._draw_correlated(group, rng, len(rows))
+        for target, values in draw_ranges(ranges, self.correlations, rng, len(rows)).items():
+            rows[:, self.space.index(target)] = values
         return rows
 
-    def _draw_correlated(self, group: list[Range], rng: np.random.Generator, count: int) -> Array:
-        """Returns values of correlated ranges, (count, num_ranges); a row that is not inside is drawn again whole."""
-        root = np.linalg.cholesky(matrix_of(group, self.correlations))
-        low, high = np.array([item.low for item in group]), np.array([item.high for item in group])
 
-        def draw_once(number: int) -> Array:
-            bells = rng.standard_normal((number, len(group))) @ root.T
-            return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
+def draw_ranges(
+    ranges: Sequence[Range], correlations: Sequence[Correlation], rng: np.random.Generator, count: int
+) -> dict[str, Array]:
+    """Returns target -> values, (count,); of correlated ranges, what is not inside is drawn again for all of them."""
+    correlated = {target for pair in correlations for target in (pair.first, pair.second)}
+    drawn = {item.target: item.draw(rng, count) for item in ranges if item.target not in correlated}
+    group = [item for item in ranges if item.target in correlated]
+    if not group:
+        return drawn
+    root = np.linalg.cholesky(matrix_of(group, correlations))
+    low, high = np.array([item.low for item in group]), np.array([item.high for item in group])
 
-        return draw_inside(draw_once, count, low, high)
+    def draw_once(number: int) -> Array:
+        bells = rng.standard_normal((number, len(group))) @ root.T
+        return np.stack([item.from_standard_normal(bells[:, k]) for k, item in enumerate(group)], axis=1)
+
+    values = draw_inside(draw_once, count, low, high)
+    return drawn | {item.target: values[:, k] for k, item in enumerate(group)}
 
 
-def matrix_of(group: list[Range], correlations: tuple[Correlation, ...]) -> Array:
+def matrix_of(group: Sequence[Range], correlations: Sequence[Correlation]) -> Array:
     """Returns the correlation matrix of some ranges, (num_ranges, num_ranges)."""
     place = {item.target: k for k, item in enumerate(group)}
     matrix = np.eye(len(group))

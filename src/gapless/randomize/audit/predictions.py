@@ -19,11 +19,7 @@ from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import (
-    build_problem,
-    draw_windows,
-    search_structure,
-)
+from gapless.fit.search.structure import build_problem, draw_windows, search_structure
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import descend
 from gapless.fit.start_errors import shift_starts
@@ -47,11 +43,6 @@ class TrainingBox:
     high: Array  # (num_parameters,) largest value
     varied: NDArray[np.bool_]  # (num_parameters,) whether training draws it
     drawn: Array  # (num_draws, num_parameters) rows as training draws them
-
-    def share(self, column: int, low: float, high: float) -> float:
-        """Returns the share of a parameter's draws that lie between two values."""
-        values = self.drawn[:, column]
-        return float(np.mean((values >= low) & (values <= high)))
 
 
 def make_box(ranges: Distribution, rng: np.random.Generator) -> TrainingBox:

@@ -118,7 +118,7 @@ def read_training_ranges(path: str | Path, blueprint: CompiledProject) -> tuple[
     """
     notes: tuple[Note, ...] = ()
     if _is_event_file(Path(path)):
-        events, _, texts = read_event_ranges(path, blueprint.project, blueprint.model)
+        events, texts = read_event_ranges(path, blueprint.project, blueprint.model)
         found = distribution_of(events, (), blueprint, path)
         notes = tuple(Note("info", Path(path).name, text) for text in texts)
         if not found.ranges:

@@ -119,6 +119,7 @@ def _audit_parameter(
         verdict, advised = "too wide", (max(low, needed[0]), min(high, needed[1]))
         advised = advised if advised[0] < advised[1] else needed  # others compensate for what lies outside
     value_low, value_high = _find_interval(best, k, half)
+    drawn = box.drawn[:, column]
     return AuditedParameter(
         target=prior.target,
         dimension=prior.dimension,
@@ -138,7 +139,7 @@ def _audit_parameter(
         outside=max(0.0, low - value, value - high),
         growth=float(growth),
         factor=factor,
-        share=box.share(column, *advised),
+        share=float(np.mean((drawn >= advised[0]) & (drawn <= advised[1]))),
     )
 
 

@@ -9,14 +9,14 @@ import copy
 import json
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import mujoco
 import yaml
 
-from gapless.core.distribution import Correlation, Range
+from gapless.core.distribution import Range
 from gapless.core.errors import InputError
 from gapless.project.records import Project
 from gapless.randomize.event_terms import isaaclab, mjlab
@@ -25,7 +25,7 @@ from gapless.randomize.event_terms.terms import EventTerm, SourceText
 SUFFIXES = (".py", ".yaml", ".yml", ".json")
 TERM_CLASSES = ("EventTerm", "EventTermCfg", "RandTerm", "RandomizationTermCfg")
 STATE_FUNCTIONS = ("reset_", "push_", "apply_")  # how functions begin that set the state
-EVENT_KEYS = (("events",), ("env", "events"), ("task", "env", "events"), ("env_cfg", "events"), ("randomization",))
+EVENT_KEYS = ("task", "env", "env_cfg", "events", "randomization")  # that lead to the terms, each where it is there
 OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -36,16 +36,10 @@ OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
 FUNCTIONS = {"tuple": list, "list": list, "radians": math.radians, "deg2rad": math.radians}
 
 
-class EventRanges(NamedTuple):
-    """Ranges of an event configuration."""
-
-    ranges: tuple[Range, ...]  # one per parameter of the project's model
-    correlations: tuple[Correlation, ...]  # always empty: event terms draw on their own
-    notes: tuple[str, ...]  # what could not be read, or not as it is there: a line each
-
-
-def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel) -> EventRanges:
-    """Returns the ranges that an event configuration states for a project's model.
+def read_event_ranges(
+    path: str | Path, project: Project, model: mujoco.MjModel
+) -> tuple[tuple[Range, ...], tuple[str, ...]]:
+    """Returns the ranges that an event configuration states for a project's model, and a line on what was not read.
 
     Factors and additions become values by the model's own. InputError where the file is missing, is of another kind
     (`SUFFIXES`), or holds no event terms.
@@ -75,7 +69,7 @@ def read_event_ranges(path: str | Path, project: Project, model: mujoco.MjModel)
             term.note("left out: it sets the state or pushes; no parameter of the model")
         else:
             term.note("left out: no parameter here is like it")
-    return EventRanges(tuple(ranges.values()), (), tuple(notes))
+    return tuple(ranges.values()), tuple(notes)
 
 
 def _read_terms(text: str, suffix: str) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -85,7 +79,9 @@ def _read_terms(text: str, suffix: str) -> tuple[dict[str, dict[str, Any]], list
         reader.visit(ast.parse(text))
         return reader.terms, reader.notes
     found = json.loads(text) if suffix == ".json" else yaml.load(text, _PlainLoader)
-    events = _find_events(found) if isinstance(found, dict) else {}
+    events = found if isinstance(found, dict) else {}
+    for key in EVENT_KEYS:
+        events = events[key] if isinstance(events.get(key), dict) else events
     return {str(name): term for name, term in events.items() if isinstance(term, dict) and "func" in term}, []
 
 
@@ -103,17 +99,6 @@ def _construct_plain(loader: yaml.SafeLoader, suffix: str, node: yaml.Node) -> A
 
 _PlainLoader.add_multi_constructor("tag:yaml.org,2002:python/", _construct_plain)
 _PlainLoader.add_multi_constructor("!", _construct_plain)
-
-
-def _find_events(found: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """Returns the mapping of terms: under `events`, also below `env` or `task.env`, or the file itself."""
-    for path in EVENT_KEYS:
-        inner: Any = found
-        for key in path:
-            inner = inner.get(key) if isinstance(inner, Mapping) else None
-        if isinstance(inner, Mapping):
-            return inner
-    return found
 
 
 class _PythonReader(ast.NodeVisitor):

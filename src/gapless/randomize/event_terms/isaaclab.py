@@ -1,7 +1,7 @@
 """Event terms of Isaac Lab (2.3.2): ranges written as terms, and terms read as ranges."""
 
 from collections.abc import Callable
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 from scipy.stats import norm
@@ -9,7 +9,7 @@ from scipy.stats import norm
 from gapless.core.errors import InputError
 from gapless.randomize.event_terms.terms import MAX_STDS, EventTerm, TermDraw, read_pair
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, python_name, write_event_terms
-from gapless.randomize.export.job import ExportedRange, ExportJob, get_element
+from gapless.randomize.export.job import ExportedRange, get_element
 from gapless.sim.targets import driven_joint, is_position_servo
 
 FRICTION_UNIT = "a friction of the joint in the unit of PhysX: a torque since Isaac Sim 5, before that a coefficient"
@@ -41,11 +41,6 @@ REASONS = {
     "stiffness": "a contact or a passive spring has no term; joint stiffness of Isaac is that of the drive (kp)",
     "size/x": "randomize_rigid_body_scale scales whole assets before the simulation starts, not shapes",
 }
-
-
-def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
-    """Returns a Python file with the class `EventCfg`."""
-    return write_event_terms(job, FORMAT)
 
 
 def _draw_params(
@@ -249,6 +244,7 @@ WRITERS = {
 }
 ONLY_NAMED = frozenset(place for place in WRITERS if place[0] != "body")
 FORMAT = EventFormat("Isaac Lab", "interval", FILE, TERM, WRITERS, REASONS, ONLY_NAMED)
+write = partial(write_event_terms, FORMAT)  # writes a job
 READERS: dict[str, Callable[[EventTerm], None]] = {
     "randomize_rigid_body_material": _read_material,
     "randomize_rigid_body_mass": _read_mass,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from gapless.core.distribution import Range
 from gapless.core.errors import InputError
 from gapless.randomize.event_terms.terms import EventTerm, SourceText, TermDraw, read_pair, short_name
 from gapless.randomize.event_terms.writer import EventFormat, TermWriter, pair_text, write_event_terms
-from gapless.randomize.export.job import ExportedRange, ExportJob, list_elements
+from gapless.randomize.export.job import ExportedRange, list_elements
 from gapless.sim.targets import is_position_servo
 
 FIELDS = {  # function -> kind, fields by axis, operation where none is given
@@ -116,12 +116,6 @@ TERM = """    "{name}": EventTermCfg(  # {comment}
         func=dr.{func},
 {arguments}    ),
 """
-
-
-def write(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
-    """Returns a Python file with the dictionary `EVENTS`."""
-    ordered = sorted(job.entries, key=lambda e: e.field not in ("mass", "payload"))  # terms of masses reset centres
-    return write_event_terms(replace(job, entries=tuple(ordered)), FORMAT)
 
 
 def _distribution_text(item: Range, factor: float = 1.0) -> str:
@@ -253,8 +247,8 @@ def _read_field(term: EventTerm) -> None:
         entity = term.params.get("asset_cfg")
         entity = entity if isinstance(entity, dict) else {}
         for pattern, ends in value.items():
-            part = {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
-            _read_field(term.with_params(part))
+            part = term.params | {"ranges": ends, "asset_cfg": entity | {f"{kind}_names": [pattern]}}
+            _read_field(replace(term, arguments={**term.arguments, "params": part}))
         return None
     axes = term.params.get("axes") or [k for k, name in enumerate(fields) if name]
     by_axis: dict[Any, Any] = value if isinstance(value, dict) else dict.fromkeys(axes, value)
@@ -328,7 +322,9 @@ WRITERS = {
     ("body", "payload"): _write_mass,
 }
 REASONS = {"measurement": "mjlab has no term for readings; its observation terms have noise and delay"}
-FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS, only_named=frozenset({("joint", "offset")}))
+MASSES = ("mass", "payload")  # come first: their terms reset centres
+FORMAT = EventFormat("mjlab", "step", FILE, TERM, WRITERS, REASONS, frozenset({("joint", "offset")}), MASSES)
+write = partial(write_event_terms, FORMAT)  # writes a job
 READERS: dict[str, Callable[[EventTerm], None]] = {
     **dict.fromkeys((*FIELDS, *OTHER_NAMES, "randomize_field"), _read_field),
     **dict.fromkeys((*PARAMS, *(f"randomize_{name}" for name in PARAMS)), _read_params),

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import mujoco
@@ -74,10 +74,6 @@ class EventTerm:
         """The arguments of the function."""
         params = self.arguments.get("params")
         return params if isinstance(params, dict) else {}
-
-    def with_params(self, params: dict[str, Any]) -> "EventTerm":
-        """Returns the term with some params replaced."""
-        return replace(self, arguments={**self.arguments, "params": self.params | params})
 
     @property
     def distribution(self) -> Any:

@@ -6,6 +6,7 @@ Each of the two has an `EventFormat`: a table of which function writes the terms
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gapless.core.distribution import Range
 from gapless.randomize.export.job import (
@@ -33,6 +34,7 @@ class EventFormat:
     writers: Mapping[tuple[str, str], Callable[["TermWriter", ExportedRange], None]]
     reasons: Mapping[str, str]  # kind or field -> why such a range has no term
     only_named: frozenset[tuple[str, str]]  # (kind, field) of which one factor on all (`*`) has no term
+    first_fields: tuple[str, ...] = ()  # whose terms come first
 
 
 @dataclass
@@ -102,10 +104,10 @@ class TermWriter:
                 self.note_change(f"drawn per {first.range.per}, in one term with {first.target}", other)
 
 
-def write_event_terms(job: ExportJob, form: EventFormat) -> tuple[str, tuple[str, ...]]:
+def write_event_terms(form: EventFormat, job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     """Returns the Python file, and what it does not carry."""
     writer = TermWriter(job, form)
-    for entry in job.entries:
+    for entry in sorted(job.entries, key=lambda e: e.field not in form.first_fields):
         if entry.name == "*" and (entry.kind, entry.field) in form.only_named:
             writer.leave_out(f"each {entry.kind} would draw a factor of its own; name the {entry.kind}s", entry)
         elif (entry.kind, entry.field) in form.writers:
@@ -113,7 +115,7 @@ def write_event_terms(job: ExportJob, form: EventFormat) -> tuple[str, tuple[str
         else:
             default = f"{form.stack} has no term for {entry.kind} {entry.field}"
             writer.leave_out(form.reasons.get(entry.kind) or form.reasons.get(entry.field, default), entry)
-    for pair in job.correlations:
+    for pair in job.distribution.correlations:
         writer.notes.append(note_left_out(f"{CORRELATION}{pair.first} {pair.second}", "each term draws on its own"))
     owners = {get_element(job.model, "body", k).owner for k in range(1, job.model.nbody)} - {ROBOT}
     entities = "".join(f"{name.upper()} = {name!r}\n" for name in sorted(map(python_name, owners)))

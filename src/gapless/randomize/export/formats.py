@@ -17,22 +17,14 @@ from gapless.core.places import require_writable
 from gapless.core.results import Export, RandomizeResult, plain
 from gapless.project.load import load_project
 from gapless.randomize.event_terms import isaaclab, mjlab
-from gapless.randomize.export.job import (
-    LEFT_OUT,
-    ExportedRange,
-    ExportJob,
-    make_job,
-    note_changed,
-    note_left_out,
-    order_notes,
-)
+from gapless.randomize.export.job import LEFT_OUT, ExportedRange, ExportJob, note_changed, note_left_out, order_notes
 from gapless.randomize.export.model_code import write_gymnasium, write_playground
 from gapless.sim.blueprint import compile_project
 from gapless.sim.corrected import corrected_xml
-from gapless.sim.ranges import read_ranges
+from gapless.sim.ranges import distribution_of, read_ranges
 from gapless.sim.targets import is_dc_motor
 
-MAX_TARGETS_PER_REASON = 2  # that a refusal names
+MAX_REASONS = 3  # that a refusal names
 ABOUT = (
     "Values are in the units given. Every value is cut at [low, high] by drawing again. mean: centre of normal, median "
     "of log-normal, value of fixed, mean of beta, otherwise the middle. std: of normal before it is cut, of beta, of "
@@ -45,7 +37,7 @@ def write_text(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
     """Returns the ranges as text, a line per parameter; nothing is left out."""
     units = "".join(f"#   {entry.target}: {entry.unit}, {entry.dimension}\n" for entry in job.entries)
     head = f"# Training ranges of {job.blueprint.project.name}, by gapless. Unit and dimension:\n{units}"
-    return head + ranges_to_text([entry.range for entry in job.entries], job.correlations), ()
+    return head + ranges_to_text(job.distribution.ranges, job.distribution.correlations), ()
 
 
 def write_json(job: ExportJob, _: Path) -> tuple[str, tuple[str, ...]]:
@@ -65,7 +57,7 @@ def _document(job: ExportJob) -> dict[str, Any]:
         plain(entry.range) | {"unit": entry.unit, "dimension": entry.dimension, "nominal": float(entry.nominal)}
         for entry in job.entries
     ]
-    return head | {"about": ABOUT, "ranges": ranges, "correlations": plain(job.correlations)}
+    return head | {"about": ABOUT, "ranges": ranges, "correlations": plain(job.distribution.correlations)}
 
 
 def write_mjcf(job: ExportJob, folder: Path) -> tuple[str, tuple[str, ...]]:
@@ -145,10 +137,11 @@ def export_ranges(
     check_exports(files)
     blueprint = compile_project(load_project(directory))
     if isinstance(ranges, RandomizeResult):
-        job = make_job(blueprint, ranges.ranges, ranges.correlations, ", ".join(ranges.inputs))
+        source = ", ".join(ranges.inputs)
+        found = distribution_of(ranges.ranges, ranges.correlations, blueprint, source)
     else:
-        found = read_ranges(ranges, blueprint)
-        job = make_job(blueprint, found.ranges, found.correlations, Path(ranges).name)
+        found, source = read_ranges(ranges, blueprint), Path(ranges).name
+    job = ExportJob(blueprint, found, source)
     if not job.entries:
         raise InputError("there are no ranges to write: give a file that has some, or run `gapless randomize DIR`")
     texts: dict[str, str] = {}
@@ -167,23 +160,17 @@ def export_ranges(
 
 def _refuse_empty(job: ExportJob, form: str, notes: Sequence[str], file: Path) -> None:
     """Raises an error if a format carries none of the ranges: training would go on without any, unnoticed."""
-    reasons, num = _find_left_out(job, notes), len(job.entries)
-    if len(reasons) < num:
+    targets = {entry.target for entry in job.entries}
+
+    def carries_some(notes: Sequence[str]) -> bool:
+        return not targets <= {note.partition(LEFT_OUT)[0] for note in notes if LEFT_OUT in note}
+
+    if carries_some(notes):
         return
-    targets = {why: [target for target, own in reasons.items() if own == why] for why in reasons.values()}
-    parts: list[str] = []
-    for number, (why, names) in enumerate(sorted(targets.items(), key=lambda item: -len(item[1])), 1):
-        extra = len(names) - MAX_TARGETS_PER_REASON
-        more = f" and {extra} more" if extra > 0 else ""
-        parts.append(f"({number}) {', '.join(names[:MAX_TARGETS_PER_REASON])}{more}: {why}")
-    others = [other for other, write in FORMATS.items() if len(_find_left_out(job, write(job, file.parent)[1])) < num]
+    extra = len(notes) - MAX_REASONS
+    reasons = "; ".join(note.replace(LEFT_OUT, ": ") for note in notes[:MAX_REASONS])
+    others = [other for other, write in FORMATS.items() if carries_some(write(job, file.parent)[1])]
     raise InputError(
-        f"--export {form}: none of the {num} ranges has a counterpart there, so nothing was written: "
-        f"{'; '.join(parts)}: choose another format, {', '.join(others)} carry some: {file}"
+        f"--export {form}: none of the {len(targets)} ranges has a counterpart there, so nothing was written: {reasons}"
+        f"{f'; and {extra} more' if extra > 0 else ''}: choose another format, {', '.join(others)} carry some: {file}"
     )
-
-
-def _find_left_out(job: ExportJob, notes: Sequence[str]) -> dict[str, str]:
-    """Returns target -> why, of the ranges that a format does not carry."""
-    why = {target: reason for target, mark, reason in (note.partition(LEFT_OUT) for note in notes) if mark}
-    return {entry.target: why[entry.target] for entry in job.entries if entry.target in why}

@@ -12,7 +12,7 @@ import mujoco
 
 import gapless
 from gapless.core.dimensions import Dimension
-from gapless.core.distribution import Correlation, Distribution, Range
+from gapless.core.distribution import Distribution, Range
 from gapless.project.model import load_model
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import distribution_of
@@ -56,9 +56,14 @@ class ExportJob:
     """Ranges of a project to write, and where they come from, for the reader."""
 
     blueprint: CompiledProject
-    entries: tuple[ExportedRange, ...]
-    correlations: tuple[Correlation, ...]
+    distribution: Distribution  # the ranges, over the space of their parameters alone
     source: str
+
+    @cached_property
+    def entries(self) -> tuple[ExportedRange, ...]:
+        """The ranges with what they set."""
+        pairs = zip(self.distribution.ranges, self.distribution.space.parameters, strict=True)
+        return tuple(ExportedRange(r, p.unit, p.dimension, p.nominal, **vars(split_target(p.target))) for r, p in pairs)
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -82,25 +87,9 @@ class ExportJob:
 
     def without(self, targets: Collection[str]) -> "ExportJob":
         """Returns the job without some ranges and their correlations."""
-        entries = tuple(entry for entry in self.entries if entry.target not in targets)
-        pairs = tuple(p for p in self.correlations if p.first not in targets and p.second not in targets)
-        return replace(self, entries=entries, correlations=pairs)
-
-    @property
-    def distribution(self) -> Distribution:
-        """The ranges over the space of their parameters."""
-        return distribution_of(tuple(e.range for e in self.entries), self.correlations, self.blueprint, self.source)
-
-
-def make_job(
-    blueprint: CompiledProject, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], source: str
-) -> ExportJob:
-    """Returns ranges with what they set in a project; InputError where one names nothing or is not finite."""
-    entries: list[ExportedRange] = []
-    for item, p in zip(ranges, distribution_of(ranges, correlations, blueprint, source).space.parameters, strict=True):
-        place = split_target(p.target)
-        entries.append(ExportedRange(item, p.unit, p.dimension, p.nominal, place.kind, place.name, place.field))
-    return ExportJob(blueprint, tuple(entries), correlations, source)
+        ranges = tuple(item for item in self.distribution.ranges if item.target not in targets)
+        pairs = tuple(p for p in self.distribution.correlations if not {p.first, p.second} & set(targets))
+        return replace(self, distribution=distribution_of(ranges, pairs, self.blueprint, self.source))
 
 
 def list_elements(model: mujoco.MjModel, kind: str) -> list[ModelElement]:

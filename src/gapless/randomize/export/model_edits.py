@@ -1,5 +1,6 @@
 """What ranges do to the numbers of a MuJoCo model, found by writing them: no second copy of what targets mean."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
@@ -15,20 +16,22 @@ NUM_WORLDS = 256  # written at once
 MAX_ROUNDING = 1e-12  # share of the largest number of a field up to which numbers count as equal
 MAX_BEND = 1e-9  # share of the change up to which an effect counts as straight
 MAX_DIFFERENCE = 0.01  # share of a number's change by which rows drawn together may differ from it without a note
+READING_SIGNALS = ("signal.bias", "signal.scale", "signal.reading_delay_s")  # of readings; others are of actuators
 NO_EFFECT = "it moves no number of the model: fixed at the model's value, set by another range too, or acting elsewhere"
-Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class FieldEdit:
-    """What one parameter does to one field."""
+    """What one parameter does to one field of a model."""
 
-    target: str  # the parameter's target
+    target: str  # the parameter's target; empty for what all parameters at their nominal values set
     field: str  # field of MjModel, `opt.NAME` of its options, or `signal.NAME` of the signal path around it
-    places: tuple[Place, ...]  # (num_places) indices in the field
+    places: tuple[tuple[int, ...], ...]  # (num_places) indices in the field
+    elements: tuple[tuple[str, str], ...]  # (num_places) kind and name of the element; empty: found by its number
     # (num_knots,) values of the parameter: two where the effect is straight, one where it is the same for all of them
-    knots: Array
-    values: Array  # (num_knots, num_places) what the field holds there
+    knots: tuple[float, ...]
+    values: tuple[tuple[float, ...], ...]  # (num_knots, num_places) what the field holds there
+    multiplies: bool = False  # with others that meet it in this field; otherwise their changes add up
 
     @property
     def is_constant(self) -> bool:
@@ -36,12 +39,32 @@ class FieldEdit:
         return len(self.knots) == 1
 
 
+def edit_fields(
+    nominal: Mapping[str, Array], edits: Sequence[FieldEdit], parameters: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Returns field -> `nominal` with edits, (num_worlds, ...), for parameters of worlds, (num_worlds,) each."""
+    num_worlds = max(map(len, parameters.values()), default=1)
+    base = {name: np.array(value, dtype=np.float64) for name, value in nominal.items()}
+    for edit in edits:
+        if edit.is_constant:
+            base[edit.field][tuple(np.transpose(edit.places))] = edit.values[0]
+    fields = {name: np.repeat(value[None], num_worlds, axis=0) for name, value in base.items()}
+    for edit in edits:
+        if not edit.is_constant:
+            index = tuple(np.transpose(edit.places))
+            start, here = base[edit.field][index], (slice(None), *index)
+            columns = [np.interp(parameters[edit.target], edit.knots, column) for column in np.transpose(edit.values)]
+            now, before = np.stack(columns, axis=1), fields[edit.field][here]
+            scaled = before * now / np.where(start == 0, 1.0, start)
+            fields[edit.field][here] = np.where(edit.multiplies & (start != 0), scaled, before + now - start)
+    return fields
+
+
 @dataclass(frozen=True)
 class ModelEdits:
     """What ranges do to a model."""
 
     edits: tuple[FieldEdit, ...]  # what each parameter does
-    product: dict[str, bool]  # field -> whether parameters that meet in it multiply; otherwise their changes add up
     derived: bool  # whether constants that the engine derives from the model must be computed anew
     notes: tuple[str, ...]  # where rows drawn together differ from that
 
@@ -53,7 +76,7 @@ class ModelEdits:
 def find_model_edits(job: ExportJob) -> ModelEdits:
     """Returns what ranges do to the numbers of the model: every parameter alone, then all together."""
     if not job.entries:
-        return ModelEdits((), {}, False, ())
+        return ModelEdits((), False, ())
     distribution, targets = job.distribution, [entry.target for entry in job.entries]
     low, high = (np.array([getattr(e.range, name) for e in job.entries]) for name in ("low", "high"))
     knots = np.linspace(low, high, NUM_KNOTS, axis=1)
@@ -62,9 +85,9 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
         alone[k, :, k] = knots[k]
     alone = alone.reshape(-1, len(targets))
     drawn = distribution.sample(np.random.default_rng(0), NUM_CHECKS)
-    written, derived = _write_rows(job, np.concatenate([alone, drawn]))
+    written, derived = _write_rows(job, np.concatenate([distribution.space.nominal[None], alone, drawn]))
     tables = {
-        field: values[: len(alone)].reshape(len(targets), NUM_KNOTS, *nominal.shape)
+        field: values[1 : 1 + len(alone)].reshape(len(targets), NUM_KNOTS, *nominal.shape)
         for field, (nominal, values) in written.items()
     }
     jumping = [target for k, target in enumerate(targets) if any(_jumps(table[k]) for table in tables.values())]
@@ -74,34 +97,18 @@ def find_model_edits(job: ExportJob) -> ModelEdits:
         return replace(found, notes=(*notes, *found.notes))
     edits: list[FieldEdit] = []
     notes: list[str] = []
-    product: dict[str, bool] = {}
+    parameters = dict(zip(targets, drawn.T, strict=True))
     for field, (nominal, values) in written.items():
-        made: list[FieldEdit] = []
+        made = _find_edits("", field, values[:1], np.zeros(1), nominal, job.model_as_filed)
         for k, target in enumerate(targets):
-            made += _find_edits(target, field, tables[field][k], knots[k], nominal)
-        if any(not edit.is_constant for edit in made):
-            product[field], note = _find_combination(field, nominal, made, (drawn, values[len(alone) :]), targets)
-            notes += note
-        edits += made
-    edits.sort(key=lambda edit: targets.index(edit.target))
+            made += _find_edits(target, field, tables[field][k], knots[k], values[0], job.model_as_filed)
+        combined, note = _combine_edits(field, nominal, made, parameters, values[1 + len(alone) :])
+        edits += combined
+        notes += note
+    edits.sort(key=lambda edit: ["", *targets].index(edit.target))
     acting = {edit.target for edit in edits}
     notes += [note_left_out(target, NO_EFFECT) for target in targets if target not in acting]
-    return ModelEdits(tuple(edits), product, derived, tuple(notes))
-
-
-def find_element(model: mujoco.MjModel, field: str, place: Place) -> tuple[str, int]:
-    """Returns the kind and the number of the element that a place in a field of a model belongs to."""
-    group, number = field.partition("_")[0], place[0]
-    if group == "dof":
-        return "joint", int(model.dof_jntid[number])
-    if group == "qpos":
-        return "joint", [int(k) for k in model.jnt_qposadr].index(number)
-    return {"jnt": "joint"}.get(group, group), number
-
-
-def round_numbers(values: Array) -> list[float]:
-    """Returns numbers with ten digits, for files that people look at; two of them as they are."""
-    return [float(value) if len(values) == 2 else float(f"{value:.10g}") for value in values]
+    return ModelEdits(tuple(edits), derived, tuple(notes))
 
 
 def _write_rows(job: ExportJob, rows: Array) -> tuple[dict[str, tuple[Array, Array]], bool]:
@@ -135,10 +142,12 @@ def _jumps(table: Array) -> bool:
     return bool((off > MAX_DIFFERENCE * np.maximum(change, 1e3 * _rounding(table))).any())
 
 
-def _find_edits(target: str, field: str, table: Array, knots: Array, nominal: Array) -> list[FieldEdit]:
+def _find_edits(
+    target: str, field: str, table: Array, knots: Array, before: Array, model: mujoco.MjModel
+) -> list[FieldEdit]:
     """Returns what a parameter does to a field: to places that it sets to one value, and to those that it moves."""
     moves = (np.abs(table - table[0]) > _rounding(table)).any(axis=0)
-    differs = (np.abs(table[0] - nominal) > _rounding(table)) & ~moves
+    differs = (np.abs(table[0] - before) > _rounding(table)) & ~moves
     found: list[FieldEdit] = []
     for chosen in (differs, moves):
         places = tuple(tuple(int(k) for k in place) for place in np.argwhere(chosen))
@@ -149,36 +158,43 @@ def _find_edits(target: str, field: str, table: Array, knots: Array, nominal: Ar
         is_straight = (np.abs(values - line) <= MAX_BEND * np.maximum(change, np.abs(values).max(axis=0))).all()
         kept = [0] if chosen is differs else [0, -1] if is_straight else slice(None)
         if places:
-            found.append(FieldEdit(target, field, places, knots[kept], values[kept]))
+            elements = tuple(_find_element(model, field, place[0]) for place in places)
+            rows = tuple(tuple(row) for row in values[kept].tolist())
+            found.append(FieldEdit(target, field, places, elements, tuple(knots[kept].tolist()), rows))
     return found
 
 
-def _find_combination(
-    field: str, nominal: Array, edits: list[FieldEdit], checks: tuple[Array, Array], targets: list[str]
-) -> tuple[bool, list[str]]:
-    """Returns whether parameters multiply in a field rather than add, and a note where neither is right."""
-    worst: dict[bool, float] = {}
-    rows, true = checks
-    base = nominal.astype(np.float64)
-    for edit in edits:
-        if edit.is_constant:
-            base[tuple(np.transpose(edit.places))] = edit.values[0]
-    edits = [edit for edit in edits if not edit.is_constant]
+def _find_element(model: mujoco.MjModel, field: str, number: int) -> tuple[str, str]:
+    """Returns kind and name of the element that a row of a field belongs to; empty where it is found by its number."""
+    if field.startswith("opt.") or field in READING_SIGNALS:
+        return "", ""
+    group = "actuator" if field.startswith("signal.") else field.partition("_")[0]
+    if group == "dof":
+        number = int(model.dof_jntid[number])
+    elif group == "qpos":
+        number = [int(k) for k in model.jnt_qposadr].index(number)
+    kind = "joint" if group in ("jnt", "dof", "qpos") else group
+    return kind, getattr(model, kind)(number).name
+
+
+def _combine_edits(
+    field: str, nominal: Array, edits: list[FieldEdit], parameters: Mapping[str, Array], true: Array
+) -> tuple[list[FieldEdit], list[str]]:
+    """Returns edits of a field that multiply or add, as rows drawn together do; and a note where neither is right.
+
+    `true`, (num_rows, ...), is the field under all parameters drawn together, (num_rows,) each.
+    """
+    moving = [edit for edit in edits if not edit.is_constant]
+    if not moving:
+        return edits, []
+    base = edit_fields({field: nominal}, [edit for edit in edits if edit.is_constant], parameters)[field]
     span = np.maximum(np.abs(true - base).max(axis=0), 1e3 * _rounding(true))
-    for product in (True, False):
-        made = np.repeat(base[None], len(rows), axis=0)
-        for edit in edits:
-            drawn = rows[:, targets.index(edit.target)]
-            for k, place in enumerate(edit.places):
-                here, value = (slice(None), *place), np.interp(drawn, edit.knots, edit.values[:, k])
-                if product and base[place] != 0:
-                    made[here] *= value / base[place]
-                else:
-                    made[here] += value - base[place]
-        worst[product] = float((np.abs(made - true) / span).max())
+    tried = {product: [replace(edit, multiplies=product) for edit in edits] for product in (True, False)}
+    made = {product: edit_fields({field: nominal}, some, parameters)[field] for product, some in tried.items()}
+    worst = {product: float((np.abs(values - true) / span).max()) for product, values in made.items()}
     product = worst[True] <= max(worst[False], MAX_BEND)
     if worst[product] <= MAX_DIFFERENCE:
-        return product, []
-    names = ", ".join(edit.target for edit in edits)
+        return tried[product], []
+    names = ", ".join(edit.target for edit in moving)
     text = f"drawn together they differ by up to {100 * worst[product]:.0f} % of the change in {field}"
-    return product, [note_changed(names, text)]
+    return tried[product], [note_changed(names, text)]

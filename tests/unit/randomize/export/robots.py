@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from gapless.core.distribution import ranges_from_text
+from gapless.core.distribution import Correlation, Range, ranges_from_text
 from gapless.project.load import load_project
-from gapless.randomize.export.job import ExportJob, make_job
+from gapless.randomize.export.job import ExportJob
 from gapless.sim.blueprint import CompiledProject, compile_project
+from gapless.sim.ranges import distribution_of
 
 MODEL = """
 <mujoco model="arm">
@@ -105,4 +106,9 @@ def arm(folder: Path) -> CompiledProject:
 def job(folder: Path, text: str, model: str = MODEL) -> ExportJob:
     """Returns ranges, given as text, for the arm."""
     ranges, correlations = ranges_from_text(text)
-    return make_job(compile_project(load_project(arm_folder(folder, model))), ranges, correlations, "test")
+    return make_job(compile_project(load_project(arm_folder(folder, model))), ranges, correlations)
+
+
+def make_job(blueprint: CompiledProject, ranges: tuple[Range, ...], correlations: tuple[Correlation, ...]) -> ExportJob:
+    """Returns ranges of any project as a job."""
+    return ExportJob(blueprint, distribution_of(ranges, correlations, blueprint, "test"), "test")

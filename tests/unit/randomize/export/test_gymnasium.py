@@ -193,14 +193,19 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
         module.RandomizedModel(ArmEnv(tmp_path / "other.xml"))
 
 
+def test_it_needs_no_gapless(tmp_path: Path) -> None:
+    lines = write_gymnasium(job(tmp_path, EVERYTHING), tmp_path)[0].splitlines()
+    assert not [line for line in lines if line.startswith(("import gapless", "from gapless"))]
+
+
 def test_it_draws_just_as_gapless_does(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
     module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     for _ in range(50):
         carried = {entry.target: entry for entry in worked.entries}
-        for item, entry in ((item, carried[item["target"]]) for item in module.RANGES):
-            assert module.draw(theirs, item) == entry.range.draw(ours, 1)[0]
+        for item in module.RANGES:
+            assert item.draw(theirs, 1) == carried[item.target].range.draw(ours, 1)
 
 
 def test_correlated_draws_are_those_of_gapless(tmp_path: Path) -> None:
@@ -210,7 +215,7 @@ def test_correlated_draws_are_those_of_gapless(tmp_path: Path) -> None:
     worked = job(tmp_path, text)
     module = loaded(write_gymnasium(worked, tmp_path)[0], tmp_path)
     rng = np.random.default_rng(4)
-    theirs = np.array([list(module.draw_together(rng, module.RANGES).values()) for _ in range(4000)])
+    theirs = np.stack(list(module.draw_ranges(module.RANGES, module.CORRELATIONS, rng, 4000).values()), axis=1)
     ranges, correlations = ranges_from_text(text)
     ours = Distribution(worked.distribution.space, ranges, correlations).sample(np.random.default_rng(5), 4000)
     assert theirs.mean(axis=0) == pytest.approx(ours.mean(axis=0), rel=0.02)
@@ -222,7 +227,7 @@ def test_every_range_acts_or_has_a_note(tmp_path: Path) -> None:
     worked = job(tmp_path, EVERYTHING)
     source, notes = write_gymnasium(worked, tmp_path)
     module = loaded(source, tmp_path)
-    acting = {edit[0] for edit in module.EDITS}
+    acting = {edit.target for edit in module.EDITS} - {""}
     told = {note.split(": ")[0] for note in notes}
     assert {entry.target for entry in worked.entries} == acting | (told & {entry.target for entry in worked.entries})
     assert told - acting == {
