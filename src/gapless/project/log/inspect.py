@@ -9,8 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.formats import Report
-from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
+from gapless.project.log.read import Log, Report, log_paths, read_log, read_unlogged, report_each
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
@@ -36,9 +35,9 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
         return (), (Note("fault", str(project.logs_path), str(error)),)
     notes, logs = _count_unlogged(unlogged, len(paths)), list[Log]()
     notes += offer_drive(model, project.commands, project.measurements)
-    for path, part in report_parts(paths, report):
+    for path in report_each(paths, report):
         try:
-            logs.append(read_log(project, path, report=part))
+            logs.append(read_log(project, path))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
         else:
