@@ -143,6 +143,8 @@ def randomize(
         result = search(directory, reality_seed=reality_seed or 0, **options)
     else:
         if given or reality_seed is not None:
-            raise InputError(f"--tries, --trials and --reality-seed need --method bayrn, not {method}: leave them out")
+            raise InputError(
+                f"--tries, --trials and --reality-seed are of --method bayrn, not of {method}: leave them out"
+            )
         result = verb.randomize(directory, fit=fit, method=method, seed=seed, progress=progress)
     return replace(result, exports=export_ranges(directory, result, export)) if export else result

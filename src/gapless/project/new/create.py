@@ -64,10 +64,10 @@ def new_project(
     signals = Signals.pool([(each.times_s, each.columns) for each in recordings])
     commands, measurements, guesses = guess_columns(compiled, signals)
     if not measurements:
-        there = f"the log has: {nearest('q', first.columns, 12)}"
-        joints = f"the model has joints: {nearest('q', names(compiled, 'joint'), 12)}"
-        bodies = f"bodies: {nearest('x', names(compiled, 'body'), 12)}"
-        text = f"no column is called like anything that can be measured; {there}; {joints}; {bodies}"
+        known = {"the log has": first.columns, "the model has joints": names(compiled, "joint")}
+        known |= {"bodies": names(compiled, "body")}
+        there = "; ".join(f"{what}: {nearest('q', those, 12)}" for what, those in known.items())
+        text = f"no column is called like anything that can be measured; {there}"
         raise project_error(f"{text}; rename columns such as q_JOINT, dq_JOINT, BODY_x", first.path)
     inputs = [hashlib.sha256(path.read_bytes()) for path in dict.fromkeys((model, *(each.path for each in recordings)))]
     notes = list(first.notes)
