@@ -47,19 +47,19 @@ class _Keys(BaseModel, extra="forbid"):
         return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
 
 
-class _Scaling(_Keys):
+class _ScaledKeys(_Keys):
     scale: _Scale = Field(1.0, examples=["0.5, model units per unit of the column"])
     offset: _Number = Field(0.0, examples=["0.1"])
     noise: _Number | None = Field(None, ge=0, examples=["0.001, a standard deviation"])
 
 
-class CommandKeys(_Scaling):
+class CommandKeys(_ScaledKeys):
     """What may stand at a column of `commands`."""
 
     actuator: _Text
 
 
-class MeasurementKeys(_Scaling):
+class MeasurementKeys(_ScaledKeys):
     """What may stand at a column of `measurements`."""
 
     joint: _Text | None = None

@@ -75,7 +75,7 @@ def test_check_reads_model_and_log_once_and_says_how_far_it_is(tmp_path: Path, m
     check(folder, progress=lambda label, share: label == "reading the logs" and shares.append(share))
     assert len(read) == len(set(read)) == 2
     assert len(models) == 1
-    assert shares == [0.5, 1.0]
+    assert shares == [0.0, 0.5, 1.0]
 
 
 def test_long_logs_give_windows_that_are_spread_evenly(tmp_path: Path) -> None:

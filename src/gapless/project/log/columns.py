@@ -42,9 +42,9 @@ def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
     for name, column in columns.items():
         if other := describe_other_kind(column):
             raise log_error(f"column {name} holds {other}, not numbers: save one number per time stamp", path)
-        if len(column) != len(columns[wanted[0]]):
-            text = f"{wanted[0]} has {len(columns[wanted[0]])}, {name} has {len(column)}"
-            raise log_error(f"columns of different length: {text}: save them with one value per time stamp", path)
+        if len(column) != (expected := len(columns[wanted[0]])):
+            text = f"columns of different length: {wanted[0]} has {expected}, {name} has {len(column)}"
+            raise log_error(f"{text}: save one value per time stamp", path)
     return {name: as_doubles(column) for name, column in columns.items()}
 
 
@@ -54,7 +54,7 @@ def read_raw(path: Path, wanted: Sequence[str], *, numbers: bool = False) -> dic
     With `numbers`, a cell of a CSV that holds no number is an error.
     """
     found = _find_places(path)
-    available, places = [name for name, *_ in found], {name: place for name, *place in found}
+    available, places = [name for name, *_ in found], {name: (source, k) for name, source, k in found}
     for name in wanted:
         if name not in places:
             raise log_error(_describe_absent(name, available), path)

@@ -48,8 +48,8 @@ def holds_numbers(kind: Any) -> bool:
 
 def _list_csv_columns(path: Path) -> list[tuple[str, int | None]]:
     if (size := path.stat().st_size) > MAX_CSV_BYTES:
-        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
-        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
+        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB: split it, or save it as Parquet"
+        raise log_error(text, path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), None)
@@ -78,8 +78,8 @@ def _describe_csv_error(error: Exception, path: Path) -> str:
     text = shorten(error, 200)
     if found := re.search(r"column #(\d+): Row #(\d+): .* invalid value '(.*)'", text):
         column = _list_csv_columns(path)[int(found[1])][0]
-        where = f"column {column} row {int(found[2]) - 1}: '{found[3][:40]}' is not a number"
-        return f"{where}: correct it or leave the cell empty"
+        row, value = int(found[2]) - 1, found[3][:40]
+        return f"column {column} row {row}: '{value}' is not a number: correct it or leave the cell empty"
     if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
         return f"row {int(found[1]) - 1} has {found[3]} of {found[2]} fields: correct or delete that line"
     return f"not readable as CSV ({text}): save it again"
@@ -92,8 +92,7 @@ def _explain_damage(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
     except damaged as error:
-        text = f"not readable as {kind}, perhaps cut off ({shorten(error)}): save it again"
-        raise log_error(text, path) from None
+        raise log_error(f"not readable as {kind}, perhaps cut off ({shorten(error)}): save it again", path) from None
 
 
 def _list_parquet_columns(path: Path) -> list[tuple[str, int | None]]:
@@ -123,10 +122,15 @@ def _read_parquet(path: Path, columns: Sequence[str], numbers: bool) -> dict[str
     return {name: table.column(name) for name in columns}
 
 
+def _open_npz(path: Any) -> Any:
+    """Opens an npz file; objects in it are never unpickled."""
+    return np.lib.npyio.NpzFile(path, allow_pickle=False)
+
+
 def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
     """Lists the arrays of an npz file by their headers; an array of shape (rows, n) has lists of n elements."""
     found: list[tuple[str, int | None]] = []
-    with _explain_damage(path, _NPZ), np.lib.npyio.NpzFile(path, allow_pickle=False) as arrays:
+    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
         for name in arrays.files:
             with arrays.zip.open(f"{name}.npy") as file:
                 is_first = np.lib.format.read_magic(file) == (1, 0)
@@ -138,7 +142,7 @@ def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
 
 def _read_npz(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    with _explain_damage(path, _NPZ), np.lib.npyio.NpzFile(path, allow_pickle=False) as arrays:
+    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
         for name in columns:
             values = np.atleast_1d(arrays[name])
             values = values.astype(values.dtype.newbyteorder("="), copy=False)

@@ -139,11 +139,12 @@ def read_logs(
 
 
 def report_each(paths: Sequence[Path], report: Report | None) -> Iterator[Path]:
-    """Yields each log, and reports which share of them is done."""
-    for count, path in enumerate(paths, start=1):
+    """Yields each log, and reports which share of them is done, from 0 to 1."""
+    report = report or (lambda share: None)
+    for count, path in enumerate(paths):
+        report(count / len(paths))
         yield path
-        if report is not None:
-            report(count / len(paths))
+    report(1.0)
 
 
 def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:

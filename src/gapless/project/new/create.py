@@ -39,16 +39,11 @@ def new_project(
 ) -> NewResult:
     """Makes a project folder, and says in notes what was guessed. Nothing is written before all logs are read.
 
-    Args:
-        model: MJCF or URDF file.
-        logs: One or many logs, or folders of them, of one recorder; the time column may have any usual name.
-        directory: Where to make the project; must not have a `gapless.yaml` yet.
-        drive_by_effort: Give a model without actuators a motor for each joint whose effort is logged.
-        progress: Called with what is being done and how far it is, in [0, 1].
+    `logs` are logs or folders of them, of one recorder; their time may have any usual name. `drive_by_effort` gives a
+    model (MJCF or URDF) without actuators a motor for each joint whose effort is logged.
 
     Raises:
-        ProjectError: If there is a project already, or no column can be mapped.
-        LogError: If a log cannot be read.
+        InputError: If there is a project already, no column can be mapped, or a log cannot be read.
     """
     given = [logs] if isinstance(logs, str | Path) else logs
     model, directory = Path(model).expanduser(), Path(directory).expanduser()
