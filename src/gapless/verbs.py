@@ -133,8 +133,8 @@ def randomize(
     from gapless.randomize.export.formats import check_exports, export_ranges
 
     check_exports(export or {})
-    sizes = {"num_tries": num_tries, "num_trials": num_trials}
-    given: dict[str, Any] = {name: value for name, value in sizes.items() if value is not None}
+    sizes = (("num_tries", num_tries), ("num_trials", num_trials))
+    given: dict[str, Any] = {name: value for name, value in sizes if value is not None}
     if method == "bayrn":
         search: Any = __getattr__("search_ranges")
         from gapless.loop.search import BayrnConfig
@@ -144,8 +144,7 @@ def randomize(
     else:
         if given or reality_seed is not None:
             raise InputError(
-                f"--tries, --trials and --reality-seed are of --method bayrn, not of {method}: leave them out, or add "
-                "--method bayrn"
+                f"--tries, --trials and --reality-seed are of --method bayrn, not of {method}: leave them out"
             )
         result = verb.randomize(directory, fit=fit, method=method, seed=seed, progress=progress)
     return replace(result, exports=export_ranges(directory, result, export)) if export else result

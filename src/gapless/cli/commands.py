@@ -29,10 +29,13 @@ DIRECTORY = Argument(metavar="DIR", help="project folder, with its gapless.yaml"
 Directory = Annotated[Path, DIRECTORY]
 File = Path | None
 Texts = list[str] | None
+REPEATED = "(may be repeated); default:"
 JSON_HELP = "also write the result as JSON; - is standard output"
 Json = Annotated[str | None, Option("--json", metavar="FILE", callback=_check_json_target, help=JSON_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
+LOGS_HELP = "logs (.csv, .parquet, .npz) or folders of them, with time and signals; last: the folder to make"
+DRIVE_HELP = "for a model without actuators: add a motor per joint whose effort is logged"
 EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
 
 
@@ -51,17 +54,8 @@ def about(
 @app.command()
 def new(
     model: Annotated[Path, Argument(metavar="MODEL", help="MJCF or URDF file")],
-    paths: Annotated[
-        list[Path],
-        Argument(
-            metavar="LOG... DIR",
-            help="logs (.csv, .parquet, .npz) or folders of them, with time and signals; last: the folder to make",
-        ),
-    ],
-    drive_by_effort: Annotated[
-        bool,
-        Option("--drive-by-effort", help="for a model without actuators: add a motor per joint whose effort is logged"),
-    ] = False,
+    paths: Annotated[list[Path], Argument(metavar="LOG... DIR", help=LOGS_HELP)],
+    drive_by_effort: Annotated[bool, Option("--drive-by-effort", help=DRIVE_HELP)] = False,
     json: Json = None,
 ) -> None:
     """Make a project from a model and logs: guesses the mapping and says what it guessed."""
@@ -85,9 +79,7 @@ def check(directory: Directory, json: Json = None) -> None:
 def measure(
     directory: Directory,
     fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to predict with")] = None,
-    window: Annotated[
-        float, Option(min=0, metavar="SECONDS", help="restart from the measured state this often; 0: once per episode")
-    ] = 0.3,
+    window: Annotated[float, Option(min=0, metavar="SECONDS", help="restart this often; 0: once per episode")] = 0.3,
     json: Json = None,
 ) -> None:
     """How far is simulation from reality: prediction error, bias and lag of every measured column."""
@@ -97,25 +89,14 @@ def measure(
 @app.command()
 def identify(
     directory: Annotated[File, DIRECTORY] = None,
-    hold_out: Annotated[
-        Texts,
-        Option(
-            metavar="NAME", help="log to test the fit on instead of fitting it (may be repeated); default: every fourth"
-        ),
-    ] = None,
-    logs: Annotated[
-        Texts, Option(metavar="PATTERN", help="logs to use, such as march-* (may be repeated); default: all")
-    ] = None,
-    since: Annotated[
-        File, Option(metavar="FIT.json", help="earlier fit to compare with; default: the earliest that can be compared")
-    ] = None,
+    hold_out: Annotated[Texts, Option(metavar="NAME", help=f"log to test the fit on {REPEATED} every fourth")] = None,
+    logs: Annotated[Texts, Option(metavar="PATTERN", help=f"logs to use, such as march-* {REPEATED} all")] = None,
+    since: Annotated[File, Option(metavar="FIT.json", help="fit to compare with; default: the earliest")] = None,
     posterior: Annotated[
-        Literal["gaussian", "sbi"],
-        Option(help="sbi: also sample the posterior by neural estimation (needs the extra `sbi`)"),
+        Literal["gaussian", "sbi"], Option(help="sbi: also sample it by neural estimation (needs the extra `sbi`)")
     ] = "gaussian",
     window: Annotated[
-        float | None,
-        Option(min=0.01, metavar="SECONDS", help="length of the prediction windows; default: the logs decide"),
+        float | None, Option(min=0.01, metavar="SECONDS", help="length of the windows; default: the logs decide")
     ] = None,
     sensor: Annotated[str | None, Option(metavar="LOG", help="deprecated: use `gapless noise LOG [DIR]`")] = None,
     column: Annotated[Texts, Option(metavar="NAME", help="deprecated, with --sensor: use `gapless noise`")] = None,
@@ -138,11 +119,9 @@ def identify(
 
 @app.command()
 def noise(
-    log: Annotated[
-        str, Argument(metavar="LOG", help="log in which nothing moves: a file, or the name of a log of the project")
-    ],
+    log: Annotated[str, Argument(metavar="LOG", help="log in which nothing moves: a file, or a log of the project")],
     directory: Annotated[File, Argument(metavar="[DIR]", help="project folder; a file of readings needs none")] = None,
-    column: Annotated[Texts, Option(metavar="NAME", help="column to look at (may be repeated); default: all")] = None,
+    column: Annotated[Texts, Option(metavar="NAME", help=f"column to look at {REPEATED} all")] = None,
     svg: Annotated[File, Option(metavar="FILE.svg", help="draw the Allan deviations there")] = None,
     json: Json = None,
 ) -> None:
@@ -156,25 +135,14 @@ def noise(
 def excite(
     directory: Directory,
     parameter: Annotated[
-        Texts,
-        Option(
-            metavar="TARGET",
-            help="parameter to identify (may be repeated); default: what the fit does not identify, or else all",
-        ),
+        Texts, Option(metavar="TARGET", help=f"to identify {REPEATED} what the fit does not identify, or else all")
     ] = None,
-    fit: Annotated[
-        File, Option(metavar="FIT.json", help="result of identify to start from; default: the newest, if any")
-    ] = None,
+    fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to start from, or the newest")] = None,
     seconds: Annotated[float, Option(metavar="SECONDS", help="length of the motion")] = 20.0,
-    max_speed: Annotated[
-        Texts, Option(metavar="SHARE|JOINT=VALUE", help="largest speed: a share of the default, or rad/s or m/s")
-    ] = None,
-    max_effort: Annotated[
-        Texts, Option(metavar="SHARE|ACTUATOR=VALUE", help="largest effort: a share of the model's, or its unit")
-    ] = None,
+    max_speed: Annotated[Texts, Option(metavar="SHARE|JOINT=VALUE", help="share of the default, or rad/s, m/s")] = None,
+    max_effort: Annotated[Texts, Option(metavar="SHARE|ACTUATOR=VALUE", help="share of the model's, or value")] = None,
     lowest: Annotated[
-        float | None,
-        Option(metavar="METRES", help="height that nothing may go below; default: the model's floor, else its base"),
+        float | None, Option(metavar="METRES", help="nothing may go lower; default: the model's floor, else its base")
     ] = None,
     motion: Annotated[File, Option("--out", metavar="FILE.csv", help="the motion; default: DIR/excite.csv")] = None,
     seed: Seed = 0,
@@ -189,13 +157,8 @@ def excite(
 @app.command()
 def diagnose(
     directory: Directory,
-    policy: Annotated[
-        File,
-        Option(metavar="POLICY.npz", help="policy whose real runs are in the logs: how it fails is evidence as well"),
-    ] = None,
-    fit: Annotated[
-        File, Option(metavar="FIT.json", help="result of identify to search near as well, for a model that is far off")
-    ] = None,
+    policy: Annotated[File, Option(metavar="POLICY.npz", help="policy of the runs: its failures are evidence")] = None,
+    fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to search near as well")] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -210,9 +173,7 @@ def diagnose(
 @app.command()
 def randomize(
     directory: Directory,
-    fit: Annotated[
-        File, Option(metavar="FIT.json", help="result of identify; default: the newest in the catalogue")
-    ] = None,
+    fit: Annotated[File, Option(metavar="FIT.json", help="result of identify; default: the newest")] = None,
     method: Annotated[
         Literal["evidence", "sbi", "dropo", "simopt", "bayrn"],
         Option(help="evidence, sbi: about a fit; dropo, simopt: from logs; bayrn: by trials in reality"),
@@ -222,9 +183,7 @@ def randomize(
     export: Annotated[
         Texts, Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}")
     ] = None,
-    audit: Annotated[
-        File, Option("--audit", metavar="RANGES", help="deprecated: use `gapless audit DIR RANGES`")
-    ] = None,
+    audit: Annotated[File, Option(metavar="RANGES", help="deprecated: use `gapless audit DIR RANGES`")] = None,
     seed: Seed = 0,
     reality_seed: Annotated[int | None, Option(min=0, help="bayrn: which twin, where reality is one")] = None,
     json: Json = None,
@@ -247,8 +206,7 @@ def randomize(
 def audit(
     directory: Directory,
     ranges: Annotated[
-        Path,
-        Argument(metavar="RANGES", help="result of randomize, ranges as text, or an Isaac Lab or mjlab configuration"),
+        Path, Argument(metavar="RANGES", help="result of randomize, ranges as text, or a file of Isaac Lab or mjlab")
     ],
     seed: Seed = 0,
     json: Json = None,
@@ -265,7 +223,7 @@ def train(
     steps: Annotated[int, Option(min=1, help="control steps over all worlds")] = 600_000,
     curriculum: Annotated[
         Literal["none", "adr", "max-entropy"],
-        Option(help="begin at the centre of the ranges and grow to their ends as the policy gets better"),
+        Option(help="grow the ranges from their centre as the policy gets better"),
     ] = "none",
     seed: Seed = 0,
     json: Json = None,

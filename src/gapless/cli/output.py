@@ -44,10 +44,8 @@ class Printer(Console):
 
 def open_console(json_target: str | None) -> Printer:
     """Returns where people read results: standard output, or standard error while JSON goes there."""
-    console = Printer(stderr=json_target == "-")
-    if not console.is_terminal:
-        console = Printer(file=sys.stderr if json_target == "-" else sys.stdout, width=120)
-    return console
+    stream = sys.stderr if json_target == "-" else sys.stdout
+    return Printer(file=stream, width=None if stream.isatty() else 120)
 
 
 def write_json(result: Result, target: str | None) -> None:

@@ -4,23 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
 from gapless.cli.output import Printer, number, span
-from gapless.core.results import (
-    AuditResult,
-    CheckResult,
-    DiagnoseResult,
-    EvaluateResult,
-    ExciteResult,
-    HorizonErrors,
-    IdentifyResult,
-    LoopResult,
-    MeasureResult,
-    NewResult,
-    Note,
-    RandomizeResult,
-    ReportResult,
-    SensorResult,
-    TrainResult,
-)
+from gapless.core import results
 from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
 MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
@@ -34,19 +18,19 @@ def show(result: object, console: Printer) -> None:
 
 
 @show.register
-def _(result: NewResult, console: Printer) -> None:
+def _(result: results.NewResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print(f"made {result.project}: look at gapless.yaml, then `gapless check {result.project}`")
 
 
 @show.register
-def _(result: CheckResult, console: Printer) -> None:
+def _(result: results.CheckResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print("sound" if result.sound else "not sound: correct the faults above")
 
 
 @show.register
-def _(result: MeasureResult, console: Printer) -> None:
+def _(result: results.MeasureResult, console: Printer) -> None:
     rows = [
         (name, number(c.rmse), number(c.nrmse), number(c.bias), number(c.lag_s), c.unit)
         for name, c in result.columns.items()
@@ -61,7 +45,7 @@ def _(result: MeasureResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: IdentifyResult, console: Printer) -> None:
+def _(result: results.IdentifyResult, console: Printer) -> None:
     rows: list[tuple[str, ...]] = []
     for p in result.parameters:
         remark = "not identifiable" if not p.identifiable else "at its bound" if p.at_bound else ""
@@ -85,7 +69,7 @@ def _(result: IdentifyResult, console: Printer) -> None:
         console.print(f"corrected model: {result.model}")
 
 
-def _show_horizons(horizons: Sequence[HorizonErrors], console: Printer) -> None:
+def _show_horizons(horizons: Sequence[results.HorizonErrors], console: Printer) -> None:
     """Prints the error of each column by how long predictions run: before and, with a fit, after it."""
     if not horizons:
         return
@@ -98,7 +82,7 @@ def _show_horizons(horizons: Sequence[HorizonErrors], console: Printer) -> None:
     console.print_table(("error of predictions over", *names, ">noise", "unit"), rows)
 
 
-def _show_drift(result: IdentifyResult, console: Printer) -> None:
+def _show_drift(result: results.IdentifyResult, console: Printer) -> None:
     """Prints what changed since an earlier fit, if there was one to compare with."""
     if result.since is None:
         return
@@ -114,7 +98,7 @@ def _show_drift(result: IdentifyResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: SensorResult, console: Printer) -> None:
+def _(result: results.SensorResult, console: Printer) -> None:
     count = f"{len(result.columns)} columns" if len(result.columns) != 1 else "1 column"
     console.print(f"{result.sensor}: {count}, {result.duration_s:.4g} s at {result.rate_hz:.4g} Hz")
     for name, column in result.columns.items():
@@ -141,7 +125,7 @@ def _(result: SensorResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: ExciteResult, console: Printer) -> None:
+def _(result: results.ExciteResult, console: Printer) -> None:
     _print_lines(result.assumed, console, "assumed: ")
     rows = [(p.target, number(p.value), span(p.low, p.high), p.unit, p.outlook) for p in result.parameters if p.wanted]
     if result.parameters:
@@ -164,7 +148,7 @@ def _(result: ExciteResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: DiagnoseResult, console: Printer) -> None:
+def _(result: results.DiagnoseResult, console: Printer) -> None:
     rows = [
         (c.dimension, f"{c.probability:.2f}")
         + ((f"{c.share:.2f}", f"{c.low:.2f} .. {c.high:.2f}") if c.is_shared else ("-", "-"))
@@ -183,7 +167,7 @@ def _(result: DiagnoseResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: RandomizeResult, console: Printer) -> None:
+def _(result: results.RandomizeResult, console: Printer) -> None:
     rows = [(r.target, r.kind, number(r.low), number(r.mean), number(r.high), r.reason) for r in result.ranges]
     console.print_table(("parameter", "kind", ">low", ">mean", ">high", "why"), rows)
     pairs = sorted(result.correlations, key=lambda pair: -abs(pair.value))
@@ -204,7 +188,7 @@ def _(result: RandomizeResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: AuditResult, console: Printer) -> None:
+def _(result: results.AuditResult, console: Printer) -> None:
     rows: list[tuple[str, ...]] = []
     for p in result.parameters:
         trained = span(p.low, p.high) if p.varied else f"{number(p.low)}, not varied"
@@ -229,7 +213,7 @@ def _(result: AuditResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: TrainResult, console: Printer) -> None:
+def _(result: results.TrainResult, console: Printer) -> None:
     if result.grown:
         rows = [(r.target, r.kind, *map(number, (r.low, r.mean, r.high, r.std))) for r in result.grown]
         console.print_table(("parameter", "kind", ">low", ">mean", ">high", ">std"), rows)
@@ -238,14 +222,14 @@ def _(result: TrainResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: EvaluateResult, console: Printer) -> None:
+def _(result: results.EvaluateResult, console: Printer) -> None:
     console.print(f"success in {result.where}: {result.success.percent()} of {result.success.n}")
     failures = sorted(result.failed_in.items(), key=lambda item: -item[1])
     _print_lines((f"{count} failed in phase {phase}" for phase, count in failures), console, "  ")
 
 
 @show.register
-def _(result: LoopResult, console: Printer) -> None:
+def _(result: results.LoopResult, console: Printer) -> None:
     if result.identify:
         show(result.identify, console)
         console.print()
@@ -268,7 +252,7 @@ def _(result: LoopResult, console: Printer) -> None:
 
 
 @show.register
-def _(result: ReportResult, console: Printer) -> None:
+def _(result: results.ReportResult, console: Printer) -> None:
     console.print(f"open {result.path}")
 
 
@@ -277,7 +261,7 @@ def _show_verdict(verdict: str, reasons: Iterable[str], console: Printer) -> Non
     _print_lines(reasons, console, "  ")
 
 
-def _show_notes(notes: Iterable[Note], console: Printer) -> None:
+def _show_notes(notes: Iterable[results.Note], console: Printer) -> None:
     _print_lines((f"{note.level:8} {note.where}: {note.text}" for note in notes), console)
 
 

@@ -3,7 +3,8 @@
 import contextlib
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -12,10 +13,9 @@ import pyarrow as pa
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id, episode_content
-from gapless.data import rows
+from gapless.data import tables
 from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
-from gapless.data.rows import ArtefactRow, EpisodeRow
-from gapless.data.tables import Table, Views
+from gapless.data.tables import ArtefactRow, EpisodeRow, explain_failure
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -34,8 +34,8 @@ class Catalogue:
         """Takes the catalogue in a folder that `open` has prepared."""
         self._directory = directory
         self._temporary = directory / "temporary"
-        self._episodes = Table(directory / "tables" / "episodes", rows.EPISODES_SCHEMA, ("source",))
-        self._artefacts = Table(directory / "tables" / "artefacts", rows.ARTEFACTS_SCHEMA)
+        self._episodes = tables.Table(directory / "tables" / "episodes", tables.EPISODES_SCHEMA, ("source",))
+        self._artefacts = tables.Table(directory / "tables" / "artefacts", tables.ARTEFACTS_SCHEMA)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -48,14 +48,9 @@ class Catalogue:
         if bad:
             raise CatalogueError(f"no catalogue can lie in a path with {' '.join(bad)}: rename the folder: {directory}")
         catalogue = cls(directory)
-        try:
+        with explain_failure("no catalogue can be made here", directory):
             for folder in (directory, catalogue._temporary, directory / "tables"):
                 folder.mkdir(exist_ok=True)
-        except OSError as error:
-            text = (
-                f"no catalogue can be made here ({error.strerror}): choose a folder that can be written to: {directory}"
-            )
-            raise CatalogueError(text) from error
         catalogue._episodes.create()
         catalogue._artefacts.create()
         return catalogue
@@ -66,10 +61,10 @@ class Catalogue:
 
     def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
         """Adds episodes in one commit, all or none, and returns their ids in the order given."""
-        added_at = rows.now_text()
+        added_at = _write_time()
         ids, episodes, stored = list[str](), dict[str, Episode](), dict[str, dict[str, Any]]()
         for episode, provenance in items:
-            rows.check_provenance(provenance)
+            tables.check_provenance(provenance)
             if episode.source not in get_args(Source):
                 known = ", ".join(get_args(Source))
                 raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
@@ -77,10 +72,10 @@ class Catalogue:
             ids.append(id)
             episodes[id] = episode
             about = {"id": id, "duration_s": episode.duration_s, "added_at": added_at}
-            stored[id] = {**about, **rows.to_stored(episode), **rows.to_stored(provenance)}
+            stored[id] = {**about, **tables.to_stored(episode), **tables.to_stored(provenance)}
         query = "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
         known = {row["id"] for row in self._views().select(query, (ids,))}
-        with self._explain_failure():
+        with explain_failure("the catalogue cannot be written", self._directory):
             for id in stored.keys() - known:
                 write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
             if new := [row for id, row in stored.items() if id not in known]:
@@ -89,13 +84,10 @@ class Catalogue:
 
     def episode(self, id: str) -> Episode:
         """Returns an episode exactly as it was added."""
-        row = rows.from_stored(EpisodeRow, self._views().row("episodes", id))
+        row = tables.from_stored(EpisodeRow, self._views().row("episodes", id))
         path = self._samples_path(id)
-        try:
+        with explain_failure(f"the samples of episode {id} cannot be read", path):
             commands, measurements = read_samples(path)
-        except (OSError, pa.ArrowException) as error:
-            text = f"the samples of episode {id} cannot be read ({' '.join(str(error).split())})"
-            raise CatalogueError(f"{text}: delete .gapless and run the verbs again: {path}") from error
         about = {key: getattr(row, key) for key in ("outcome", "failed_in", "conditions", "recorded_at")}
         return Episode(row.name, row.source, commands, measurements, **about)
 
@@ -103,27 +95,27 @@ class Catalogue:
         """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
         found = self._views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
-        return tuple(rows.from_stored(EpisodeRow, stored) for stored in found)
+        return tuple(tables.from_stored(EpisodeRow, stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
         """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
 
         `kind` is such as `fit`, `policy` or `report`; `content` maps file names to bytes.
         """
-        rows.check_provenance(provenance)
+        tables.check_provenance(provenance)
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
-        about = {"id": id, "kind": kind, "files": sorted(content), "created_at": rows.now_text()}
+        about = {"id": id, "kind": kind, "files": sorted(content), "created_at": _write_time()}
         stored = self.artefacts(kind)
-        with self._explain_failure():
+        with explain_failure("the catalogue cannot be written", self._directory):
             write_files(self.artefact_folder(id), self._temporary, content)
             if not stored or stored[-1].id != id:
-                self._artefacts.append([{**about, **rows.to_stored(provenance)}])
+                self._artefacts.append([{**about, **tables.to_stored(provenance)}])
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
         """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
-        return rows.from_stored(ArtefactRow, self._views().row("artefacts", id))
+        return tables.from_stored(ArtefactRow, self._views().row("artefacts", id))
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies."""
@@ -143,7 +135,7 @@ class Catalogue:
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
-        return tuple(rows.from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
+        return tuple(tables.from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
@@ -191,13 +183,10 @@ class Catalogue:
     def _samples_path(self, id: str) -> Path:
         return self._directory / "samples" / id[:2] / f"{id}.parquet"
 
-    @contextlib.contextmanager
-    def _explain_failure(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            text = f"the catalogue cannot be written ({error.strerror or error}): check space and permissions"
-            raise CatalogueError(f"{text}: {self._directory}") from error
+    def _views(self) -> tables.Views:
+        return tables.Views(self._directory, self._episodes.files(), self._artefacts.files())
 
-    def _views(self) -> Views:
-        return Views(self._directory, self._episodes.files(), self._artefacts.files())
+
+def _write_time() -> str:
+    """Returns the time now as ISO 8601 text in UTC whose order as text is its order in time."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

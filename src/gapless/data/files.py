@@ -9,7 +9,6 @@ metadata, so that empty series come back too.
 import hashlib
 import json
 import os
-import shutil
 import uuid
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -109,23 +108,10 @@ def check_file_names(kind: str, content: Mapping[str, bytes]) -> None:
 
 
 def write_files(folder: Path, temporary: Path, content: Mapping[str, bytes]) -> None:
-    """Writes the files of an artefact; if `folder` is there already it holds the same files, but for deleted ones."""
-    unfinished = temporary / uuid.uuid4().hex
-    if folder.is_dir():
-        for name in (name for name in content if not (folder / name).exists()):
-            unfinished.parent.mkdir(parents=True, exist_ok=True)
-            unfinished.write_bytes(content[name])
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(unfinished, folder / name)
-        return
-    for name, data in content.items():
-        path = unfinished / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.rename(unfinished, folder)
-    except OSError:
-        if not folder.is_dir():
-            raise
-        shutil.rmtree(unfinished)  # another process was first, with the same bytes
+    """Writes those files of an artefact that are not there yet: what is there holds the same bytes."""
+    for name in (name for name in content if not (folder / name).exists()):
+        unfinished, path = temporary / uuid.uuid4().hex, folder / name
+        for parent in (temporary, path.parent):
+            parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(content[name])
+        os.replace(unfinished, path)

@@ -4,18 +4,21 @@ Several processes may add the same row, each without waiting for the others; the
 """
 
 import fcntl
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 
+from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, InputError, nearest
-from gapless.data.rows import ARTEFACTS_SCHEMA, EPISODES_SCHEMA, SAMPLES_SCHEMA
+from gapless.core.provenance import Provenance
 
 COMPACT_ABOVE_FILES = 64
 NUM_SIMILAR_IDS = 3  # shown for an id that does not exist
@@ -25,6 +28,94 @@ EPISODE_COLUMNS = {
     "added_at": "min(added_at)",
 }
 ARTEFACT_COLUMNS = {"created_at": "min(created_at)", "stored_at": "max(created_at)"}
+MAX_SEED = 2**63 - 1  # what 64 bits hold
+_TEXT, _TEXTS, _NUMBER = pa.string(), pa.list_(pa.string()), pa.float64()
+_PROVENANCE_FIELDS = [
+    *(("made_by", _TEXT), ("code_version", _TEXT), ("parents", _TEXTS), ("config", _TEXT), ("seed", pa.int64()))
+]
+EPISODES_SCHEMA = pa.schema(
+    [
+        *((name, _TEXT) for name in ("id", "name", "source", "outcome", "failed_in", "conditions", "recorded_at")),
+        *(("duration_s", _NUMBER), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
+    ]
+)
+ARTEFACTS_SCHEMA = pa.schema(
+    [("id", _TEXT), ("kind", _TEXT), ("files", _TEXTS), ("created_at", _TEXT), *_PROVENANCE_FIELDS]
+)
+SAMPLES_SCHEMA = pa.schema(  # of the view; files keep texts as dictionaries
+    [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
+)
+
+
+@dataclass(frozen=True)
+class EpisodeRow:
+    """What the catalogue knows of an episode without opening its samples; for the fields see `Episode`."""
+
+    id: str
+    name: str
+    source: Source
+    outcome: Outcome | None
+    failed_in: str | None
+    conditions: Mapping[str, str]
+    recorded_at: str | None
+    duration_s: float  # from the first to the last measurement [s]
+    provenance: Provenance
+
+
+@dataclass(frozen=True)
+class ArtefactRow:
+    """What the catalogue knows of an artefact without opening its files."""
+
+    id: str
+    kind: str  # such as `fit`, `policy` or `report`
+    files: tuple[str, ...]  # names of its files, sorted
+    created_at: str  # ISO 8601 time, UTC, at which it was first stored
+    stored_at: str  # the time at which it was last stored: making the same again stores it again
+    provenance: Provenance
+
+
+Row = TypeVar("Row", EpisodeRow, ArtefactRow)
+
+
+def check_provenance(provenance: Provenance) -> None:
+    """Raises CatalogueError for a provenance that the tables could not give back."""
+    try:
+        provenance.canonical()
+    except (TypeError, ValueError) as error:
+        text = f"the config of what {provenance.made_by} made is not plain JSON ({error})"
+        raise CatalogueError(f"{text}: give numbers, text, lists and dicts only") from error
+    if provenance.seed is not None and abs(provenance.seed) > MAX_SEED:
+        raise CatalogueError(f"seed {provenance.seed} is too large: use one below 2**63")
+
+
+def to_stored(record: Episode | Provenance) -> dict[str, Any]:
+    """Returns those fields of a record that the tables have, mappings as JSON and tuples as lists."""
+    stored: dict[str, Any] = {}
+    for name in (field.name for field in fields(record) if field.name in EPISODES_SCHEMA.names):
+        value = getattr(record, name)
+        value = json.dumps(dict(value), sort_keys=True) if isinstance(value, Mapping) else value
+        stored[name] = list(value) if isinstance(value, tuple) else value
+    return stored
+
+
+def from_stored(kind: type[Row], stored: Mapping[str, Any]) -> Row:
+    """Returns the record of a stored row."""
+    values: dict[str, Any] = {k: tuple(value) if isinstance(value, list) else value for k, value in stored.items()}
+    values |= {key: json.loads(stored[key]) for key in ("conditions", "config") if key in stored}
+    provenance = Provenance(**{field.name: values[field.name] for field in fields(Provenance)})
+    own = (field.name for field in fields(kind) if field.name != "provenance")
+    return kind(**{name: values[name] for name in own}, provenance=provenance)
+
+
+@contextmanager
+def explain_failure(what: str, place: Path) -> Iterator[None]:
+    """Turns what the disk, Delta, Arrow or DuckDB raise into one line that says what cannot be done, and what to do."""
+    try:
+        yield
+    except (DeltaError, duckdb.Error, pa.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())[:300]
+        advice = "check space and permissions, or delete .gapless to start anew"
+        raise CatalogueError(f"{what} ({reason}): {advice}: {place}") from error
 
 
 @dataclass(frozen=True)
@@ -53,17 +144,15 @@ class Views:
             with self._connect(with_samples="samples" in sql.lower()) as connection:
                 return connection.sql(statements[0]).to_arrow_table()
         except duckdb.Error as error:
-            text = f"cannot answer this query: {_one_line(error)}; use the views episodes, artefacts and samples"
+            reason = " ".join(str(error).split("\n\nLINE")[0].split())
+            text = f"cannot answer this query: {reason}; use the views episodes, artefacts and samples"
             raise InputError(text) from error
 
     def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Returns the rows that a query of the catalogue's own asks for."""
-        try:
-            with self._connect(with_samples=False) as connection:
-                return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
-        except duckdb.Error as error:
-            text = f"the catalogue cannot be read ({_one_line(error)}): delete it to start anew: {self.directory}"
-            raise CatalogueError(text) from error
+        failing = "the catalogue cannot be read"
+        with explain_failure(failing, self.directory), self._connect(with_samples=False) as connection:
+            return connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
 
     def row(self, view: str, id: str) -> dict[str, Any]:
         """Returns the row of an id in `episodes` or `artefacts`; raises CatalogueError where there is none."""
@@ -117,10 +206,6 @@ def _quote(path: Path) -> str:
     return "'" + str(path).replace("'", "''") + "'"
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split("\n\nLINE")[0].split())
-
-
 @dataclass(frozen=True)
 class Table:
     """A Delta table."""
@@ -132,13 +217,14 @@ class Table:
     def create(self) -> None:
         """Makes the table where there is none; several processes may try at once."""
         place = str(self.directory)
-        try:
-            if not DeltaTable.is_deltatable(place):
-                self.directory.mkdir(exist_ok=True)
-                DeltaTable.create(self.directory, self.schema, "ignore", partition_by=list(self.partition_by))
-        except (DeltaError, OSError, ValueError) as error:
-            if not (isinstance(error, DeltaError) and DeltaTable.is_deltatable(place)):  # else another one was first
-                raise self._failure("made", error) from error
+        with explain_failure("the catalogue's table cannot be made", self.directory):
+            try:
+                if not DeltaTable.is_deltatable(place):
+                    self.directory.mkdir(exist_ok=True)
+                    DeltaTable.create(self.directory, self.schema, "ignore", partition_by=list(self.partition_by))
+            except DeltaError:
+                if not DeltaTable.is_deltatable(place):  # else another process was first
+                    raise
         self.files()
 
     def files(self) -> tuple[Path, ...]:
@@ -149,10 +235,8 @@ class Table:
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Adds rows in one commit, all or none; Delta tries again where another process was faster."""
         data = pa.Table.from_pylist(list(rows), schema=self.schema)
-        try:
+        with explain_failure("the catalogue's table cannot be written", self.directory):
             write_deltalake(self._snapshot(), data, mode="append")
-        except (DeltaError, OSError) as error:
-            raise self._failure("written", error) from error
         if len(self.files()) > COMPACT_ABOVE_FILES:
             self.compact()
 
@@ -161,26 +245,18 @@ class Table:
 
         Files that were joined, or that a killed process left, are deleted when a week old.
         """
-        try:
-            with self.directory.with_suffix(".lock").open("w") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
-                # Inside the lock: Delta 1.6 commits a compaction of files that another one has already
-                # joined, whatever its commit properties say, and every row is then there twice.
-                snapshot = self._snapshot()
-                snapshot.optimize.compact()
-                snapshot.vacuum(dry_run=False)
-        except (BlockingIOError, CommitFailedError):
-            return
-        except (DeltaError, OSError) as error:
-            raise self._failure("compacted", error) from error
+        with (
+            explain_failure("the catalogue's table cannot be compacted", self.directory),
+            suppress(BlockingIOError, CommitFailedError),
+            self.directory.with_suffix(".lock").open("w") as lock,
+        ):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # ends with the process, however that ends
+            # Inside the lock: Delta 1.6 commits a compaction of files that another one has already
+            # joined, whatever its commit properties say, and every row is then there twice.
+            snapshot = self._snapshot()
+            snapshot.optimize.compact()
+            snapshot.vacuum(dry_run=False)
 
     def _snapshot(self) -> DeltaTable:
-        try:
+        with explain_failure("the catalogue's table cannot be read", self.directory):
             return DeltaTable(self.directory)
-        except (DeltaError, OSError, ValueError) as error:
-            raise self._failure("read", error) from error
-
-    def _failure(self, what: str, error: Exception) -> CatalogueError:
-        reason = " ".join(str(error).split())[:300]
-        text = f"the catalogue's table cannot be {what} ({reason}): check space and permissions, or delete it to start"
-        return CatalogueError(f"{text} anew: {self.directory}")

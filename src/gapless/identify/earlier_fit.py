@@ -8,8 +8,8 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.results import IdentifyResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.rows import ArtefactRow
 from gapless.data.stored_results import load_stored_result
+from gapless.data.tables import ArtefactRow
 from gapless.fit.data import ProjectData
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.ranges import read_result

@@ -1,9 +1,8 @@
 """Reads a project folder: `gapless.yaml`, checked against the names in the model."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 import mujoco
 
@@ -11,18 +10,11 @@ from gapless.core.errors import nearest
 from gapless.core.target_path import smallest_value
 from gapless.project.model import QUANTITIES, command_unit, index, load_model, measurement_unit, names
 from gapless.project.records import CommandMap, Element, MeasurementMap, ParameterEntry, Project
-from gapless.project.schema import read_keys
+from gapless.project.schema import CommandKeys, MeasurementKeys, ProjectKeys, read_keys
 from gapless.project.yaml_file import FILE_NAME, Document, read_document
 
-DEFAULT_HORIZON_S = 1.0
 MAX_RATIO_OF_BOUNDS = 1e12  # a search by factors gets lost in more
 ELEMENTS: tuple[Element, ...] = get_args(Element)
-_Place = tuple[str, str]  # section and column
-_Map = TypeVar("_Map", CommandMap, MeasurementMap)
-_NEEDED_KEYS = ("gapless", "model", "rate_hz", "measurements")
-_PROJECT_KEYS = (*_NEEDED_KEYS, "name", "horizon_s", "commands", "logs", "parameters", "task", "reality")
-_SCALING_KEYS = ("scale", "offset", "noise")
-_PARAMETER_KEYS = tuple(field.name for field in fields(ParameterEntry))
 _HINTS: dict[Element, str] = {  # element -> what to write in place of a quantity that it does not have
     "joint": "use position, velocity or effort (the force or torque) in SI units; a column in degrees has scale: "
     "0.01745, in mm 0.001, in rpm 0.10472",
@@ -44,44 +36,58 @@ def load_project(directory: str | Path) -> Project:
     if folder.name == FILE_NAME and folder.is_file():
         folder = folder.parent
     document = read_document(folder / FILE_NAME)
-    version = {key: value for key, value in document.data.items() if key == "gapless"}
-    read_keys(document, (), version, ["gapless"], ["gapless"])  # first, as another version may have other keys
-    keys = read_keys(document, (), document.data, _PROJECT_KEYS, _NEEDED_KEYS)
-    model_path = folder / Path(keys["model"]).expanduser()
+    keys = read_keys(document)
+    model_path = folder / Path(keys.model).expanduser()
     mapper = _Mapper(document, load_model(model_path))
-    for column in (column for column in keys["measurements"] if column in keys.get("commands", {})):
-        text = f"column {column} is mapped as command and as measurement: keep one"
-        raise document.error(("measurements", column), text)
-    if not keys["measurements"]:
+    if not keys.measurements:
         text = "measurements is empty: map at least one column, such as q: {joint: elbow, quantity: position}"
         raise document.error(("measurements",), text)
+    commands = tuple(mapper.map_command(column, entry) for column, entry in keys.commands.items())
+    measurements = tuple(mapper.map_measurement(column, entry) for column, entry in keys.measurements.items())
+    _check_columns(document, commands, measurements)
     return Project(
         directory=folder,
-        name=keys.get("name", folder.resolve().name),
+        name=keys.name or folder.resolve().name,
         model_path=model_path,
-        rate_hz=keys["rate_hz"],
-        horizon_s=keys.get("horizon_s", DEFAULT_HORIZON_S),
-        commands=mapper.map_columns("commands", keys.get("commands", {}), mapper.map_command),
-        measurements=mapper.map_columns("measurements", keys["measurements"], mapper.map_measurement),
-        logs_path=folder / Path(keys.get("logs", "logs")).expanduser(),
-        parameters=_read_parameters(document, keys.get("parameters")),
-        task=keys.get("task"),
-        reality=keys.get("reality"),
+        rate_hz=keys.rate_hz,
+        horizon_s=keys.horizon_s,
+        commands=commands,
+        measurements=measurements,
+        logs_path=folder / Path(keys.logs).expanduser(),
+        parameters=_read_parameters(document, keys),
+        task=keys.task,
+        reality=keys.reality,
     )
 
 
-def _read_parameters(document: Document, listed: Any) -> Literal["auto"] | tuple[ParameterEntry, ...]:
-    if not isinstance(listed, list):
+def _check_columns(
+    document: Document, commands: tuple[CommandMap, ...], measurements: tuple[MeasurementMap, ...]
+) -> None:
+    """Refuses columns that are the time, or mapped twice, and meanings that two columns have."""
+    by_column: dict[str, str] = {}
+    by_meaning: dict[str, str] = {}
+    for item in (*commands, *measurements):
+        column, where = item.column, ("commands" if isinstance(item, CommandMap) else "measurements", item.column)
+        if column == "time_s":
+            raise document.error(where, "column time_s is the time and is not mapped: delete this line")
+        if not column.strip():
+            raise document.error(where, f"a column without a name below {where[0]}: write the log's column name")
+        if by_column.setdefault(column, where[0]) != where[0]:
+            raise document.error(where, f"column {column} is mapped as command and as measurement: keep one")
+        if (other := by_meaning.setdefault(item.what, column)) != column:
+            raise document.error(where, f"columns {other} and {column} both map {item.what}: keep one")
+
+
+def _read_parameters(document: Document, keys: ProjectKeys) -> Literal["auto"] | tuple[ParameterEntry, ...]:
+    if keys.parameters is None:
         return "auto"
     found: dict[str, ParameterEntry] = {}
-    for place, item in enumerate(listed):
-        where = ("parameters", place)
-        entry = ParameterEntry(**read_keys(document, where, item, _PARAMETER_KEYS, ["target"]))
-        if entry.target in found:
+    for place, item in enumerate(keys.parameters):
+        entry, where = ParameterEntry(**item.model_dump()), ("parameters", place)
+        if found.setdefault(entry.target, entry) is not entry:
             raise document.error(where, f"parameter {entry.target} is listed twice: keep one")
         if fault := _check_bounds(entry):
             raise document.error(where, f"{entry.target}: {fault}")
-        found[entry.target] = entry
     return tuple(found.values())
 
 
@@ -106,47 +112,30 @@ class _Mapper:
     document: Document
     model: mujoco.MjModel
 
-    def map_columns(
-        self, section: str, entries: dict[str, Any], map_entry: Callable[[_Place, Any], _Map]
-    ) -> tuple[_Map, ...]:
-        """Maps all columns of a section; two must not map the same."""
-        found: dict[str, _Map] = {}
-        for column, entry in entries.items():
-            where = (section, column)
-            if column == "time_s":
-                raise self.document.error(where, "column time_s is the time and is not mapped: delete this line")
-            if not column.strip():
-                raise self.document.error(
-                    where, f"a column without a name below {section}: write the log's column name"
-                )
-            mapped = map_entry(where, entry)
-            if mapped.what in found:
-                text = f"columns {found[mapped.what].column} and {column} both map {mapped.what}: keep one"
-                raise self.document.error(where, text)
-            found[mapped.what] = mapped
-        return tuple(found.values())
+    def map_command(self, column: str, keys: CommandKeys) -> CommandMap:
+        self._check_name(("commands", column), "actuator", keys.actuator)
+        return CommandMap(column, unit=command_unit(self.model, keys.actuator), **keys.model_dump())
 
-    def map_command(self, where: _Place, entry: Any) -> CommandMap:
-        keys = read_keys(self.document, where, entry, ("actuator", *_SCALING_KEYS), ["actuator"])
-        self._check_name(where, "actuator", keys["actuator"])
-        return CommandMap(where[1], unit=command_unit(self.model, keys["actuator"]), **keys)
-
-    def map_measurement(self, where: _Place, entry: Any) -> MeasurementMap:
-        given: list[Element] = [kind for kind in ELEMENTS if not isinstance(entry, dict) or kind in entry]
-        if isinstance(entry, dict) and len(given) != 1:
+    def map_measurement(self, column: str, keys: MeasurementKeys) -> MeasurementMap:
+        where = ("measurements", column)
+        given: dict[Element, str] = {kind: name for kind in ELEMENTS if (name := getattr(keys, kind)) is not None}
+        if len(given) != 1:
             found = " and ".join(given) or "nothing"
-            text = f"measurement {where[1]} names {found}: write exactly one of {', '.join(ELEMENTS)}"
+            text = f"measurement {column} names {found}: write exactly one of {', '.join(ELEMENTS)}"
             raise self.document.error(where, text)
-        element = given[0]
-        keys = read_keys(self.document, where, entry, (*ELEMENTS, "quantity", "axis", *_SCALING_KEYS), given)
-        name = keys.pop(element)
+        ((element, name),) = given.items()
         self._check_name(where, element, name)
-        keys["quantity"] = self._check_quantity(where, element, keys.get("quantity"))
-        self._check_axis(where, element, name, keys.get("axis"))
-        unit = measurement_unit(self.model, element, name, keys["quantity"])
-        return MeasurementMap(where[1], element, name, unit=unit, **keys)
+        quantity = self._check_quantity(where, element, keys.quantity)
+        if keys.axis is not None and element != "sensor":
+            raise self.document.error((*where, "axis"), f"{column}: axis is for sensors: delete it")
+        size, axis = int(self.model.sensor(name).dim[0]) if element == "sensor" else 1, keys.axis or 0
+        if axis >= size:
+            text = f"{column}: axis {axis} of sensor {name}, which has {size}: write axis: 0 to {size - 1}"
+            raise self.document.error((*where, "axis"), text)
+        unit = measurement_unit(self.model, element, name, quantity)
+        return MeasurementMap(column, element, name, quantity, axis, keys.scale, keys.offset, keys.noise, unit)
 
-    def _check_name(self, where: _Place, element: Element, name: str) -> None:
+    def _check_name(self, where: tuple[str, str], element: Element, name: str) -> None:
         """Checks that an element exists and, if it is a joint, that its position is one number."""
         known = names(self.model, element)
         if name not in known:
@@ -162,7 +151,7 @@ class _Mapper:
                 several = f"{where[1]}: joint {name} is {found[0]}, not one number: map body"
                 raise self.document.error((*where, "joint"), f"{several}, {{body: {body}, quantity: {found[1]}}}")
 
-    def _check_quantity(self, where: _Place, element: Element, quantity: str | None) -> str:
+    def _check_quantity(self, where: tuple[str, str], element: Element, quantity: str | None) -> str:
         known = QUANTITIES[element]
         if quantity in known:
             return quantity
@@ -173,13 +162,3 @@ class _Mapper:
             raise self.document.error(where, f"{missing}; write quantity: {known[0]}")
         text = f"{where[1]}: no quantity {quantity}; choose from: {nearest(quantity, known, 14)}"
         raise self.document.error((*where, "quantity"), f"{text}; {_HINTS[element]}")
-
-    def _check_axis(self, where: _Place, element: Element, name: str, axis: int | None) -> None:
-        if axis is None:
-            return
-        if element != "sensor":
-            raise self.document.error((*where, "axis"), f"{where[1]}: axis is for sensors: delete it")
-        size = int(self.model.sensor_dim[index(self.model, "sensor", name)])
-        if axis >= size:
-            text = f"{where[1]}: axis {axis} of sensor {name}, which has {size}: write axis: 0 to {size - 1}"
-            raise self.document.error((*where, "axis"), text)

@@ -1,13 +1,12 @@
-"""The keys of `gapless.yaml`: what each may hold. A key means the same wherever it stands."""
+"""The keys of `gapless.yaml`: what each may hold, with an example of what to write."""
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError, model_validator
 
 from gapless.core.dimensions import Dimension
-from gapless.core.errors import nearest
+from gapless.core.errors import ProjectError, nearest
 from gapless.core.parameters import Sharing
 from gapless.core.target_path import FIELDS
 from gapless.project.yaml_file import Document
@@ -30,106 +29,106 @@ def _check_target(text: str) -> str:
 
 
 _Number = Annotated[float, Field(allow_inf_nan=False)]
+_Scale = Annotated[_Number, AfterValidator(_check_scale)]
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+_Target = Annotated[_Text, AfterValidator(_check_target)]
 _Bound = Annotated[_Number, Field(ge=-MAX_BOUND, le=MAX_BOUND)]
 _Code = Annotated[str, Field(pattern=r"^[^:]+\.py:[A-Za-z_]\w*$")]
-_Mapping = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
-_NAMES = ("name", "model", "logs", "actuator", "joint", "body", "sensor", "quantity")
-_ADAPTERS: dict[str, TypeAdapter[Any]] = {
-    key: TypeAdapter(kind)
-    for key, kind in {
-        **dict.fromkeys(_NAMES, _Text),
-        "gapless": Literal["1"],
-        "rate_hz": Annotated[_Number, Field(ge=0.1, le=1e5)],  # slower is no control; no drive's own loop is faster
-        "horizon_s": Annotated[_Number, Field(gt=0, le=3600)],
-        "commands": _Mapping,
-        "measurements": _Mapping,
-        "parameters": Literal["auto"] | list[Any] | None,
-        "task": _Code,
-        "reality": _Code,
-        "axis": Annotated[int, Field(ge=0)],
-        "scale": Annotated[_Number, AfterValidator(_check_scale)],
-        "offset": _Number,
-        "noise": Annotated[_Number, Field(ge=0)],
-        "target": Annotated[_Text, AfterValidator(_check_target)],
-        "low": _Bound,
-        "high": _Bound,
-        "dimension": Dimension,
-        "per": Sharing,
-    }.items()
+_LIST_EXAMPLE = "auto, or a list [{target: joint/elbow/damping, low: 0, high: 2}]"
+
+
+class _Keys(BaseModel, extra="forbid"):
+    @model_validator(mode="before")
+    @classmethod
+    def _leave_out_empty(cls, data: Any) -> Any:
+        """A key without a value counts as not written."""
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+
+
+class _ScaledKeys(_Keys):
+    scale: _Scale = Field(1.0, examples=["0.5, model units per unit of the column"])
+    offset: _Number = Field(0.0, examples=["0.1"])
+    noise: _Number | None = Field(None, ge=0, examples=["0.001, a standard deviation"])
+
+
+class CommandKeys(_ScaledKeys):
+    """What may stand at a column of `commands`."""
+
+    actuator: _Text
+
+
+class MeasurementKeys(_ScaledKeys):
+    """What may stand at a column of `measurements`."""
+
+    joint: _Text | None = None
+    body: _Text | None = None
+    actuator: _Text | None = None
+    sensor: _Text | None = None
+    quantity: _Text | None = None
+    axis: int | None = Field(None, ge=0, examples=["0"])
+
+
+class ParameterKeys(_Keys):
+    """What may stand at an item of `parameters`; for the fields see `ParameterEntry`."""
+
+    target: _Target = Field(examples=["joint/elbow/damping"])
+    low: _Bound | None = Field(None, examples=["0"])
+    high: _Bound | None = Field(None, examples=["2"])
+    dimension: Dimension | None = Field(None, examples=["actuator"])
+    per: Sharing = Field("robot", examples=["robot if all runs share the value, episode if each has its own"])
+
+
+class ProjectKeys(_Keys):
+    """What may stand in `gapless.yaml`, not yet checked against the model; for the fields see `Project`."""
+
+    gapless: Literal["1"] = Field(examples=["1"])
+    name: _Text | None = None
+    model: _Text = Field(examples=["robot.xml"])
+    rate_hz: _Number = Field(ge=0.1, le=1e5, examples=["100"])  # slower is no control; no drive's loop is faster
+    horizon_s: _Number = Field(1.0, gt=0, le=3600, examples=["1"])
+    commands: dict[str, CommandKeys] = Field({}, examples=["{u_elbow: {actuator: elbow}}"])
+    measurements: dict[str, MeasurementKeys] = Field({}, examples=["{q_elbow: {joint: elbow, quantity: position}}"])
+    logs: _Text = "logs"
+    parameters: list[ParameterKeys] | None = Field(None, examples=[_LIST_EXAMPLE])  # None is `auto`
+    task: _Code | None = Field(None, examples=["FILE.py:NAME, such as task.py:Push"])
+    reality: _Code | None = Field(None, examples=["FILE.py:NAME, such as twin.py:make"])
+
+
+_ENTRIES = {  # section -> keys of an entry, and what every entry has
+    "commands": (CommandKeys, "actuator: NAME"),
+    "measurements": (MeasurementKeys, "joint: NAME"),
+    "parameters": (ParameterKeys, "target: joint/elbow/damping"),
 }
-_EXAMPLES = {
-    **{
-        "gapless": "1",
-        "model": "robot.xml",
-        "rate_hz": "100",
-        "horizon_s": "1",
-        "task": "FILE.py:NAME, such as task.py:Push",
-    },
-    **{
-        "reality": "FILE.py:NAME, such as twin.py:make",
-        "axis": "0",
-        "scale": "0.5, model units per unit of the column",
-    },
-    **{
-        "offset": "0.1",
-        "noise": "0.001, a standard deviation",
-        "target": "joint/elbow/damping",
-        "low": "0",
-        "high": "2",
-    },
-    **{"dimension": "actuator", "per": "robot if all runs share the value, episode if each has its own"},
-    "commands": "{u_elbow: {actuator: elbow}}",
-    "measurements": "{q_elbow: {joint: elbow, quantity: position}}",
-    "parameters": "auto, or a list [{target: joint/elbow/damping, low: 0, high: 2}]",
-}
 
 
-def read_keys(
-    document: Document, where: Sequence[str | int], data: Any, known: Sequence[str], needed: Sequence[str]
-) -> dict[str, Any]:
-    """Returns the values of a mapping in the document, each checked by its key, but not yet against the model.
-
-    A key without a value counts as not written.
-
-    Args:
-        document: The file, for the line of a mistake.
-        where: Place of the mapping in it.
-        data: What stands there.
-        known: Keys that the mapping may have.
-        needed: Keys that it must have.
-    """
-    if not isinstance(data, Mapping):
-        example = f"{{{needed[0]}: {_EXAMPLES.get(needed[0], 'NAME')}, ...}}"
-        raise document.error(where, f"{_join(where)}: {show_value(data)} is not a mapping: write {example}")
-    for key in data:
-        if key not in known:
-            text = f"unknown key {_join((*where, key))}; choose from: {nearest(key, known, 10)}"
-            raise document.error((*where, key), text)
-    for key in needed:
-        if key not in data:
-            text = f"key {_join((*where, key))} is missing: write {key}: {_EXAMPLES.get(key, 'NAME')}"
-            raise document.error(where, text)
-    found: dict[str, Any] = {}
-    for key, value in data.items():
-        if value is None and key not in needed:
-            continue
-        try:
-            found[key] = _ADAPTERS[key].validate_python(value)
-        except ValidationError as error:
-            message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-            reason = re.sub("^(Input|String) should ", "must ", message)
-            text = f"{_join((*where, key))}: {show_value(value)} {reason}"
-            raise document.error((*where, key), f"{text}: write {key}: {_EXAMPLES.get(key, 'NAME')}") from None
-    return found
+def read_keys(document: Document) -> ProjectKeys:
+    """Returns what a project file says; raises ProjectError about the first mistake, another version before all."""
+    written = {key: value for key, value in document.data.items() if (key, value) != ("parameters", "auto")}
+    try:
+        return ProjectKeys.model_validate(written)
+    except ValidationError as error:
+        ranks = {"extra_forbidden": 1, "missing": 2}
+        mistakes = error.errors(include_url=False)
+        first = min(mistakes, key=lambda each: 0 if each["loc"] == ("gapless",) else ranks.get(each["type"], 3))
+        raise _explain(first, document) from None
 
 
-def show_value(value: Any) -> str:
-    """Returns a value as the owner wrote it, short."""
-    if isinstance(value, str):
-        return f"'{value[:60]}'"
-    return "nothing" if value is None else "a list" if isinstance(value, list) else "a mapping"
-
-
-def _join(where: Sequence[str | int]) -> str:
-    return ".".join(str(part) for part in where)
+def _explain(mistake: Any, document: Document) -> ProjectError:
+    """Returns a one-line error for a mistake that pydantic found."""
+    where = mistake["loc"]
+    path, key = ".".join(map(str, where)), str(where[-1])
+    keys, begin = _ENTRIES[where[0]] if len(where) > 1 else (ProjectKeys, "")
+    known = keys.model_fields
+    if mistake["type"] == "extra_forbidden":
+        return document.error(where, f"unknown key {path}; choose from: {nearest(key, known, 10)}")
+    example = (known[key].examples if key in known else None) or ["NAME"]
+    if mistake["type"] == "missing":
+        return document.error(where, f"key {path} is missing: write {key}: {example[0]}")
+    value = mistake["input"]
+    shown = {str: f"'{str(value)[:60]}'", list: "a list", dict: "a mapping"}.get(type(value), "nothing")
+    if mistake["type"] == "model_type":
+        return document.error(where, f"{path}: {shown} is not a mapping: write {{{begin}, ...}}")
+    reason = re.sub("^(Input|String) should ", "must ", mistake["msg"].removeprefix("Value error, "))
+    return document.error(where, f"{path}: {shown} {reason}: write {key}: {example[0]}")

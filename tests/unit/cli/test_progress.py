@@ -102,7 +102,7 @@ def test_every_label_of_a_verb_grows_to_its_end(verb, tmp_path: Path) -> None:
 def test_new_and_noise_say_how_far_they_are(tmp_path: Path) -> None:
     folder, told = copy_example("balance", tmp_path / "balance"), list[tuple[str, float]]()
     verbs.new(folder / "robot.xml", folder / "logs", tmp_path / "made", progress=lambda *what: told.append(what))
-    assert told == [("reading the logs", k / 6) for k in range(1, 7)]
+    assert told == [("reading the logs", k / 6) for k in range(7)]
     told.clear()
     verbs.noise("motion0", folder, progress=lambda *what: told.append(what))
     assert told == [("fitting the noise", 0.0), ("fitting the noise", 0.5), ("fitting the noise", 1.0)]

@@ -10,26 +10,16 @@ import pyarrow.compute as pc
 
 from gapless.core.errors import nearest
 from gapless.core.signal import Array
-from gapless.project.log.formats import (
-    CONVERT_WITH,
-    FORMATS,
-    SUFFIXES,
-    Report,
-    holds_numbers,
-    list_lengths,
-    log_error,
-)
-
-_Place = tuple[str, int | None]  # a column of the file, and the place in the list of each row; None without lists
+from gapless.project.log.formats import CONVERT_WITH, FORMATS, SUFFIXES, holds_numbers, list_lengths, log_error
 
 
 def column_names(path: Path) -> tuple[str, ...]:
     """Returns the names of a log's columns, in the file's order."""
-    return tuple(name for name, _ in _find_places(path))
+    return tuple(name for name, *_ in _find_places(path))
 
 
-def _find_places(path: Path) -> list[tuple[str, _Place]]:
-    """Returns the columns of a log, each with its place in the file."""
+def _find_places(path: Path) -> list[tuple[str, str, int | None]]:
+    """Returns the columns of a log: name, column of the file, and place in the list of each row, None without lists."""
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         advice = CONVERT_WITH.get(suffix, "save it as one of these")
@@ -40,47 +30,40 @@ def _find_places(path: Path) -> list[tuple[str, _Place]]:
         raise log_error(f"cannot be read ({error.strerror}): check the name and its permissions", path) from None
     if size == 0:
         raise log_error("the file is empty: delete it or record again", path)
-    found: list[tuple[str, _Place]] = []
+    found: list[tuple[str, str, int | None]] = []
     for source, length in FORMATS[suffix].list_columns(path):
-        elements = [(f"{source}_{k}", (source, k)) for k in range(length or 0)]
-        found += [(source, (source, None))] if length is None else elements
+        found += [(source, source, None)] if length is None else [(f"{source}_{k}", source, k) for k in range(length)]
     return found
 
 
-def read_columns(path: Path, wanted: Sequence[str], report: Report | None = None) -> dict[str, Array]:
-    """Reads some columns of a log as numbers of equal length, NaN where nothing was recorded.
-
-    Only the wanted columns are kept in memory. `report` is called with how much of a CSV is read, in [0, 1].
-    """
-    columns = read_raw(path, wanted, numbers=True, report=report)
+def read_columns(path: Path, wanted: Sequence[str]) -> dict[str, Array]:
+    """Reads some columns of a log, and only them, as numbers of equal length, NaN where nothing was recorded."""
+    columns = read_raw(path, wanted, numbers=True)
     for name, column in columns.items():
         if other := describe_other_kind(column):
             raise log_error(f"column {name} holds {other}, not numbers: save one number per time stamp", path)
-        if len(column) != len(columns[wanted[0]]):
-            text = f"{wanted[0]} has {len(columns[wanted[0]])}, {name} has {len(column)}"
-            raise log_error(f"columns of different length: {text}: save them with one value per time stamp", path)
+        if len(column) != (expected := len(columns[wanted[0]])):
+            text = f"columns of different length: {wanted[0]} has {expected}, {name} has {len(column)}"
+            raise log_error(f"{text}: save one value per time stamp", path)
     return {name: as_doubles(column) for name, column in columns.items()}
 
 
-def read_raw(
-    path: Path, wanted: Sequence[str], *, numbers: bool = False, report: Report | None = None
-) -> dict[str, Any]:
+def read_raw(path: Path, wanted: Sequence[str], *, numbers: bool = False) -> dict[str, Any]:
     """Reads some columns of a log as Arrow arrays: whole numbers and dates keep all their digits.
 
     With `numbers`, a cell of a CSV that holds no number is an error.
     """
     found = _find_places(path)
-    available, places = [name for name, _ in found], dict(found)
+    available, places = [name for name, *_ in found], {name: (source, k) for name, source, k in found}
     for name in wanted:
         if name not in places:
             raise log_error(_describe_absent(name, available), path)
         if available.count(name) > 1:
             raise log_error(f"column {name} stands {available.count(name)} times: keep one", path)
-    names = list(dict.fromkeys(wanted))
-    sources = list(dict.fromkeys(places[name][0] for name in names))
-    columns = FORMATS[path.suffix.lower()].read(path, sources, numbers, report)
-    raw = {name: (columns[places[name][0]], places[name][1]) for name in names}
-    return {name: c if index is None else pc.list_element(c, index) for name, (c, index) in raw.items()}
+    chosen = {name: places[name] for name in wanted}
+    sources = list(dict.fromkeys(source for source, _ in chosen.values()))
+    columns = FORMATS[path.suffix.lower()].read(path, sources, numbers)
+    return {n: columns[s] if k is None else pc.list_element(columns[s], k) for n, (s, k) in chosen.items()}
 
 
 def describe_other_kind(column: Any) -> str:
@@ -94,14 +77,7 @@ def describe_other_kind(column: Any) -> str:
     return str(column.type)
 
 
-def has_other_separator(available: Sequence[str]) -> bool:
-    """Returns whether a CSV has one column only because something else than commas separates its columns."""
-    return len(available) == 1 and (";" in available[0] or "\t" in available[0])
-
-
 def _describe_absent(name: str, available: Sequence[str]) -> str:
-    if has_other_separator(available):
-        return "the columns are not separated by commas: save it with commas, and points in numbers"
     listed = nearest(name, available)
     if name == "time_s":
         return f"no column time_s, the time in seconds; there are: {listed}; rename the time column"

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 from gapless.core.errors import LogError
 
 MAX_CSV_BYTES = 10**9  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
-CSV_BLOCK_BYTES = 4 * 2**20  # of text in memory at a time
-Report = Callable[[float], None]  # called with how much is read, in [0, 1]
+_NPZ = "npz of plain numbers"
 _MISSING = ["", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A"]
 
 
@@ -33,8 +32,8 @@ class Format:
 
     # path -> (column, how many elements the list in each of its rows has; None where rows hold one value), in order
     list_columns: Callable[[Path], list[tuple[str, int | None]]]
-    # path, columns, whether they must be numbers, report -> column -> Arrow array, in the type that was written
-    read: Callable[[Path, Sequence[str], bool, Report | None], dict[str, Any]]
+    # path, columns, whether they must be numbers -> column -> Arrow array, in the type that was written
+    read: Callable[[Path, Sequence[str], bool], dict[str, Any]]
 
 
 def log_error(text: str, path: Path) -> LogError:
@@ -49,8 +48,8 @@ def holds_numbers(kind: Any) -> bool:
 
 def _list_csv_columns(path: Path) -> list[tuple[str, int | None]]:
     if (size := path.stat().st_size) > MAX_CSV_BYTES:
-        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB"
-        raise log_error(f"{text}: split it, or save it as Parquet, of which only needed columns are read", path)
+        text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB: split it, or save it as Parquet"
+        raise log_error(text, path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), None)
@@ -58,25 +57,19 @@ def _list_csv_columns(path: Path) -> list[tuple[str, int | None]]:
         raise log_error("not a text file in UTF-8: save it as CSV in UTF-8", path) from None
     if header is None:
         raise log_error("the file has no header: its first line must name the columns", path)
+    if len(header) == 1 and re.search("[;\t]", header[0]):
+        raise log_error("the columns are not separated by commas: save it with commas, and points in numbers", path)
     return [(name, None) for name in header]
 
 
-def _read_csv(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
-    size, blocks = path.stat().st_size, list[Any]()
+def _read_csv(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
     types = dict.fromkeys(columns, pa.float64()) if numbers else {}
     convert = pyarrow.csv.ConvertOptions(include_columns=list(columns), column_types=types, null_values=_MISSING)
-    # Types that are not given are guessed from the first block. Errors name the row only if there is one thread.
-    options = pyarrow.csv.ReadOptions(block_size=CSV_BLOCK_BYTES if numbers else size + 1, use_threads=False)
+    options = pyarrow.csv.ReadOptions(use_threads=False)  # errors name the row only if there is one thread
     try:
-        with path.open("rb") as file:
-            reader = pyarrow.csv.open_csv(file, options, convert_options=convert)
-            for block in reader:
-                blocks.append(block)
-                if report is not None:
-                    report(file.tell() / size)
+        table = pyarrow.csv.read_csv(path, options, convert_options=convert)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise log_error(_describe_csv_error(error, path), path) from None
-    table = pa.Table.from_batches(blocks, reader.schema)
     return {name: table.column(name) for name in columns}
 
 
@@ -85,26 +78,27 @@ def _describe_csv_error(error: Exception, path: Path) -> str:
     text = shorten(error, 200)
     if found := re.search(r"column #(\d+): Row #(\d+): .* invalid value '(.*)'", text):
         column = _list_csv_columns(path)[int(found[1])][0]
-        where = f"column {column} row {int(found[2]) - 1}: '{found[3][:40]}' is not a number"
-        return f"{where}: correct it or leave the cell empty"
+        row, value = int(found[2]) - 1, found[3][:40]
+        return f"column {column} row {row}: '{value}' is not a number: correct it or leave the cell empty"
     if found := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", text):
         return f"row {int(found[1]) - 1} has {found[3]} of {found[2]} fields: correct or delete that line"
     return f"not readable as CSV ({text}): save it again"
 
 
 @contextmanager
-def _open_parquet(path: Path) -> Iterator[Any]:
+def _explain_damage(path: Path, kind: str) -> Iterator[None]:
+    """Turns what a reader raises of a file into one line."""
+    damaged = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
     try:
-        with pq.ParquetFile(path) as file:
-            yield file
-    except (pa.ArrowException, OSError) as error:
-        raise log_error(f"not readable as Parquet, perhaps cut off ({shorten(error)}): save it again", path) from None
+        yield
+    except damaged as error:
+        raise log_error(f"not readable as {kind}, perhaps cut off ({shorten(error)}): save it again", path) from None
 
 
 def _list_parquet_columns(path: Path) -> list[tuple[str, int | None]]:
     """Lists the columns of a Parquet file; only lists of unstated length are read for it."""
     found: list[tuple[str, int | None]] = []
-    with _open_parquet(path) as file:
+    with _explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
         for field in file.schema_arrow:
             kind, length = field.type, None
             if pa.types.is_fixed_size_list(kind) and holds_numbers(kind.value_type):
@@ -122,31 +116,21 @@ def list_lengths(column: Any) -> tuple[int | None, int | None]:
     return found["min"], found["max"]
 
 
-def _read_parquet(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
-    with _open_parquet(path) as file:
+def _read_parquet(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
+    with _explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
         table = file.read(columns=list(columns))
     return {name: table.column(name) for name in columns}
 
 
-@contextmanager
-def _open_npz(path: Path) -> Iterator[Any]:
-    """Opens an npz file without ever unpickling."""
-    damaged = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
-    try:
-        with path.open("rb") as file:
-            arrays: Any = np.load(file, allow_pickle=False)
-            if not isinstance(arrays, np.lib.npyio.NpzFile):
-                raise log_error("one array without a name: write it with numpy.savez(FILE, time_s=...)", path)
-            yield arrays
-    except damaged as error:
-        text = f"not readable as npz, perhaps cut off, or it holds objects ({shorten(error)})"
-        raise log_error(f"{text}: write plain numbers with numpy.savez", path) from None
+def _open_npz(path: Any) -> Any:
+    """Opens an npz file; objects in it are never unpickled."""
+    return np.lib.npyio.NpzFile(path, allow_pickle=False)
 
 
 def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
     """Lists the arrays of an npz file by their headers; an array of shape (rows, n) has lists of n elements."""
     found: list[tuple[str, int | None]] = []
-    with _open_npz(path) as arrays:
+    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
         for name in arrays.files:
             with arrays.zip.open(f"{name}.npy") as file:
                 is_first = np.lib.format.read_magic(file) == (1, 0)
@@ -156,9 +140,9 @@ def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
     return found
 
 
-def _read_npz(path: Path, columns: Sequence[str], numbers: bool, report: Report | None) -> dict[str, Any]:
+def _read_npz(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    with _open_npz(path) as arrays:
+    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
         for name in columns:
             values = np.atleast_1d(arrays[name])
             values = values.astype(values.dtype.newbyteorder("="), copy=False)

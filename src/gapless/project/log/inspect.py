@@ -9,8 +9,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.formats import Report
-from gapless.project.log.read import Log, log_paths, read_log, read_unlogged, report_parts
+from gapless.project.log.read import Log, Report, log_paths, read_log, read_unlogged, report_each
 from gapless.project.model import is_hinge, joint_range, load_model
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
@@ -36,9 +35,9 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
         return (), (Note("fault", str(project.logs_path), str(error)),)
     notes, logs = _count_unlogged(unlogged, len(paths)), list[Log]()
     notes += offer_drive(model, project.commands, project.measurements)
-    for path, part in report_parts(paths, report):
+    for path in report_each(paths, report):
         try:
-            logs.append(read_log(project, path, report=part))
+            logs.append(read_log(project, path))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
         else:
@@ -106,26 +105,21 @@ def _inspect_column(log: Log, item: CommandMap | MeasurementMap, model: mujoco.M
     levels = np.unique(values)
     if len(levels) == 0:
         return [] if is_command else [Note("warning", where, "no value at all: is it recorded under another name?")]
-    if len(levels) == 1 and is_command:
-        text = f"the command is constant at {levels[0]:.4g}: nothing can be identified from it"
-        return [Note("warning", where, text)]
     if len(levels) == 1:
-        text = f"constant at {levels[0]:.4g} {item.unit}: did nothing move, or is the sensor dead?"
-        return [Note("warning", where, text)]
+        meaning = "nothing can be identified from it" if is_command else "did nothing move, or is the sensor dead?"
+        what = (
+            f"the command is constant at {levels[0]:.4g}" if is_command else f"constant at {levels[0]:.4g} {item.unit}"
+        )
+        return [Note("warning", where, f"{what}: {meaning}")]
     if len(levels) == 2 and is_command:
         return [Note("info", where, f"the command takes two values only, {levels[0]:.4g} and {levels[1]:.4g}")]
-    in_range = _check_range(where, values, item, model) if isinstance(item, MeasurementMap) else []
-    return _find_saturation(where, values) + in_range
-
-
-def _find_saturation(where: str, values: Array) -> list[Note]:
     notes: list[Note] = []
-    for side, bound in (("smallest", values.min()), ("largest", values.max())):
+    for side, bound in (("smallest", levels[0]), ("largest", levels[-1])):
         share = float(np.mean(values == bound))
         if share > MAX_SHARE_AT_BOUND:
             text = f"{100 * share:.0f} % of the samples are exactly the {side} value, {bound:.4g}"
             notes.append(Note("warning", where, f"{text}: saturated, or at rest there"))
-    return notes
+    return notes + (_check_range(where, values, item, model) if isinstance(item, MeasurementMap) else [])
 
 
 def _check_range(where: str, values: Array, item: MeasurementMap, model: mujoco.MjModel) -> list[Note]:

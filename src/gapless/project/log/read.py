@@ -1,7 +1,7 @@
 """Logs: one file each, read as one episode in model units, with what people say of it in `NAME.json` beside it."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import nearest
@@ -17,16 +17,10 @@ from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
 from gapless.project.log.columns import read_columns
 from gapless.project.log.corrupt import find_corrupt
-from gapless.project.log.formats import SUFFIXES, Report, log_error
+from gapless.project.log.formats import SUFFIXES, log_error
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
-_SIDECAR_ADVICE = {  # key -> what to write
-    "source": "real or twin or sim",
-    "outcome": "success or failure",
-    "failed_in": "text in quotes",
-    "conditions": 'an object of texts and numbers, such as {"object": "mug", "light": "dim"}',
-    "recorded_at": "a time such as 2026-03-01T14:05:00+00:00",
-}
+Report = Callable[[float], None]  # called with how much is read, in [0, 1]
 
 
 def _check_time(text: str) -> str:
@@ -34,21 +28,22 @@ def _check_time(text: str) -> str:
     return text
 
 
-class Sidecar(BaseModel):
-    """What people say of a run, in `NAME.json`; for the fields see `Episode`."""
+def _write_text(value: str | bool | int | float) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
-    model_config = ConfigDict(strict=True, extra="ignore")
-    source: Source = "real"
-    outcome: Outcome | None = None
-    failed_in: str | None = None
-    conditions: dict[str, str | bool | int | float] | None = None
-    recorded_at: Annotated[str, AfterValidator(_check_time)] | None = None
 
-    def as_arguments(self) -> dict[str, Any]:
-        """Returns arguments of `Episode`; conditions that are numbers become text."""
-        conditions = (self.conditions or {}).items()
-        texts = {key: item if isinstance(item, str) else json.dumps(item) for key, item in conditions}
-        return {**self.model_dump(), "conditions": texts}
+class Sidecar(BaseModel, strict=True, extra="ignore"):
+    """What people say of a run, in `NAME.json`; for the fields see `Episode`. Descriptions say what to write."""
+
+    source: Source = Field("real", description="real or twin or sim")
+    outcome: Outcome | None = Field(None, description="success or failure")
+    failed_in: str | None = Field(None, description="text in quotes")
+    conditions: dict[str, Annotated[str | bool | int | float, AfterValidator(_write_text)]] | None = Field(
+        None, description='an object of texts and numbers, such as {"object": "mug", "light": "dim"}'
+    )
+    recorded_at: Annotated[str, AfterValidator(_check_time)] | None = Field(
+        None, description="a time such as 2026-03-01T14:05:00+00:00"
+    )
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -68,11 +63,11 @@ def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dic
     if unknown := sorted(set(data) - set(known)):
         notes.append(Note("info", path.name, f"{', '.join(unknown)} not used; known are {', '.join(known)}"))
     try:
-        return Sidecar.model_validate(data).as_arguments()
+        found = Sidecar.model_validate(data)
     except ValidationError as error:
         key = str(error.errors()[0]["loc"][0])
-        text = f"{key} is {json.dumps(data[key])[:60]}: write {_SIDECAR_ADVICE[key]}"
-        raise log_error(text, path) from None
+        raise log_error(f"{key} is {json.dumps(data[key])[:60]}: write {known[key].description}", path) from None
+    return {**found.model_dump(), "conditions": found.conditions or {}}
 
 
 MAX_VALUE = 1e12  # in model units; no robot has larger numbers, and the engine overflows far above them
@@ -140,26 +135,19 @@ def read_logs(
             available = nearest(pattern, (path.stem for path in paths))
             raise log_error(f"no log is called {pattern}; choose from: {available}", project.logs_path)
     paths = [path for path in paths if not patterns or path in chosen]
-    return tuple(read_log(project, path, report=part) for path, part in report_parts(paths, report))
+    return tuple(read_log(project, path) for path in report_each(paths, report))
 
 
-def report_parts(paths: Sequence[Path], report: Report | None) -> Iterator[tuple[Path, Report | None]]:
-    """Yields each log with a report of its own, which fills that log's part of the whole, by size of file."""
-    if report is None:
-        yield from ((path, None) for path in paths)
-        return
-    sizes = [path.stat().st_size for path in paths]
-    for path, size, end in zip(paths, sizes, np.cumsum(sizes), strict=True):
-
-        def report_part(share: float, before: int = int(end - size), size: int = size) -> None:
-            # Looking through its columns takes as long as reading them.
-            report((before + 0.5 * size * share) / max(1, sum(sizes)))
-
-        yield path, report_part
+def report_each(paths: Sequence[Path], report: Report | None) -> Iterator[Path]:
+    """Yields each log, and reports which share of them is done, from 0 to 1."""
+    report = report or (lambda share: None)
+    for count, path in enumerate(paths):
+        report(count / len(paths))
+        yield path
     report(1.0)
 
 
-def read_log(project: Project, path: Path, *, as_recorded: bool = False, report: Report | None = None) -> Log:
+def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
     """Reads one log: the mapped columns in model units (scale * column + offset), and its sidecar.
 
     Rows with a repeated or no time stamp are left out, and samples that cannot be readings become NaN, with a note
@@ -169,7 +157,7 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False, report:
         LogError: If it has no such columns, no numbers, commands beyond all measure, time that runs
             backwards, or far fewer samples than the control rate needs.
     """
-    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names), report)
+    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
     _check_rate(times_s, project.rate_hz, path)
@@ -215,9 +203,8 @@ def _check_rate(times_s: Array, rate_hz: float, path: Path) -> None:
     found_hz, num_rows = float(1 / np.median(np.diff(times_s))), float(times_s[-1] * rate_hz)
     if rate_hz > MAX_RATE_RATIO * found_hz:
         slow = f"recorded at {found_hz:.4g} Hz while rate_hz is {rate_hz:g}, more than {MAX_RATE_RATIO:g} times as fast"
-        units = (unit for factor, unit in _UNIT_RATIOS.items() if abs(found_hz / rate_hz / factor - 1) < 0.5)
-        hints = [f"time_s looks like {unit}, it must be seconds" for unit in units]
-        advice = hints[0] if hints else f"write rate_hz: {found_hz:.4g} in gapless.yaml"
+        units = [unit for factor, unit in _UNIT_RATIOS.items() if abs(found_hz / rate_hz / factor - 1) < 0.5]
+        advice = f"time_s looks like {units[0]}, it must be seconds" if units else f"write rate_hz: {found_hz:.4g}"
         raise log_error(f"{slow}: correct one of them; {advice}", path)
     if num_rows > MAX_ROWS:
         at = int(np.argmax(np.diff(times_s)))

@@ -30,13 +30,8 @@ def write_log(project: Project, episode: Episode) -> Path:
     header = ",".join(["time_s", *project.command_names, *project.measurement_names])
     text = io.StringIO()
     np.savetxt(text, np.stack(table, axis=1), fmt="%.9g", delimiter=",", header=header, comments="")
-    about = {
-        "source": episode.source,
-        "outcome": episode.outcome,
-        "failed_in": episode.failed_in,
-        "conditions": dict(episode.conditions),
-        "recorded_at": episode.recorded_at,
-    }
+    about = {key: getattr(episode, key) for key in ("source", "outcome", "failed_in", "conditions", "recorded_at")}
+    about["conditions"] = dict(episode.conditions)
     _write_whole(path.with_suffix(".json"), json.dumps({key: value for key, value in about.items() if value}))
     _write_whole(path, text.getvalue())
     return path

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.columns import as_doubles, column_names, has_other_separator, read_columns, read_raw
+from gapless.project.log.columns import as_doubles, column_names, read_columns, read_raw
 from gapless.project.log.formats import log_error
 from gapless.project.new.names import split_words
 
@@ -52,8 +52,6 @@ def find_clock(path: Path) -> Clock:
             first_error = first_error or (error if rank < _FIRST_UNSURE_RANK else None)
     if first_error is not None:
         raise first_error
-    if has_other_separator(available):
-        raise log_error("the columns are not separated by commas: save it with commas", path)
     known = "time_s, time, t, timestamp, header.stamp.sec; _ms, _us, _ns; dates"
     raise log_error(f"no time column ({known}); there are: {nearest(TIME_S, available)}; rename one to time_s", path)
 

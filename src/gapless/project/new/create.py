@@ -39,16 +39,11 @@ def new_project(
 ) -> NewResult:
     """Makes a project folder, and says in notes what was guessed. Nothing is written before all logs are read.
 
-    Args:
-        model: MJCF or URDF file.
-        logs: One or many logs, or folders of them, of one recorder; the time column may have any usual name.
-        directory: Where to make the project; must not have a `gapless.yaml` yet.
-        drive_by_effort: Give a model without actuators a motor for each joint whose effort is logged.
-        progress: Called with what is being done and how far it is, in [0, 1].
+    `logs` are logs or folders of them, of one recorder; their time may have any usual name. `drive_by_effort` gives a
+    model (MJCF or URDF) without actuators a motor for each joint whose effort is logged.
 
     Raises:
-        ProjectError: If there is a project already, or no column can be mapped.
-        LogError: If a log cannot be read.
+        InputError: If there is a project already, no column can be mapped, or a log cannot be read.
     """
     given = [logs] if isinstance(logs, str | Path) else logs
     model, directory = Path(model).expanduser(), Path(directory).expanduser()
@@ -64,10 +59,10 @@ def new_project(
     signals = Signals.pool([(each.times_s, each.columns) for each in recordings])
     commands, measurements, guesses = guess_columns(compiled, signals)
     if not measurements:
-        there = f"the log has: {nearest('q', first.columns, 12)}"
-        joints = f"the model has joints: {nearest('q', names(compiled, 'joint'), 12)}"
-        bodies = f"bodies: {nearest('x', names(compiled, 'body'), 12)}"
-        text = f"no column is called like anything that can be measured; {there}; {joints}; {bodies}"
+        known = {"the log has": first.columns, "the model has joints": names(compiled, "joint")}
+        known |= {"bodies": names(compiled, "body")}
+        there = "; ".join(f"{what}: {nearest('q', those, 12)}" for what, those in known.items())
+        text = f"no column is called like anything that can be measured; {there}"
         raise project_error(f"{text}; rename columns such as q_JOINT, dq_JOINT, BODY_x", first.path)
     inputs = [hashlib.sha256(path.read_bytes()) for path in dict.fromkeys((model, *(each.path for each in recordings)))]
     notes = list(first.notes)

@@ -43,13 +43,8 @@ class Guess:
     in_order: bool = False  # whether only the order of columns and of the model's elements says so
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """What it maps: two columns must not share it."""
-        return self.element, self.name, self.quantity, str(self.axis)
-
-    @property
     def what(self) -> str:
-        """What it maps, in words."""
+        """What it maps, in words: two columns must not share it."""
         return f"{self.element} {self.name} {self.quantity}" + (f" axis {self.axis}" if self.axis else "")
 
 
@@ -79,22 +74,19 @@ class NameGuesser:
             for column, name in found.items()
         }
 
-    def why_ignored(self, column: str) -> str:
-        """Returns why a column cannot be a signal of the robot; empty where it can."""
-        return self.names[column].why_ignored(self.words)
-
     def guess(self, column: str) -> list[Guess]:
         """Returns all that a column may be."""
         name = self.names[column]
         found = self._guess_sensors(name)
-        if self.why_ignored(column):
+        if name.why_ignored(self.words):
             return found
         if name.role == "command":
             return found + self._guess_commands(name)
         return found + self._guess_joints(name) + self._guess_bodies(name)
 
     def _guess_commands(self, name: ColumnName) -> list[Guess]:
-        known = [n for n in self.known["actuator"] if self._accepts(n, name.quantity)]
+        units = ("1", *_COMMAND_UNITS[name.quantity]) if name.quantity else ()
+        known = [n for n in self.known["actuator"] if not units or command_unit(self.model, n) in units]
         matches = self._match_number(name, known) or match_names(name.rest, known)
         driven = {joint: n for n in known if (joint := driven_joint(self.model, n))}
         if name.number is None:
@@ -102,10 +94,6 @@ class NameGuesser:
             matches += [Match(driven[m.name], 0.99 * m.score, f"{m.reason} with joint {m.name}") for m in also]
         best = {m.name: m for m in sorted(matches, key=lambda m: m.score)}
         return [self._make_guess(name, "actuator", m, "command") for m in best.values()]
-
-    def _accepts(self, actuator: str, quantity: str) -> bool:
-        unit = command_unit(self.model, actuator)
-        return not quantity or unit == "1" or unit in _COMMAND_UNITS[quantity]
 
     def _guess_joints(self, name: ColumnName) -> list[Guess]:
         matches = self._match_number(name, self.known["joint"])
@@ -120,14 +108,12 @@ class NameGuesser:
         if matches and not (name.is_measured and len(self._find_numbers(name)) == len(self.known["joint"])):
             return []
         matches = matches or [m for m in match_names(name.rest, self.known["joint"]) if m.score >= SAME_NAME]
-        weaker = [replace(m, score=m.score if self._is_called(name, m.name) else 0.9 * m.score) for m in matches]
+        words = list(name.words)
+        weaker = [m if words == split_words(m.name) else replace(m, score=0.9 * m.score) for m in matches]
         if found := [self._make_guess(name, "joint", m, "position") for m in weaker if name.rest]:
             return found
-        called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if self._is_called(name, n)]
+        called = [Match(n, SAME_NAME, "") for n in self.known["actuator"] if words == split_words(n)]
         return [self._make_guess(name, "actuator", m, "command", "it is called as the actuator") for m in called]
-
-    def _is_called(self, name: ColumnName, known: str) -> bool:
-        return list(name.words) == split_words(known)
 
     def _make_guess(
         self, name: ColumnName, element: Element, match: Match, quantity: str, reason: str | None = None
@@ -202,13 +188,13 @@ def assign_columns(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Gu
     reasons: dict[str, str] = {}
     while left:
         best = left[0]
-        held = {guess.key: guess.score - MAX_TIE for guess in chosen.values()}  # others are out only if clearly worse
+        held = {guess.what: guess.score - MAX_TIE for guess in chosen.values()}  # others are out only if clearly worse
         near = [g for g in (*guesses[best.column], *left) if g.score >= best.score - MAX_TIE]
         near = near if best.score < CERTAIN_SCORE else []
-        others = [g for g in near if g.column == best.column and g.key != best.key and held.get(g.key, 0) <= g.score]
+        others = [g for g in near if g.column == best.column and g.what != best.what and held.get(g.what, 0) <= g.score]
         # Another column is no rival if the model's order decides, or if something else is as likely for it.
-        free = {g.column for g in left if g.key != best.key and g.score >= MIN_SCORE}
-        rivals = [g for g in near if g.key == best.key and g.column != best.column and g.column not in free]
+        free = {g.column for g in left if g.what != best.what and g.score >= MIN_SCORE}
+        rivals = [g for g in near if g.what == best.what and g.column != best.column and g.column not in free]
         left = [g for g in left if g.column != best.column]
         if others:
             reasons[best.column] = f"it may be {best.what} or {others[0].what}"
@@ -218,6 +204,6 @@ def assign_columns(guesses: Mapping[str, Sequence[Guess]]) -> tuple[dict[str, Gu
         else:
             chosen[best.column] = best
         taken = f"{best.column} already is" if best.column in chosen else "another column may be"
-        reasons = {**{g.column: f"{taken} {best.what}" for g in left if g.key == best.key}, **reasons}
-        left = [g for g in left if g.key != best.key]
+        reasons = {**{g.column: f"{taken} {best.what}" for g in left if g.what == best.what}, **reasons}
+        left = [g for g in left if g.what != best.what]
     return chosen, {column: reason for column, reason in reasons.items() if column not in chosen}

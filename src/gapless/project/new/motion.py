@@ -98,7 +98,8 @@ def guess_columns(
     for column in signals.columns:
         g = chosen.get(column)
         if g is None:
-            why = reasons.get(column) or guesser.why_ignored(column) or "no name in the model is like it"
+            ignored = guesser.names[column].why_ignored(guesser.words)
+            why = reasons.get(column) or ignored or "no name in the model is like it"
             notes.append(Note("info", column, f"not mapped: {why}; add it to gapless.yaml if needed"))
             continue
         if g.quantity == "command":
@@ -121,9 +122,10 @@ def _find_idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
 
 def _map_in_order(guesser: NameGuesser, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Maps columns to actuators that nothing commands, in their order, where there are as many of each."""
-    left = [c for c in guesser.names if not (c in chosen or guesser.why_ignored(c) or signals.is_counter(c))]
-    named = [c for c in left if guesser.names[c].role == "command"]
-    unnamed = [c for c in left if not (guesser.names[c].role or _names_something(guesser, guesser.names[c].rest))]
+    found = {c: n for c, n in guesser.names.items() if c not in chosen and not n.why_ignored(guesser.words)}
+    left = {column: name for column, name in found.items() if not signals.is_counter(column)}
+    named = [column for column, name in left.items() if name.role == "command"]
+    unnamed = [column for column, name in left.items() if not (name.role or _names_something(guesser, name.rest))]
     idle = _find_idle(guesser.model, chosen)
     for columns in (named, unnamed):
         if idle and len(columns) == len(idle):
@@ -142,10 +144,10 @@ def _names_something(guesser: NameGuesser, rest: Sequence[str]) -> bool:
 def _correct_order(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals: Signals) -> dict[str, Guess]:
     """Checks commands that were mapped in order against what then moves; another order is taken if it is clear."""
     ordered = [guess for guess in chosen.values() if guess.in_order and guess.quantity == "command"]
-    by_key = {guess.key: guess.column for guess in chosen.values()}
+    by_meaning = {guess.what: guess.column for guess in chosen.values()}
     quantities = [_RESPONSES.get(command_unit(model, guess.name), "") for guess in ordered]
     joints = [driven_joint(model, guess.name) for guess in ordered]
-    responses = [by_key.get(("joint", *both, "0"), "") for both in zip(joints, quantities, strict=True)]
+    responses = [by_meaning.get(f"joint {joint} {what}", "") for joint, what in zip(joints, quantities, strict=True)]
     if len(ordered) < 2 or not all(responses):
         return {}
     together = np.array([[signals.correlation(g.column, response) for response in responses] for g in ordered])
@@ -223,8 +225,8 @@ class _Degrees:
 
     def _compare_derivative(self, guess: Guess) -> str:
         """A velocity is in degrees/s where only then it is the derivative of its position."""
-        key = (guess.element, guess.name, "position", "0")
-        position = next((other for other in self.found.values() if other.key == key), None)
+        meaning = f"{guess.element} {guess.name} position"
+        position = next((other for other in self.found.values() if other.what == meaning), None)
         if guess.quantity != "velocity" or position is None:
             return ""
         together, slope = self.signals.slope(guess.column, position.column)

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.columns import as_doubles, column_names, describe_other_kind, read_raw
 from gapless.project.log.formats import CONVERT_WITH, SUFFIXES, log_error
-from gapless.project.log.read import increasing_times
+from gapless.project.log.read import increasing_times, report_each
 from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
 from gapless.project.new.names import split_words
 
@@ -120,10 +121,8 @@ def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> 
     names = _name_logs(paths)
     clock = find_clock(paths[0])
     found: list[Recording] = []
-    for count, path in enumerate(paths, start=1):
+    for path in report_each(paths, progress and partial(progress, "reading the logs")):
         found += _split_episodes(_read_recording(path, names[path], clock))
-        if progress is not None:
-            progress("reading the logs", count / len(paths))
     for recording in found:
         increasing_times(recording.times_s, recording.path, [])
     return found
