@@ -9,7 +9,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 from gapless.sim.active_layers.active_layer import KnobTarget
 from gapless.sim.realism.layer import Knob, Layer
-from gapless.sim.realism.registry import BY_PATH, nominal_value
+from gapless.sim.realism.registry import BY_PATH
 from gapless.sim.targets.drive import has_one_axis
 from gapless.sim.targets.target import Fields, NamedElements, Target
 
@@ -24,9 +24,7 @@ _SENSORS = {
 
 
 def kinds_of(layer: Layer) -> tuple[str, ...]:
-    """Returns the kinds of elements that a layer can be switched on for; none for one that is for Python only."""
-    if layer.python_only:
-        return ()
+    """Returns the kinds of elements that a layer can be switched on for."""
     return ("joint", "body") if layer.is_weather else layer.kinds or _KINDS[layer.acts_on]
 
 
@@ -52,7 +50,7 @@ def layer_target(named: NamedElements) -> Target:
         fields.active_layers[target.key].write(target, fields.ids, values)
 
     dimension: Dimension = _SPREAD_DIMENSIONS[kind] if layer.dimension == "spread" else layer.dimension
-    return Target(named.path, dimension, _unit(named, target), nominal_value(knob), write, knob=target)
+    return Target(named.path, dimension, _unit(named, target), knob.nominal, write, knob=target)
 
 
 def _unit(named: NamedElements, target: KnobTarget) -> str:
