@@ -39,11 +39,7 @@ class ActiveLayer:
     """A layer that is on: its columns, its knobs per world, and its state."""
 
     def __init__(self, targets: Sequence[KnobTarget], num_worlds: int) -> None:
-        """Makes the layer that some targets switch on together; all its knobs as if unnamed.
-
-        Raises:
-            InputError: If two targets set a knob that all elements share.
-        """
+        """Makes the layer that some targets switch on together; all its knobs as if unnamed."""
         first = targets[0]
         self.kind, self.layer = first.kind, first.layer
         named_columns = sorted({column for target in targets for column in target.signal})

@@ -179,11 +179,7 @@ class _DriveForce:
     """
 
     def __init__(self, fields: Fields, batch: Batch, joints: Ids, wanted_by: str) -> None:
-        """Finds the actuators of joints.
-
-        Raises:
-            InputError: If a joint has a drive of another kind; a DC motor has torque curves of its own.
-        """
+        """Finds the actuators of joints; refuses drives of other kinds: a DC motor has torque curves of its own."""
         model = fields.model
         self._fields, self._batch = fields, batch
         found = [(a, list(joints).index(j)) for a in range(model.nu) if (j := driven_joint(model, a)) in joints]

@@ -14,9 +14,9 @@ from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import LayerContext, begin_without_state
-from gapless.sim.targets.body import inertia_tensor, principal_inertia
 from gapless.sim.targets.drive import free_joint_of, has_one_axis, is_dc_motor
 from gapless.sim.targets.geom import damping_ratio, decide_alone, restitution, springs, surface_of
+from gapless.sim.targets.joint_and_body import inertia_tensor, principal_inertia
 from gapless.sim.targets.target import Fields
 
 IMPACT_S = 0.05  # an impact is over by then: until then the speed counts that led to it

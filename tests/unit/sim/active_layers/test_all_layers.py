@@ -15,7 +15,7 @@ from gapless.sim.realism.layer import Layer
 from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.layers import kinds_of
+from gapless.sim.targets.resolve import kinds_of
 from unit.sim.scenes import write_project
 
 BENCH = """<mujoco><option timestep="0.005" gravity="4 0 -9"/><worldbody><light name="lamp" diffuse=".8 .8 .8"/>
@@ -255,7 +255,7 @@ def test_stall_cuts_the_force_of_the_drive(bench: CompiledProject) -> None:
 REFUSED = {
     "joint/hinge/friction/viscous": "the same as joint/hinge/damping; write that",
     "world/tilt/x_rad": "nothing called 'tilt/x_rad' there; write one of tilt/x",
-    "joint/hinge/cogging/ampl": "no knob 'ampl'; write one of amplitude",
+    "joint/hinge/cogging/ampl": "nothing called 'cogging/ampl' there; write one of cogging/amplitude",
     "world/wind/steady": "acts on a joint or a body, no world",
     "measurement/q/inertial-sensor/walk": "x, y, z of one sensor",
     "body/puck/wind/steady/q": "write one of x, y, z",
