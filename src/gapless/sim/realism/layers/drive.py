@@ -34,15 +34,12 @@ def RATE_LIMIT(state: State, signal: Array, knobs: Knobs, context: LayerContext)
     return (out,), out
 
 
-def _begin_spring(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    shape = np.zeros(signal.shape)
-    return context.position + shape, context.velocity + shape
-
-
-@make_layer("series elasticity", "actuator", "effort", start=_begin_spring, needs=("position", "velocity"), knobs=(
+@make_layer("series elasticity", "actuator", "effort", needs=("position", "velocity"), knobs=(
     Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
     Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad", typical_with="*"),
     Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
+), start=lambda signal, knobs, context: (
+    context.position + np.zeros(signal.shape), context.velocity + np.zeros(signal.shape),
 ))  # fmt: skip
 def SERIES_ELASTICITY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """J a = u - f, f = (p - q) / c + d (w - v): rotor (p, w) and joint (q, v) with a spring between; y = f.
