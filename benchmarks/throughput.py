@@ -44,7 +44,7 @@ from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.layers import kinds_of
+from gapless.sim.targets.resolve import kinds_of
 
 NUM_WORLDS = 512
 PUSH = Path(__file__).parents[1] / "src" / "gapless" / "examples" / "push"

@@ -10,7 +10,7 @@ from pathlib import Path
 from gapless.sim.realism import layers
 from gapless.sim.realism.human import ADULTS
 from gapless.sim.realism.layer import Layer
-from gapless.sim.realism.registry import layer_named
+from gapless.sim.realism.registry import LAYERS
 
 HERE = Path(__file__).parent
 BLOCK = re.compile(r"(<!-- (layer|people): ([^>]+?) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
@@ -40,9 +40,6 @@ def table(layer: Layer) -> str:
     columns = f" Its columns are {', '.join(layer.columns)}." if layer.columns else ""
     same = [f"`{knob.same_as}` for `{knob.name}`" for knob in layer.knobs if knob.same_as]
     switch = f"\n\nIn a project, write {', '.join(same)}." if same else ""
-    if layer.python_only:
-        instead = " or ".join(f"`{knob.same_as}`" for knob in layer.knobs)
-        switch = f"\n\nFor use from Python only: in a project, write {instead}, which does the same without this layer."
     rows = [
         f"Acts on: {layer.acts_on}.{columns}{needs} `{home(layer)}`{switch}",
         "",
@@ -71,9 +68,10 @@ def people() -> str:
 
 def filled(text: str) -> str:
     """Returns a page with its tables as the layers are now."""
+    by_name = {layer.name: layer for layer in LAYERS}
 
     def block(match: re.Match[str]) -> str:
-        return match[1] + (people() if match[2] == "people" else table(layer_named(match[3]))) + match[4]
+        return match[1] + (people() if match[2] == "people" else table(by_name[match[3]])) + match[4]
 
     return BLOCK.sub(block, text)
 

@@ -8,11 +8,12 @@ from drawing import Curve, Panel, write
 
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.human import ADULTS, partners, reach_share
-from gapless.sim.realism.layer import Layer, LayerContext, run_layer
+from gapless.sim.realism.layer import Layer, LayerContext
 from gapless.sim.realism.layers import contact, drive, friction
 from gapless.sim.realism.layers import environment as environments
 from gapless.sim.realism.layers import latency as latencies
 from gapless.sim.realism.layers import sensor as sensors
+from gapless.sim.realism.signal_path import apply_delay, apply_lag, history_length, lag_remainder, plan_delay
 
 HERE = Path(__file__).parent
 COLOURS = ("blue", "orange", "violet")
@@ -23,9 +24,12 @@ def run(
 ) -> np.ndarray:
     """Returns what a layer makes of (num_steps, num_columns) in one world; knobs not given are ideal."""
     values = layer.ideal(1) | {name: np.atleast_2d(np.asarray(value, dtype=float)) for name, value in knobs.items()}
-    context = LayerContext(step_s, Draws(1, np.zeros(1, dtype=np.uint64)))
-    whole = {name: item[:, None] for name, item in (seen or {}).items()}
-    return run_layer(layer, signal[:, None], values, context, **whole)[:, 0]
+    draws, state, out = Draws(1, np.zeros(1, dtype=np.uint64)), (), np.empty_like(signal)
+    for k, now in enumerate(signal[:, None]):
+        here = LayerContext(step_s, draws.at(k), **{name: item[k, None] for name, item in (seen or {}).items()})
+        state = layer.begin(now, values, here) if k == 0 else state
+        state, (out[k],) = layer.act(state, now, values, here)
+    return out
 
 
 def line(layer: Layer, signal: np.ndarray, step_s: float = 0.01, **knobs: object) -> np.ndarray:
@@ -42,6 +46,7 @@ def actuator() -> list[Panel]:
     rub = line(friction.FRICTION, 0 * slow, seen={"velocity": slow[:, None]}, coulomb=0.1, hump=0.05, viscous=0.05)
     times = np.arange(0, 2, 0.005)
     sine = 0.5 * np.sin(2 * np.pi * times)
+    lagging = apply_lag(sine[None, :, None], sine[None, :1], lag_remainder(np.full((1, 1), 0.05), 0.005))[0, :, 0]
     hot = np.arange(0, 900.0)
     warm = line(drive.HEATING, np.full_like(hot, 3.0), 1.0, loss=2.0, thermal_k_per_w=5.0, time_constant_s=200.0)
     return [
@@ -50,8 +55,8 @@ def actuator() -> list[Panel]:
               [Curve("", slow, rub, "orange")]),
         Panel("A command, and what drives make of it", "time [s]", "angle [rad]", [
             Curve("command", times, sine, "gray"),
-            Curve("lag of 50 ms", times, line(drive.LAG, sine, 0.005, lag_s=0.05), "blue"),
-            Curve("play of 0.2 rad", times, line(drive.BACKLASH, sine, 0.005, width=0.2), "orange"),
+            Curve("lag of 50 ms", times, lagging, "blue"),
+            Curve("play of 0.2 rad", times, line(sensors.ENCODER_BACKLASH, sine, width=0.2), "orange"),
             Curve("at most 2 rad/s", times, line(drive.RATE_LIMIT, sine, 0.005, rate=2.0), "violet"),
         ]),
         Panel("A motor asked for 3 N·m heats up", "time [s]", "torque [N·m]", [Curve("", hot, warm, "orange")]),
@@ -63,6 +68,9 @@ def latency() -> list[Panel]:
     times = np.arange(0, 1, 0.01)
     sine = np.sin(2 * np.pi * times)
     clock = np.arange(0, 4, 0.01)
+    length = history_length(0.037, 0.01)
+    held = np.concatenate([np.full(length - 1, sine[0]), sine])[None, :, None]
+    delayed = apply_delay(held, plan_delay(np.full((1, 1), 0.037), 0.01, 1, length), len(sine))[0, :, 0]
 
     def late(layer: Layer, **knobs: object) -> np.ndarray:
         return 1e3 * (clock - line(layer, clock, **knobs))
@@ -71,7 +79,7 @@ def latency() -> list[Panel]:
     return [
         Panel("Late, and with gaps", "time [s]", "command [1]", [
             Curve("sent", times, sine, "gray"),
-            Curve("delay of 37 ms", times, line(latencies.COMMAND_DELAY, sine, delay_s=0.037), "blue"),
+            Curve("delay of 37 ms", times, delayed, "blue"),
             Curve("30 % lost", times, line(latencies.DROPPED, sine, share=0.3, burst=4.0), "orange"),
         ]),
         Panel("How late a command is", "time [s]", "age [ms]", [
@@ -184,7 +192,8 @@ def spread() -> list[Panel]:
     robot = np.repeat(np.arange(20.0), 12)
     knobs = {"robot": robot[:, None], "fleet": np.full((240, 1), 0.15), "trial": np.full((240, 1), 0.03)}
     draws = Draws(1, np.arange(240, dtype=np.uint64))
-    factor = run_layer(environments.SPREAD, np.ones((1, 240, 1)), knobs, LayerContext(0.01, draws))[0, :, 0]
+    context, signal = LayerContext(0.01, draws), np.ones((240, 1))
+    factor = environments.SPREAD.act(environments.SPREAD.begin(signal, knobs, context), signal, knobs, context)[1][:, 0]
     dots = Curve("one trial each", robot, factor, "orange", dots=True)
     return [Panel("Twenty robots of one fleet", "robot", "factor on a parameter [1]", [dots])]
 

@@ -46,11 +46,7 @@ def parameter_space(blueprint: CompiledProject, tracks: Sequence[Track]) -> Para
 
 
 def parameters_of(blueprint: CompiledProject, tracks: Sequence[Track], paths: Sequence[str]) -> tuple[Parameter, ...]:
-    """Returns the parameters of some targets, with bounds that follow from the model and its episodes.
-
-    Raises:
-        InputError: If a path names nothing.
-    """
+    """Returns the parameters of some targets, with bounds that follow from the model and its episodes."""
     project, model = blueprint.project, blueprint.model
     scales = Scales(project, model, tracks)
     targets = [resolve(path, project, model) for path in paths]

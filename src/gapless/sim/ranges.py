@@ -1,4 +1,7 @@
-"""Reads fits and training ranges back from the files that verbs wrote."""
+"""Reads fits and training ranges back from the files that verbs wrote.
+
+All raise `InputError` where a file is missing, is not what its name or its reader says, or lacks a part.
+"""
 
 import json
 from pathlib import Path
@@ -18,11 +21,7 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 
 def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
-    """Returns the result that a verb wrote as JSON.
-
-    Raises:
-        InputError: If the file is missing, is no JSON, comes from another verb, or lacks a part.
-    """
+    """Returns the result that a verb wrote as JSON."""
     place, verb = Path(path), record.verb
     result = _parse_result(_read_json(place, verb), place, "a part of it has another type", f"run {verb} again")
     if not isinstance(result, record):
@@ -35,11 +34,7 @@ def read_result(path: str | Path, record: type[ResultT]) -> ResultT:
 
 
 def read_fit(path: str | Path, blueprint: CompiledProject) -> tuple[ParameterSpace, Array]:
-    """Returns the parameters of a fit and their values, (num_parameters,); a target and a value each are enough.
-
-    Raises:
-        InputError: If the file is no fit, or a value is not a finite number.
-    """
+    """Returns the parameters of a fit and their values, (num_parameters,); a target and a value each are enough."""
     found = _read_json(Path(path), IdentifyResult.verb)
     if "parameters" not in found:
         read_result(path, IdentifyResult)  # says in words what it is instead
@@ -54,11 +49,7 @@ def read_fit(path: str | Path, blueprint: CompiledProject) -> tuple[ParameterSpa
 
 
 def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
-    """Returns the training ranges of a file: a result of `randomize`, or ranges as text (`*.txt`).
-
-    Raises:
-        InputError: If the file cannot be read as what its name says.
-    """
+    """Returns the training ranges of a file: a result of `randomize`, or ranges as text (`*.txt`)."""
     place, verb = Path(path), RandomizeResult.verb
     if place.suffix == ".txt":
         text = _read_text(place, verb)
@@ -78,11 +69,7 @@ def read_ranges(path: str | Path, blueprint: CompiledProject) -> Distribution:
 def distribution_of(
     ranges: tuple[Range, ...], correlations: tuple[Correlation, ...], blueprint: CompiledProject, path: str | Path
 ) -> Distribution:
-    """Returns ranges of a file as a distribution over a project's parameters.
-
-    Raises:
-        InputError: If a number is not finite, or a target is not of this model.
-    """
+    """Returns ranges of a file as a distribution over a project's parameters."""
     numbers = [value for r in ranges for value in (r.low, r.high, r.mean, r.std)]
     if not np.isfinite(numbers).all():
         raise InputError(f"a range holds a number that is not finite: correct it: {path}")

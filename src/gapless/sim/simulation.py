@@ -14,7 +14,7 @@ from gapless.sim.active_layers.all_layers import ActiveLayers
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism import signal_path
 from gapless.sim.realism.draws import Bits
-from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, is_position_servo, resolve, write_order
+from gapless.sim.targets import driven_joint, engine_lag_remainder, is_filter, is_position_servo, resolve
 from gapless.sim.targets.target import Fields
 
 MAX_WORLDS_ON_ONE_THREAD = 64  # with layers on efforts: waking other threads takes longer than a physics step
@@ -57,7 +57,8 @@ class Simulation:
         self.command_names, self.measurement_names = project.command_names, project.measurement_names
         self._everyone = np.arange(num_worlds)
         self._targets = [resolve(p.target, project, model) for p in space.parameters]
-        self._order = write_order(self._targets)
+        # `*` is written first, so that names win, whatever the order of the space
+        self._order = sorted(range(len(space)), key=lambda k: (self._targets[k].turn, not self._targets[k].shared))
         knobs = [target.knob for target in self._targets if target.knob]
         if num_worlds <= MAX_WORLDS_ON_ONE_THREAD and any(knob.layer.acts_on == "effort" for knob in knobs):
             num_threads = 1

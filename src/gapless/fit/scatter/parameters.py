@@ -15,7 +15,6 @@ from gapless.fit.scatter.invert import LEVEL
 from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum
 from gapless.signals.track import Track, make_track
-from gapless.sim.realism.registry import is_random_knob
 from gapless.sim.targets import resolve
 
 QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # layer and knob; they have no slope
@@ -33,7 +32,7 @@ def _shows_in_scatter(target: str, data: ProjectData) -> bool:
     place = resolve(target, data.project, data.blueprint.model).knob
     if place is None:
         return False
-    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_random_knob(place.layer, place.knob.name)
+    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or place.knob.name in place.layer.random
 
 
 def estimate_scatter_parameters(

@@ -1,6 +1,6 @@
 """A layer that is on: for which elements, with which knobs in each world, and its state."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, SignalKind, State, replace_worlds
-from gapless.sim.realism.registry import layers_in_order, unnamed_values
+from gapless.sim.realism.layer import Knob, Knobs, Layer, LayerContext, State, replace_worlds
+from gapless.sim.realism.registry import LAYERS
 
 Ids = NDArray[np.intp]
 LayerKey = tuple[str, str, tuple[int, ...]]  # kind, layer, and the columns that are one signal
@@ -39,11 +39,7 @@ class ActiveLayer:
     """A layer that is on: its columns, its knobs per world, and its state."""
 
     def __init__(self, targets: Sequence[KnobTarget], num_worlds: int) -> None:
-        """Makes the layer that some targets switch on together; all its knobs as if unnamed.
-
-        Raises:
-            InputError: If two targets set a knob that all elements share.
-        """
+        """Makes the layer that some targets switch on together; all its knobs as if unnamed."""
         first = targets[0]
         self.kind, self.layer = first.kind, first.layer
         named_columns = sorted({column for target in targets for column in target.signal})
@@ -71,7 +67,7 @@ class ActiveLayer:
         uneven = {target.knob.name for target in targets if len(target.elements) < len(self.columns)}
         for knob in self.layer.knobs:
             sets = named if knob.per_column else [everywhere]
-            values = np.array([unnamed_values(self.layer, one).get(knob.name, knob.ideal) for one in sets])
+            values = np.array([self.layer.unnamed_values(one).get(knob.name, knob.ideal) for one in sets])
             found[knob.name] = values[:1] if knob.name not in uneven and np.all(values == values[0]) else values
         return found
 
@@ -129,15 +125,8 @@ class ActiveLayer:
 
 
 def switch_on(targets: Sequence[KnobTarget], num_worlds: int) -> dict[LayerKey, ActiveLayer]:
-    """Returns the layers that some targets switch on."""
+    """Returns the layers that some targets switch on, in the order in which signals pass them."""
     groups: dict[LayerKey, list[KnobTarget]] = {}
-    for target in targets:
+    for target in sorted(targets, key=lambda target: LAYERS.index(target.layer)):
         groups.setdefault(target.key, []).append(target)
     return {key: ActiveLayer(group, num_worlds) for key, group in groups.items()}
-
-
-def sort_layers(layers: Iterable[ActiveLayer], acts_on: SignalKind) -> list[ActiveLayer]:
-    """Returns the layers on a signal in the order in which it passes them."""
-    names = [layer.name for layer in layers_in_order(acts_on)]
-    found = [one for one in layers if one.layer.acts_on == acts_on]
-    return sorted(found, key=lambda one: names.index(one.layer.name))

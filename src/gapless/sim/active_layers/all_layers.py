@@ -10,11 +10,11 @@ from mujoco.batch import Batch
 
 from gapless.core.errors import InputError
 from gapless.core.signal import Array
-from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, sort_layers
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
 from gapless.sim.active_layers.model_layers import ModelLayers
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Bits, Draws
-from gapless.sim.realism.layer import LayerContext
+from gapless.sim.realism.layer import SIGNAL_KINDS, LayerContext
 from gapless.sim.realism.layers.environment import TEMPERATURE
 from gapless.sim.targets.drive import driven_joint, is_filter
 from gapless.sim.targets.target import Fields
@@ -33,11 +33,13 @@ class ActiveLayers:
         self._draws = Draws(SEED, np.arange(num_worlds, dtype=np.uint64), median=True)
         self._count = 0
         self.any = bool(fields.active_layers)
-        every = fields.active_layers.values()
+        on = {
+            kind: [one for one in fields.active_layers.values() if one.layer.acts_on == kind] for kind in SIGNAL_KINDS
+        }
         commands, readings = np.arange(model.nu), np.arange(len(blueprint.project.measurements))
-        self.on_commands = [one.attach(commands) for one in sort_layers(every, "command")]
-        self.on_readings = [one.attach(readings) for one in sort_layers(every, "reading")]
-        on_efforts = sort_layers(every, "effort")
+        self.on_commands = [one.attach(commands) for one in on["command"]]
+        self.on_readings = [one.attach(readings) for one in on["reading"]]
+        on_efforts = on["effort"]
         joints, forces = (_collect_columns(on_efforts, kind) for kind in ("joint", "body"))
         on_joints = [one.attach(joints) for one in on_efforts if one.kind == "joint"]
         self.on_efforts = [one for one in on_joints if not one.layer.is_weather]
@@ -177,11 +179,7 @@ class _DriveForce:
     """
 
     def __init__(self, fields: Fields, batch: Batch, joints: Ids, wanted_by: str) -> None:
-        """Finds the actuators of joints.
-
-        Raises:
-            InputError: If a joint has a drive of another kind; a DC motor has torque curves of its own.
-        """
+        """Finds the actuators of joints; refuses drives of other kinds: a DC motor has torque curves of its own."""
         model = fields.model
         self._fields, self._batch = fields, batch
         found = [(a, list(joints).index(j)) for a in range(model.nu) if (j := driven_joint(model, a)) in joints]

@@ -10,13 +10,13 @@ from mujoco.batch import Batch
 
 from gapless.core.signal import Array
 from gapless.project.records import Project
-from gapless.sim.active_layers.active_layer import ActiveLayer, Ids, sort_layers
+from gapless.sim.active_layers.active_layer import ActiveLayer, Ids
 from gapless.sim.blueprint import CompiledProject
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import LayerContext, begin_without_state
-from gapless.sim.targets.body import inertia_tensor, principal_inertia
 from gapless.sim.targets.drive import free_joint_of, has_one_axis, is_dc_motor
 from gapless.sim.targets.geom import damping_ratio, decide_alone, restitution, springs, surface_of
+from gapless.sim.targets.joint_and_body import inertia_tensor, principal_inertia
 from gapless.sim.targets.target import Fields
 
 IMPACT_S = 0.05  # an impact is over by then: until then the speed counts that led to it
@@ -165,7 +165,7 @@ class ModelLayers:
 
     def __init__(self, blueprint: CompiledProject, batch: Batch, fields: Fields, place: int | None) -> None:
         """Finds the layers and what they act on; see `Simulation` for `place`."""
-        found = sort_layers(fields.active_layers.values(), "model")
+        found = [one for one in fields.active_layers.values() if one.layer.acts_on == "model"]
         self._fields, self._batch, self._interval_s = fields, batch, blueprint.interval_s
         self._everyone = np.arange(fields.num_worlds)
         every = [(one, signal_of(one.layer.name, one.kind, blueprint.project)) for one in found]

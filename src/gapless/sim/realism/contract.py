@@ -34,10 +34,7 @@ def check_layer(layer: Layer, seed: int = 0) -> None:
     comes out is finite, of the same shape and float64 over the whole stated range of its knobs, their ends and their
     ideal values in any combination; that it writes to none of its arguments; that the same state and seed give the
     same; that a batch of one gives what its row gives in a batch, up to 1e-12; and that single worlds can begin anew.
-
-    Args:
-        layer: The layer.
-        seed: Of the signals, the knobs and the layer's own draws.
+    `seed` is that of the signals, the knobs and the layer's own draws.
 
     Raises:
         InputError: At the first breach, with its likely cause.
@@ -49,7 +46,7 @@ def check_layer(layer: Layer, seed: int = 0) -> None:
         ideal = _make_case(layer, layer.ideal(3), width, step_s, size, rng, seed)
         worst = float(np.max(np.abs(ideal.run()[1] - ideal.signals)))
         cause = "rounding such as y + (u - y), or a knob whose ideal does something"
-        ideal.require(worst == 0.0, f"at ideal its signal changes, by up to {worst:.3g}", cause)
+        _require(worst == 0.0, layer, f"at ideal its signal changes, by up to {worst:.3g}", cause)
         own = width if step_s == STEPS_S[-1] else 1  # knobs that differ by column, and knobs that do not
         _check_range(_make_case(layer, _draw_knobs(layer, rng, own), width, step_s, size, rng, seed))
 
@@ -75,11 +72,9 @@ def _check_description(layer: Layer) -> None:
         _require(bool(knob.unit and knob.source), layer, f"{what} has no unit or no source", "unit 1; rule of thumb")
         bounded = bool(np.isfinite(low) and np.isfinite(high) and low < high)
         _require(bounded, layer, f"{what} has the range [{low}, {high}]", "state a finite range")
-        inside = low <= knob.typical <= high
-        _require(inside, layer, f"{what} is typically {knob.typical:g}, outside its range", "widen the range")
-        inside = bool(low <= knob.ideal <= high or np.isinf(knob.ideal))
-        cause = "widen it, or infinite for none"
-        _require(inside, layer, f"{what} is {knob.ideal:g} at ideal, outside its range", cause)
+        for value, said in ((knob.typical, "typically {:g}"), (knob.nominal, "{:g} at ideal")):
+            inside, found = low <= value <= high, said.format(value)
+            _require(inside, layer, f"{what} is {found}, outside its range", "widen it, or infinite for no limit")
 
 
 def _draw_knobs(layer: Layer, rng: np.random.Generator, width: int) -> dict[str, Array]:
@@ -122,10 +117,6 @@ class _Case:
         """Returns the state of a layer that begins in a step."""
         return self.layer.begin(self.signals[k].copy(), self.knobs, self.context(k))
 
-    def require(self, kept: bool, found: str, cause: str) -> None:
-        """Refuses a layer that breaks the contract."""
-        _require(kept, self.layer, found, cause)
-
     def run(self, steps: range = range(NUM_STEPS), state: State | None = None) -> tuple[State, Array]:
         """Returns the state after some steps and what comes out in them, each step checked; begins without a state."""
         layer, out = self.layer, np.empty_like(self.signals[steps.start : steps.stop])
@@ -136,16 +127,20 @@ class _Case:
             before = tuple(part.copy() for part in arguments)
             after, out_signal = layer.act(state, signal, self.knobs, context)
             kept = np.array_equal(signal, self.signals[k]) and _are_equal(before, arguments)
-            self.require(kept, "it writes to its arguments", "an operation in place; make a new array")
+            _require(kept, layer, "it writes to its arguments", "an operation in place; make a new array")
             right = isinstance(out_signal, np.ndarray) and out_signal.shape == signal.shape
-            self.require(right, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting")
-            self.require(out_signal.dtype == np.float64, f"its signal comes out as {out_signal.dtype}", "a cast")
+            _require(
+                right, layer, f"its signal comes out as {np.shape(out_signal)}, not {signal.shape}", "broadcasting"
+            )
+            _require(out_signal.dtype == np.float64, layer, f"its signal comes out as {out_signal.dtype}", "a cast")
             lone = [part.shape for part in after if part.shape[:1] != signal.shape[:1]]
-            self.require(not lone, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
+            _require(not lone, layer, f"its state has shapes {lone}", "axis 0 of every part is num_worlds")
             if k in REPEATED_STEPS:
                 again, again_signal = layer.act(state, signal, self.knobs, context)
                 same = _are_equal((*after, out_signal), (*again, again_signal))
-                self.require(same, "the same state gives another result", "draws not from context.draws, hidden state")
+                _require(
+                    same, layer, "the same state gives another result", "draws not from context.draws, hidden state"
+                )
             state, out[row] = after, out_signal
         return state, out
 
@@ -177,25 +172,26 @@ def _are_close(one: Array, other: Array) -> bool:
 
 
 def _check_range(case: _Case) -> None:
-    out = case.run()[1]
+    layer, out = case.layer, case.run()[1]
     bad = np.argwhere(~np.isfinite(out))
     if len(bad):
         knobs = ", ".join(f"{name} = {values[bad[0, 1], 0]:g}" for name, values in case.knobs.items())
-        case.require(False, f"its signal is not finite with {knobs}", "a division by 0, an unstable step")
-    case.require(np.array_equal(out, case.run()[1]), "the same seed gives another run", "draw from context.draws")
+        _require(False, layer, f"its signal is not finite with {knobs}", "a division by 0, an unstable step")
+    same = np.array_equal(out, case.run()[1])
+    _require(same, layer, "the same seed gives another run", "draw from context.draws")
     last = out.shape[1] - 1
     cause = "a mean or a draw over worlds; draws depend on the place in the batch, not on context.draws.worlds"
     for row in sorted({1, (last + 1) // 2, last}):
         close = _are_close(case.pick(row).run()[1], out[:, row : row + 1])
-        case.require(close, f"a batch of one differs from row {row} of a batch", cause)
+        _require(close, layer, f"a batch of one differs from row {row} of a batch", cause)
     first, second, one = range(NUM_STEPS // 2), range(NUM_STEPS // 2, NUM_STEPS), case.pick(last)
     mixed = replace_worlds(case.run(first)[0], one.begin(second.start), np.array([last]))
     close = _are_close(one.run(second)[1], case.run(second, mixed)[1][:, last : last + 1])
     found = "a world that begins anew in a batch differs from one that begins alone"
-    case.require(close, found, "a part of the state counts for all worlds, such as time since the start")
-    if case.layer.adds:
+    _require(close, layer, found, "a part of the state counts for all worlds, such as time since the start")
+    if layer.adds:
         shift = 1.0 + float(np.abs(case.signals).max())
         other = replace(case, signals=case.signals + shift).run()[1]
         same = np.allclose(other - shift, out, rtol=0.0, atol=1e-9 * (shift + float(np.abs(out).max())))
         cause = "adds=True belongs to layers whose y - u is the same whatever u is"
-        case.require(same, "what it adds depends on its signal", cause)
+        _require(same, layer, "what it adds depends on its signal", cause)

@@ -8,8 +8,8 @@ training (many rows drawn), a twin (one row) and fitting (rows that an optimiser
 `gapless.sim.realism.contract` checks whether a layer of your own keeps the contract.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -48,6 +48,11 @@ class Knob:
     # Where a path switches the layer on without naming this knob, it is ideal; or typical if the knob of this name is
     # named, `*` for any: it then only shapes an effect (a wavelength), or is the other factor of a product.
     typical_with: str = ""
+
+    @property
+    def nominal(self) -> float:
+        """The value that leaves the model as it was written: the ideal, or the top of the range for no limit."""
+        return self.ideal if np.isfinite(self.ideal) else self.high
 
 
 @dataclass(frozen=True)
@@ -97,11 +102,6 @@ class Layer:
     random: tuple[str, ...] = ()
 
     @property
-    def python_only(self) -> bool:
-        """Whether no path switches it on: other targets do all that it does; the layer itself is called from Python."""
-        return all(knob.same_as for knob in self.knobs)
-
-    @property
     def is_weather(self) -> bool:
         """Whether it adds forces that depend on nothing that moves: wind and pushes, once per control interval."""
         return self.acts_on == "effort" and self.adds and not self.needs
@@ -141,6 +141,11 @@ class Layer:
         values = {knob.name: knob.typical for knob in self.knobs} | others
         return {name: np.full((num_worlds, 1), value) for name, value in values.items()}
 
+    def unnamed_values(self, named: Collection[str]) -> dict[str, float]:
+        """Returns the values of the knobs that are not named."""
+        others = [knob for knob in self.knobs if knob.name not in named]
+        return {k.name: k.typical if k.typical_with in ("*", *named) else k.ideal for k in others}
+
 
 def make_layer(
     name: str, dimension: Dimension | Literal["spread"], acts_on: SignalKind, *, knobs: tuple[Knob, ...], **options: Any
@@ -158,19 +163,3 @@ def replace_worlds(state: State, fresh: State, ids: NDArray[np.intp]) -> State:
         part[ids] = new
         out.append(part)
     return tuple(out)
-
-
-def run_layer(layer: Layer, signals: Array, knobs: Knobs, context: LayerContext, **varying: Array) -> Array:
-    """Returns the output of a layer over time for signals, (num_steps, num_worlds, num_columns) each.
-
-    `context` is that of the first step; `varying` are fields of it that change, each with num_steps in front.
-    """
-    out = np.empty_like(signals)
-    state: State = ()
-    for k, signal in enumerate(signals):
-        now = {name: values[k] for name, values in varying.items()}
-        here = replace(context, draws=context.draws.at(context.draws.step + k), **now)
-        if k == 0:
-            state = layer.begin(signal, knobs, here)
-        state, out[k] = layer.act(state, signal, knobs, here)
-    return out

@@ -12,4 +12,4 @@ from gapless.sim.targets.drive import (
     takes_force,
 )
 from gapless.sim.targets.resolve import resolve
-from gapless.sim.targets.target import Fields, Target, split_target, write_order
+from gapless.sim.targets.target import Fields, Target, split_target

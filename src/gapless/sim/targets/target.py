@@ -1,6 +1,6 @@
 """The record of a target, where targets write, and what all kinds of targets share."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import mujoco
@@ -156,11 +156,6 @@ def split_target(path: str, names: Collection[str] = ()) -> TargetPath:
     return split_path(path, names, is_knob)
 
 
-def write_order(targets: Sequence[Target]) -> list[int]:
-    """Returns in which order targets are written, whatever their order in a list: `*` first, so that names win."""
-    return sorted(range(len(targets)), key=lambda k: (targets[k].turn, not targets[k].shared))
-
-
 def size_target(named: NamedElements, dimension: Dimension, unit: str, base: Array, write_sizes: WriteSizes) -> Target:
     """Returns the target of a size of its own for one element, or of one factor, without unit, on the sizes of all.
 
@@ -186,7 +181,7 @@ def field_target(named: NamedElements, unit: str, name: str, *columns: int, cons
         fields.of(name, constants=constants)[(*here, *columns)] = sizes
 
     base = getattr(named.model, name)[(named.ids, *columns)].copy()
-    return size_target(named, "object" if named.kind == "geom" else "actuator", unit, base, write_sizes)
+    return size_target(named, "object" if named.kind in ("geom", "body") else "actuator", unit, base, write_sizes)
 
 
 def add_to(name: str, ids: Ids) -> Write:

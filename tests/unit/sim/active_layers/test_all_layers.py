@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from architecture.tree import ROOT
 from gapless.core.errors import InputError
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.protocols import Start
@@ -16,7 +15,7 @@ from gapless.sim.realism.layer import Layer
 from gapless.sim.realism.registry import LAYERS, path_of
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.layers import kinds_of
+from gapless.sim.targets.resolve import kinds_of
 from unit.sim.scenes import write_project
 
 BENCH = """<mujoco><option timestep="0.005" gravity="4 0 -9"/><worldbody><light name="lamp" diffuse=".8 .8 .8"/>
@@ -96,7 +95,6 @@ def test_a_knob_at_nominal_changes_nothing(bench: CompiledProject, path: str) ->
 ALONE = {  # knobs that change the readings of a run of 0.4 s though no other knob is named
     *(
         "torque-speed-curve/stall",
-        "learned-actuator/share",
         "heating/loss",
         "battery-sag/resistance_ohm",
         "series-elasticity/rotor_inertia",
@@ -136,14 +134,7 @@ OFTEN = {
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
-def test_a_layer_is_switched_on_by_a_path_or_is_marked_for_python_only(bench: CompiledProject, layer: Layer) -> None:
-    page = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "realism").glob("*.md"))
-    table = page.partition(f"<!-- layer: {layer.name} -->")[2].partition("<!-- end -->")[0]
-    assert layer.python_only == ("For use from Python only" in table)
-    if layer.python_only:
-        assert kinds_of(layer) == ()
-        assert all(f"`{knob.same_as}`" in table for knob in layer.knobs)
-        return
+def test_a_layer_is_switched_on_by_a_path(bench: CompiledProject, layer: Layer) -> None:
     assert kinds_of(layer)
     for kind in kinds_of(layer):
         chosen = knob_paths(layer, kind)
@@ -261,9 +252,9 @@ def test_stall_cuts_the_force_of_the_drive(bench: CompiledProject) -> None:
 
 
 REFUSED = {
-    "actuator/servo/gain/gain": "the same as actuator/servo/gain; write that",
-    "world/tilt/x_rad": "the same as world/tilt/x",
-    "joint/hinge/cogging/ampl": "no knob 'ampl'; write one of amplitude",
+    "joint/hinge/friction/viscous": "the same as joint/hinge/damping; write that",
+    "world/tilt/x_rad": "nothing called 'tilt/x_rad' there; write one of tilt/x",
+    "joint/hinge/cogging/ampl": "nothing called 'cogging/ampl' there; write one of cogging/amplitude",
     "world/wind/steady": "acts on a joint or a body, no world",
     "measurement/q/inertial-sensor/walk": "x, y, z of one sensor",
     "body/puck/wind/steady/q": "write one of x, y, z",

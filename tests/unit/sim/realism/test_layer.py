@@ -4,23 +4,22 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.sim.realism.draws import Draws
 from gapless.sim.realism.layer import LayerContext, replace_worlds
-from gapless.sim.realism.layers.drive import LAG, TORQUE_SPEED
+from gapless.sim.realism.layers.drive import RATE_LIMIT, TORQUE_SPEED
 from gapless.sim.realism.layers.sensor import IMU
-from gapless.sim.realism.registry import layer_named
 
 CONTEXT = LayerContext(0.01, Draws(0, np.arange(2, dtype=np.uint64)))
 
 
 def test_a_missing_or_unknown_knob_is_named() -> None:
-    with pytest.raises(InputError, match="not given its knob lag_s"):
-        LAG.begin(np.zeros((2, 1)), {}, CONTEXT)
-    with pytest.raises(InputError, match=r"has no knob lag; give its knobs: lag_s"):
-        LAG.begin(np.zeros((2, 1)), LAG.ideal(2) | {"lag": np.zeros((2, 1))}, CONTEXT)
+    with pytest.raises(InputError, match="not given its knob rate"):
+        RATE_LIMIT.begin(np.zeros((2, 1)), {}, CONTEXT)
+    with pytest.raises(InputError, match=r"has no knob rates; give its knobs: rate"):
+        RATE_LIMIT.begin(np.zeros((2, 1)), RATE_LIMIT.ideal(2) | {"rates": np.zeros((2, 1))}, CONTEXT)
 
 
 def test_a_knob_of_another_shape_is_refused() -> None:
     with pytest.raises(InputError, match=r"shape \(2,\); give \(2, 1\) or \(2, 3\)"):
-        LAG.begin(np.zeros((2, 3)), {"lag_s": np.zeros(2)}, CONTEXT)
+        RATE_LIMIT.begin(np.zeros((2, 3)), {"rate": np.zeros(2)}, CONTEXT)
 
 
 def test_a_context_without_what_the_layer_needs_is_refused() -> None:
@@ -34,17 +33,11 @@ def test_other_columns_are_refused() -> None:
 
 
 def test_some_worlds_begin_anew_and_the_others_go_on() -> None:
-    knobs = LAG.typical(2)
-    state = LAG.begin(np.zeros((2, 1)), knobs, CONTEXT)
-    state, _ = LAG.act(state, np.ones((2, 1)), knobs, CONTEXT)
-    fresh = LAG.begin(np.full((1, 1), 5.0), {"lag_s": knobs["lag_s"][:1]}, CONTEXT)
+    knobs = RATE_LIMIT.typical(2)
+    state = RATE_LIMIT.begin(np.zeros((2, 1)), knobs, CONTEXT)
+    state, _ = RATE_LIMIT.act(state, np.ones((2, 1)), knobs, CONTEXT)
+    fresh = RATE_LIMIT.begin(np.full((1, 1), 5.0), {"rate": knobs["rate"][:1]}, CONTEXT)
     after = replace_worlds(state, fresh, np.array([1]))
     assert after[0][0] == state[0][0]
     assert after[0][1] == 5.0
     assert state[0][1] != 5.0  # the old state is left alone
-
-
-def test_layers_are_found_by_name() -> None:
-    assert layer_named("lag") is LAG
-    with pytest.raises(InputError, match="no layer 'lags'; choose from: lag"):
-        layer_named("lags")

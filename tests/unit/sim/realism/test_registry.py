@@ -9,25 +9,26 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Layer, LayerContext, run_layer
+from gapless.sim.realism.layer import Layer, LayerContext
 from gapless.sim.realism.layers.friction import FRICTION
-from gapless.sim.realism.registry import BY_PATH, LAYERS, layer_named, layers_in_order, nominal_value, unnamed_values
+from gapless.sim.realism.registry import BY_PATH, LAYERS
+from unit.sim.realism.layers.one_layer import run_layer
 
 CASES = [
     ("friction", "hump", {"coulomb": 0.0, "speed": 0.1, "viscous": 0.0}),
     ("heating", "loss", {"time_constant_s": 600.0, "weakening_per_k": 0.001}),
-    ("torque-speed curve", "stall", {"free_speed": np.inf, "limit": np.inf}),
+    ("torque-speed-curve", "stall", {"free_speed": np.inf, "limit": np.inf}),
     ("outliers", "share", {"size": 0.1}),
     ("occlusion", "blind_s", {"share": 0.0}),  # rare is not never
-    ("shared bus", "slot_s", {"cycle_s": 0.0}),
-    ("inertial sensor", "density", {"range": np.inf, "tau_s": 100.0}),  # 5 rad/s is no limit to a signal of 1
+    ("shared-bus", "slot_s", {"cycle_s": 0.0}),
+    ("inertial-sensor", "density", {"range": np.inf, "tau_s": 100.0}),  # 5 rad/s is no limit to a signal of 1
     ("temperature", "thinning_per_k", {"warmth_k": 10.0, "offset_per_k": 0.0}),
 ]
 
 
 @pytest.mark.parametrize(("layer", "named", "values"), CASES, ids=[case[0] for case in CASES])
 def test_knobs_not_named(layer: str, named: str, values: dict[str, float]) -> None:
-    found = unnamed_values(layer_named(layer), frozenset([named]))
+    found = BY_PATH[layer].unnamed_values(frozenset([named]))
     assert named not in found
     assert {name: found[name] for name in values} == values
 
@@ -63,11 +64,11 @@ def change(layer: Layer, values: Mapping[str, float], any_draws: list[Draws], nu
 def test_knobs_not_named_are_typical_exactly_where_that_changes_nothing(layer: Layer) -> None:
     names = [knob.name for knob in layer.knobs if not knob.same_as]
     for named in (set(some) for count in (1, 2) for some in combinations(names, count)):
-        values = {knob.name: nominal_value(knob) if knob.name in named else knob.ideal for knob in layer.knobs}
+        values = {knob.name: knob.nominal if knob.name in named else knob.ideal for knob in layer.knobs}
         for knob in (one for one in layer.knobs if one.name not in named):
             typical = values | {knob.name: knob.typical}
             values = values if any(one.any() for one in change(layer, typical, ANY_DRAWS, 6)) else typical
-        assert unnamed_values(layer, named) == {name: one for name, one in values.items() if name not in named}
+        assert layer.unnamed_values(named) == {name: one for name, one in values.items() if name not in named}
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
@@ -84,7 +85,7 @@ def test_random_knobs_show_in_no_median_run(layer: Layer) -> None:
 
 
 def test_nominal_values_are_finite() -> None:
-    assert all(np.isfinite(nominal_value(knob)) for layer in LAYERS for knob in layer.knobs)
+    assert all(np.isfinite(knob.nominal) for layer in LAYERS for knob in layer.knobs)
 
 
 def test_paths_are_of_all_layers_and_differ() -> None:
@@ -95,7 +96,7 @@ def test_paths_are_of_all_layers_and_differ() -> None:
 
 def test_commands_are_late_first_and_readings_last() -> None:
     commands, readings = (
-        [layer.dimension == "latency" for layer in layers_in_order(what)] for what in ("command", "reading")
+        [layer.dimension == "latency" for layer in LAYERS if layer.acts_on == what] for what in ("command", "reading")
     )
     assert commands == sorted(commands, reverse=True)
     assert readings == sorted(readings)

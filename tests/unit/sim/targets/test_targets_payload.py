@@ -11,7 +11,7 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.body import add_point_mass
+from gapless.sim.targets.joint_and_body import add_point_mass
 from unit.sim.scenes import (
     ARM,
     ARM_COMMANDS,

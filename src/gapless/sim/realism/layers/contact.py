@@ -1,9 +1,4 @@
-"""Contacts and objects that are not as modelled: friction, springs, bounces, mass, size.
-
-The signal is a field of the model.
-"""
-
-from dataclasses import replace
+"""Contacts and objects that are not as modelled: friction, springs, bounces, mass, size, as fields of the model."""
 
 import numpy as np
 
@@ -12,26 +7,6 @@ from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_lay
 
 INERTIAL = ("mass", "cx", "cy", "cz", "ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 _PLACE = "rule of thumb: inside the object"
-
-
-def _factor(source: str, typical: float, low: float = 0.01, high: float = 100.0, same_as: str = "") -> Knob:
-    return Knob("factor", "1", 1.0, low, high, typical, source, same_as=same_as)
-
-
-@make_layer("surface friction", "contact", "model", knobs=(
-    _factor("rule of thumb: tables of friction scatter by 30 %", 0.7, same_as="geom/NAME/friction"),
-))  # fmt: skip
-def SURFACE_FRICTION(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y = factor u."""
-    return state, knobs["factor"] * signal
-
-
-CONTACT_STIFFNESS = replace(SURFACE_FRICTION, name="contact stiffness", knobs=(
-    _factor("rule of thumb: seldom known to a factor of 3", 0.3, same_as="geom/NAME/stiffness"),
-))  # fmt: skip
-MASS = replace(SURFACE_FRICTION, name="mass", dimension="object", knobs=(
-    _factor("rule of thumb: 20 % between products of a kind", 1.2, same_as="body/NAME/mass"),
-))  # fmt: skip
 
 
 @make_layer("uneven friction", "contact", "model", random=("amplitude", "wavelength_m"), knobs=(
@@ -57,7 +32,7 @@ def SOFTNESS(state: State, signal: Array, knobs: Knobs, context: LayerContext) -
 
 
 @make_layer("restitution", "contact", "model", needs=("velocity",), knobs=(
-    _factor("rule of thumb", 0.8, 0.0, 10.0, same_as="geom/NAME/restitution"),
+    Knob("factor", "1", 1.0, 0.0, 10.0, 0.8, "rule of thumb", same_as="geom/NAME/restitution"),
     Knob("fall", "1", 0.0, 0.0, 1.0, 0.25, "Johnson 1985: 1/4 for plastic impacts"),
     Knob("speed", "m/s", 0.1, 1e-3, 10.0, 0.1, "rule of thumb: where metals begin to yield, or below"),
 ))  # fmt: skip
@@ -70,17 +45,8 @@ def RESTITUTION(state: State, signal: Array, knobs: Knobs, context: LayerContext
     return state, np.minimum(knobs["factor"] * shrunk * signal, np.maximum(signal, 1.0))
 
 
-@make_layer("shifted centre", "object", "model", columns=("cx", "cy", "cz"), knobs=(
-    Knob("shift_m", "m", 0.0, -1.0, 1.0, 0.01, "rule of thumb: 10 % of the size of a hand-held thing",
-         same_as="body/NAME/com/x"),
-))  # fmt: skip
-def CENTRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y = u + shift: the centre of mass is elsewhere; a shift per axis, or one for all three."""
-    return state, signal + knobs["shift_m"]
-
-
 @make_layer("size", "object", "model", num_axes=3, knobs=(
-    _factor("rule of thumb: 2 % between products of a kind", 1.02, 0.1, 10.0),
+    Knob("factor", "1", 1.0, 0.1, 10.0, 1.02, "rule of thumb: 2 % between products of a kind"),
     Knob("offset_m", "m", 0.0, -0.1, 0.1, 1e-3, "rule of thumb: a label, tape, wear"),
 ))  # fmt: skip
 def SIZE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
@@ -107,7 +73,3 @@ def UNEVEN_MASS(state: State, signal: Array, knobs: Knobs, context: LayerContext
     mass, centre, inertia = signal[:, :1], signal[:, 1:4], signal[:, 4:]
     added = mass * share * (1 - share) * turning
     return state, np.concatenate([mass, centre + share * place, (1 - share) * inertia + added], axis=1)
-
-
-CONTACT_LAYERS = (SURFACE_FRICTION, FRICTION_WAVES, CONTACT_STIFFNESS, SOFTNESS, RESTITUTION)
-OBJECT_LAYERS = (MASS, UNEVEN_MASS, CENTRE, SIZE)

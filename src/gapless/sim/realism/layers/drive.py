@@ -1,18 +1,9 @@
-"""What drives do to commands and torque: gain, limits, lag, play, a spring in the gear, heat, a weak battery."""
+"""What drives do to commands and torque: limits, a spring in the gear, heat, a weak battery."""
 
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
-from gapless.sim.realism.signal_path import apply_backlash, lag_remainder
-
-
-@make_layer("gain", "actuator", "command", knobs=(
-    Knob("gain", "1", 1.0, 0.0, 10.0, 0.9, "rule of thumb: 10 % off a data sheet", same_as="actuator/NAME/gain"),
-))  # fmt: skip
-def GAIN(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y = gain u: a torque constant, an amplifier or a servo that is weaker or stronger than its data sheet."""
-    return state, knobs["gain"] * signal
 
 
 @make_layer("torque-speed curve", "actuator", "effort", needs=("velocity",), knobs=(
@@ -43,35 +34,12 @@ def RATE_LIMIT(state: State, signal: Array, knobs: Knobs, context: LayerContext)
     return (out,), out
 
 
-@make_layer("lag", "actuator", "command", start=lambda signal, *_: (signal,), knobs=(
-    Knob("lag_s", "s", 0.0, 0.0, 1.0, 0.03, "rule of thumb: servos answer in 10 to 100 ms",
-         same_as="actuator/NAME/lag"),
-))  # fmt: skip
-def LAG(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y' = u + k (y - u), k = lag / (lag + h): first order, mean delay exactly `lag_s` at any step."""
-    out = signal + lag_remainder(knobs["lag_s"], context.step_s) * (state[0] - signal)
-    return (out,), out
-
-
-@make_layer("backlash", "actuator", "command", start=lambda signal, *_: (signal,), knobs=(
-    Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: half a degree, cheap spur gears",
-         same_as="joint/NAME/backlash"),
-))  # fmt: skip
-def BACKLASH(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y' = clip(y, u - w/2, u + w/2): the play operator."""
-    out = apply_backlash(state[0], signal, knobs["width"])
-    return (out,), out
-
-
-def _begin_spring(signal: Array, knobs: Knobs, context: LayerContext) -> State:
-    shape = np.zeros(signal.shape)
-    return context.position + shape, context.velocity + shape
-
-
-@make_layer("series elasticity", "actuator", "effort", start=_begin_spring, needs=("position", "velocity"), knobs=(
+@make_layer("series elasticity", "actuator", "effort", needs=("position", "velocity"), knobs=(
     Knob("rotor_inertia", "kg·m², kg", 0.0, 0.0, 10.0, 0.05, "rule of thumb: times gear ratio squared"),
     Knob("compliance", "rad/(N·m), m/N", 0.01, 1e-6, 1.0, 0.005, "rule of thumb: 200 N·m/rad", typical_with="*"),
     Knob("damping", "N·m·s/rad, N·s/m", 0.1, 0.0, 100.0, 0.1, "rule of thumb"),
+), start=lambda signal, knobs, context: (
+    context.position + np.zeros(signal.shape), context.velocity + np.zeros(signal.shape),
 ))  # fmt: skip
 def SERIES_ELASTICITY(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """J a = u - f, f = (p - q) / c + d (w - v): rotor (p, w) and joint (q, v) with a spring between; y = f.
@@ -131,7 +99,3 @@ def BATTERY(state: State, signal: Array, knobs: Knobs, context: LayerContext) ->
     sag = knobs["drop_v"] * used / knobs["capacity_as"] + knobs["resistance_ohm"] * current
     share = np.clip((full - sag) / full, 0.0, 1.0)
     return (np.minimum(used + current * context.step_s, knobs["capacity_as"]),), signal * share
-
-
-DRIVE_LAYERS = (GAIN, TORQUE_SPEED, RATE_LIMIT, LAG, BACKLASH)
-POWER_LAYERS = (HEATING, BATTERY)

@@ -10,21 +10,6 @@ DAY_S = 86400.0
 _FORCE, _THUMB = "N·m, N", "rule of thumb"
 
 
-@make_layer("tilt", "environment", "model", columns=("gx", "gy", "gz"), knobs=(
-    Knob("x_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
-         same_as="world/tilt/x"),
-    Knob("y_rad", "rad", 0.0, -0.6, 0.6, 0.01, "rule of thumb: half a degree for a table", per_column=False,
-         same_as="world/tilt/y"),
-))  # fmt: skip
-def TILT(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
-    """Returns y = Ry(-y) Rx(-x) g: gravity as seen from a base that is turned by x about x, and by y about y."""
-    gx, gy, gz = signal.T[..., None]
-    sin_x, cos_x = np.sin(-knobs["x_rad"]), np.cos(knobs["x_rad"])
-    sin_y, cos_y = np.sin(-knobs["y_rad"]), np.cos(knobs["y_rad"])
-    gy, gz = cos_x * gy - sin_x * gz, sin_x * gy + cos_x * gz
-    return state, np.concatenate([cos_y * gx + sin_y * gz, gy, cos_y * gz - sin_y * gx], axis=1)
-
-
 @make_layer("wind", "environment", "effort", random=("gust", "tau_s"), knobs=(
     Knob("steady", _FORCE, 0.0, -1e3, 1e3, 0.2, "rule of thumb: density / 2 times drag area times speed squared"),
     Knob("gust", _FORCE, 0.0, 0.0, 1e3, 0.1, "rule of thumb: gusts of half the mean speed"),
@@ -156,6 +141,3 @@ def SPREAD(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> 
     A factor stays positive, and half as much is as likely as twice as much. The median robot is the model.
     """
     return state, signal * state[0]
-
-
-ENVIRONMENT_LAYERS = (TILT, WIND, PUSHES, CABLE, PATCHES, CLUTTER, TEMPERATURE, LIGHT, SPREAD)

@@ -70,6 +70,3 @@ def LUGRE(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
 def COGGING(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
     """Returns y = u + amplitude sin(poles q + phase): the rotor prefers some angles."""
     return state, signal + knobs["amplitude"] * np.sin(knobs["poles"] * context.position + knobs["phase"])
-
-
-FRICTION_LAYERS = (FRICTION, LOAD_FRICTION, LUGRE, COGGING)

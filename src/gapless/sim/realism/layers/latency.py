@@ -1,4 +1,4 @@
-"""Signals that come late or not at all: delays, jitter, a shared bus, the time that a policy takes, lost packets.
+"""Signals that come late or not at all: jitter, a shared bus, the time that a policy takes, lost packets.
 
 Delays read a history of held signals as `plan_delay` does: exact for any delay, and continuous in it. All of these
 layers act once per control interval. Time never runs backwards: what arrives is never older than a step more than what
@@ -6,7 +6,6 @@ arrived before.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -37,20 +36,6 @@ def _delay_by(rule: DelayRule) -> ActFunction:
         return (history, delay_s), apply_delay(history, plan)[:, 0]
 
     return act
-
-
-@make_layer("command delay", "latency", "command", start=_begin_with_history, knobs=(
-    Knob("delay_s", "s", 0.0, 0.0, 0.4, 0.02, "rule of thumb: 5 to 50 ms over USB, CAN or Ethernet and firmware",
-         same_as="actuator/NAME/delay"),
-))  # fmt: skip
-@_delay_by
-def COMMAND_DELAY(signal: Array, knobs: Knobs, context: LayerContext, before_s: Array) -> Array:
-    """Returns d = delay_s."""
-    return knobs["delay_s"]
-
-
-_LATE_READING = replace(COMMAND_DELAY.knobs[0], same_as="measurement/COLUMN/delay")
-READING_DELAY = replace(COMMAND_DELAY, name="reading delay", acts_on="reading", knobs=(_LATE_READING,))
 
 
 @make_layer("jitter", "latency", "command", start=_begin_with_history, random=("jitter_s",), knobs=(
@@ -143,6 +128,3 @@ def SAMPLE_HOLD(state: State, signal: Array, knobs: Knobs, context: LayerContext
     out = np.where(due, signal, held)
     left_s = np.where(due, np.minimum(age_s - knobs["period_s"], knobs["period_s"]), age_s)
     return (out, left_s + context.step_s), out
-
-
-LATENCY_LAYERS = (DROPPED, DUPLICATED, SAMPLE_HOLD, COMMAND_DELAY, READING_DELAY, JITTER, BUS, INFERENCE)

@@ -1,13 +1,11 @@
 """What sensors do to readings: any reading, inertial and force-torque sensors, and sensors of distance."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from gapless.core.signal import Array
 from gapless.sim.realism.layer import Knob, Knobs, LayerContext, State, make_layer
-from gapless.sim.realism.layers.drive import BACKLASH
 from gapless.sim.realism.layers.latency import draw_losses
+from gapless.sim.realism.signal_path import apply_backlash
 
 _NEXT, _LAST = [1, 2, 0], [2, 0, 1]  # the axes after and before x, y, z, for cross products
 _THUMB = "rule of thumb"
@@ -21,6 +19,15 @@ def step_gauss_markov(value: Array, size: Array, tau_s: Array, step_s: float, no
     """
     fade = -step_s / tau_s
     return value * np.exp(fade) + size * np.sqrt(-np.expm1(2 * fade)) * noise
+
+
+@make_layer("encoder backlash", "sensor", "reading", start=lambda signal, *_: (signal,), knobs=(
+    Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: that of the gear, for an encoder on the motor"),
+))  # fmt: skip
+def ENCODER_BACKLASH(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> tuple[State, Array]:
+    """Returns y' = clip(y, u - w/2, u + w/2): the play operator."""
+    out = apply_backlash(state[0], signal, knobs["width"])
+    return (out,), out
 
 
 @make_layer("scale and bias", "sensor", "reading", start=lambda signal, *_: (np.zeros_like(signal),),
@@ -166,9 +173,3 @@ def DEPTH(state: State, signal: Array, knobs: Knobs, context: LayerContext) -> t
     mixed = (np.abs(step) > knobs["edge_m"]) & (luck[:, :width] < knobs["flying"])
     out = signal + noise + mixed * luck[:, width : 2 * width] * step
     return state, np.where(luck[:, 2 * width :] < knobs["shiny"], 0.0, out)
-
-
-ENCODER_BACKLASH = replace(BACKLASH, name="encoder backlash", dimension="sensor", acts_on="reading", knobs=(
-    Knob("width", "signal", 0.0, 0.0, 0.5, 0.01, "rule of thumb: that of the gear, for an encoder on the motor"),
-))  # fmt: skip
-SENSOR_LAYERS = (ENCODER_BACKLASH, BIAS, NOISE, QUANTISATION, OUTLIERS, OCCLUSION, IMU, FORCE_TORQUE, RANGE, DEPTH)

@@ -1,9 +1,28 @@
 """Plays one layer on one column or many, with short arguments."""
 
+from dataclasses import replace
+
 import numpy as np
 
+from gapless.core.signal import Array
 from gapless.sim.realism.draws import Draws
-from gapless.sim.realism.layer import Layer, LayerContext, run_layer
+from gapless.sim.realism.layer import Knobs, Layer, LayerContext, State
+
+
+def run_layer(layer: Layer, signals: Array, knobs: Knobs, context: LayerContext, **varying: Array) -> Array:
+    """Returns the output of a layer over time for signals, (num_steps, num_worlds, num_columns) each.
+
+    `context` is that of the first step; `varying` are fields of it that change, each with num_steps in front.
+    """
+    out = np.empty_like(signals)
+    state: State = ()
+    for k, signal in enumerate(signals):
+        now = {name: values[k] for name, values in varying.items()}
+        here = replace(context, draws=context.draws.at(context.draws.step + k), **now)
+        if k == 0:
+            state = layer.begin(signal, knobs, here)
+        state, out[k] = layer.act(state, signal, knobs, here)
+    return out
 
 
 def run(

@@ -2,22 +2,8 @@
 
 import numpy as np
 
-from gapless.sim.realism.layers.drive import (
-    BACKLASH,
-    BATTERY,
-    GAIN,
-    HEATING,
-    LAG,
-    RATE_LIMIT,
-    SERIES_ELASTICITY,
-    TORQUE_SPEED,
-)
+from gapless.sim.realism.layers.drive import BATTERY, HEATING, RATE_LIMIT, SERIES_ELASTICITY, TORQUE_SPEED
 from unit.sim.realism.layers.one_layer import flat, run
-
-
-def test_gain_multiplies_each_joint_by_its_own() -> None:
-    out = run(GAIN, np.array([[1.0, 2.0]]), gain=np.array([0.5, 2.0]))
-    assert np.array_equal(out[0, 0], [0.5, 4.0])
 
 
 def test_torque_falls_on_a_line_with_speed_and_braking_is_stronger() -> None:
@@ -33,17 +19,6 @@ def test_a_step_becomes_a_ramp_of_the_limited_slope() -> None:
     np.testing.assert_allclose(np.diff(out)[:50], 0.02)
     assert out[50] == 1.0
     np.testing.assert_allclose(out[50:], 1.0)
-
-
-def test_a_lag_delays_a_ramp_by_its_time() -> None:
-    times_s = np.arange(400) * 0.01
-    out = flat(LAG, 3.0 * times_s, lag_s=0.05)
-    np.testing.assert_allclose(times_s[-1] - out[-1] / 3.0, 0.05, atol=1e-6)
-
-
-def test_backlash_returns_only_after_the_play_is_used_up() -> None:
-    out = flat(BACKLASH, np.array([0.0, 1.0, 0.9, 0.85, 0.5]), width=0.2)
-    np.testing.assert_allclose(out, [0.0, 0.9, 0.9, 0.9, 0.6])
 
 
 def test_a_rotor_on_a_spring_rings_at_its_own_frequency() -> None:

@@ -2,17 +2,8 @@
 
 import numpy as np
 
-from gapless.sim.realism.layers.environment import CABLE, LIGHT, PATCHES, PUSHES, SPREAD, TEMPERATURE, TILT, WIND
+from gapless.sim.realism.layers.environment import CABLE, LIGHT, PATCHES, PUSHES, SPREAD, TEMPERATURE, WIND
 from unit.sim.realism.layers.one_layer import flat, run
-
-
-def test_tilt_turns_gravity_and_keeps_its_size() -> None:
-    gravity = np.array([[0.0, 0.0, -9.81]])
-    about_x = run(TILT, gravity, x_rad=0.1)[0, 0]
-    np.testing.assert_allclose(about_x, [0.0, -9.81 * np.sin(0.1), -9.81 * np.cos(0.1)])
-    both = run(TILT, gravity, x_rad=0.1, y_rad=-0.3)[0, 0]
-    np.testing.assert_allclose(np.linalg.norm(both), 9.81)
-    np.testing.assert_allclose(both[0], 9.81 * np.cos(0.1) * np.sin(-0.3))
 
 
 def test_gusts_have_their_size_and_memory_about_the_steady_wind() -> None:
