@@ -112,6 +112,7 @@ CASES: dict[str, Case] = {
     ),
     "softness": Case("geom/box/softness/compliance", 1e-4, "", BALL, PLACE, rate_hz=200.0, seconds=1.0),
     "restitution": Case("geom/box/restitution/fall", 0.3, "", BALL, PLACE, rate_hz=200.0, seconds=1.5),
+    "learned actuator": Case("joint/hinge/learned-actuator/share", 0.6, model=MOTOR, size=0.5),
     # from how runs scatter; 8 logs where 4 show too few gaps or patches for an interval below 0.4 of the range
     "clutter": Case("geom/wall/clutter/spread_m", 0.1, ", low: 0, high: 0.4", WALL, num_logs=8, seconds=3.0),
     "jitter": Case("actuator/motor/jitter/jitter_s", 0.05, ", low: 0, high: 0.1"),

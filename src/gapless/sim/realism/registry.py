@@ -7,13 +7,13 @@ written, and what only shapes an effect (a Stribeck speed, a wavelength) needs n
 from collections.abc import Mapping
 
 from gapless.sim.realism.layer import Layer
-from gapless.sim.realism.layers import contact, drive, environment, friction, latency, sensor
+from gapless.sim.realism.layers import contact, drive, environment, friction, latency, learned, sensor
 
 LAYERS: tuple[Layer, ...] = (
     # on commands: late first
     *(latency.INFERENCE, latency.BUS, latency.JITTER, latency.DUPLICATED, latency.DROPPED, drive.RATE_LIMIT),
     # on efforts: as a torque passes them
-    *(drive.TORQUE_SPEED, drive.HEATING, drive.BATTERY, drive.SERIES_ELASTICITY),
+    *(drive.TORQUE_SPEED, learned.LEARNED_ACTUATOR, drive.HEATING, drive.BATTERY, drive.SERIES_ELASTICITY),
     *(friction.FRICTION, friction.LOAD_FRICTION, friction.LUGRE, friction.COGGING),
     *(environment.WIND, environment.PUSHES, environment.CABLE),
     # on readings: late last

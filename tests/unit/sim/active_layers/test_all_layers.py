@@ -95,6 +95,7 @@ def test_a_knob_at_nominal_changes_nothing(bench: CompiledProject, path: str) ->
 ALONE = {  # knobs that change the readings of a run of 0.4 s though no other knob is named
     *(
         "torque-speed-curve/stall",
+        "learned-actuator/share",
         "heating/loss",
         "battery-sag/resistance_ohm",
         "series-elasticity/rotor_inertia",
