@@ -85,18 +85,6 @@ def start_effects(
     return np.concatenate([spread_changes(half, groups, pattern) for half in np.split(changes, 2)])
 
 
-def estimate_start_errors(
-    predictor: Predictor,
-    windows: Windows,
-    row: Array,
-    sigma: Array,
-    loose: float = 1.0,
-    coupling: Coupling | None = None,
-) -> StartErrors:
-    """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
-    return start_errors_from(windows, loose * start_effects(predictor, windows, row, sigma, coupling))
-
-
 def start_errors_from(windows: Windows, effect: Array) -> StartErrors:
     """Returns the start directions of windows from what start errors do to the readings; see `start_effects`."""
     known = np.isfinite(windows.measured[:, 1:])

@@ -11,14 +11,13 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.sim.targets.target import split_target
 
+NUM_TRIES, NUM_ROUNDS = 64, 3  # of draws
 NUM_BEST = 8  # best draws that the next ones are drawn around
 MIN_DISTANCE = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
 MIN_SPREAD = 0.03  # of the next draws, as a share of the range
 
 
-def search_starts(
-    problem: FitProblem, rng: np.random.Generator, num_tries: int = 64, num_rounds: int = 3, num_found: int = 1
-) -> Array:
+def search_starts(problem: FitProblem, rng: np.random.Generator, num_found: int) -> Array:
     """Returns the best whole rows found, the best first, (at most num_found, num_parameters).
 
     Kinds are drawn from their bounds, half of them kept as written, then nearer. Rows that are returned lie apart:
@@ -29,13 +28,13 @@ def search_starts(
     if not kinds:
         return problem.base[None]
     written = np.array([centre[columns].mean() for columns in kinds])
-    draws = np.where(rng.random((num_tries, len(kinds))) < 0.5, written, rng.random((num_tries, len(kinds))))
+    draws = np.where(rng.random((NUM_TRIES, len(kinds))) < 0.5, written, rng.random((NUM_TRIES, len(kinds))))
     every, costs = np.zeros((0, len(kinds))), np.zeros(0)
-    for _ in range(num_rounds):
+    for _ in range(NUM_ROUNDS):
         found = 0.5 * np.sum(problem.residuals(_move_kinds(draws, centre, kinds)) ** 2, axis=(1, 2))
         every, costs = np.concatenate([every, draws]), np.concatenate([costs, found])
         best = every[np.argsort(costs)[:NUM_BEST]]
-        about = best[rng.integers(0, len(best), num_tries // 2)]
+        about = best[rng.integers(0, len(best), NUM_TRIES // 2)]
         spread = 0.7 * best.std(axis=0) + MIN_SPREAD
         draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
     return problem.rows(_move_kinds(_pick_distant(every[np.argsort(costs)], num_found), centre, kinds))

@@ -1,18 +1,18 @@
 """The verb `identify`: from the logs of a project to fitted parameters with intervals and a verdict."""
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 import gapless
 from gapless.check.examine import Examination, examine_data
-from gapless.core.errors import InputError, Interrupted
+from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
@@ -32,16 +32,11 @@ from gapless.fit.problem import FitProblem, Watch
 from gapless.fit.scatter.parameters import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.force_scale import widen_by_force_scale
-from gapless.fit.search.structure import (
-    StructureResult,
-    build_problem,
-    report_progress,
-    search_structure,
-)
+from gapless.fit.search.flat_directions import widen_by_force_scale
+from gapless.fit.search.structure import StructureResult, build_problem, search_structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
-from gapless.fit.solve import descend, partial_progress
+from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
     INTERVAL_LEVEL,
     describe_parameters,
@@ -122,17 +117,20 @@ def identify(
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
     options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
-    with _checkpoint(data, options, progress) as (checkpoint, report):
-        structure = search_structure(train, data, fitted, window_s, rng, partial_progress(report, 0.0, 0.7), checkpoint)
-        solved = _solve(structure, partial_progress(report, 0.7, 0.3), checkpoint)
+    with open_checkpoint(data, options) as checkpoint:
+        label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
+        report = ignore_progress if progress is None else partial(progress, label)
+        structure = search_structure(train, data, fitted, window_s, rng, report_part(report, 0.0, 0.7), checkpoint)
+        solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
         windows_s = structure.window_s
-        held_out = build_problem(data, data.whole, held, windows_s, rng) if held else solved.train.without_windows
+        held_out = build_problem(data, data.whole, held, windows_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
         earlier = named or find_earlier_fit(data, None, windows_s)
         result = _build_result(work, structure, solved, held_out, earlier)
         result, files = _add_samples(result, solved, neural, progress)
         result = _store(work, result, solved.runs.solution.row, files)
-        checkpoint.close(unless=result.model is None)  # then the same command gives it soon, when there is room for it
+        if result.model is not None:  # else the same command gives it soon, when there is room for it
+            checkpoint.close()
     return result
 
 
@@ -163,20 +161,20 @@ class _Solved:
     runs: PerRunSolution
 
 
-def _solve(found: StructureResult, progress: Progress | None, checkpoint: Checkpoint) -> _Solved:
+def _solve(found: StructureResult, report: Report, checkpoint: Checkpoint) -> _Solved:
     """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted."""
     train = replace(found.problem, free=found.structure.free)
     start = found.structure.row
     problem = train.weighted_at(start)
-    row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, partial_progress(progress, 0.0, 0.3)))
+    row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, report_part(report, 0.0, 0.3)))
     problem = problem.with_starts_at(row)
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
-    report_progress(progress, 0.5)
+    report(0.5)
     solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last)
-    report_progress(progress, 0.9)
+    report(0.9)
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
-    report_progress(progress, 1.0)
+    report(1.0)
     train.report_row(solution.unit)
     return _Solved(train, corrected.problem, solution, summarize_runs(train, solution))
 
@@ -260,21 +258,6 @@ def _make_result(work: _Work, findings: FitFindings, window_s: float) -> Identif
         recorded_from=recorded[0],
         recorded_to=recorded[1],
     )
-
-
-@contextmanager
-def _checkpoint(
-    data: ProjectData, options: dict[str, Any], progress: Progress | None
-) -> Iterator[tuple[Checkpoint, Progress | None]]:
-    """Yields the checkpoint of a fit and its progress, under one label; lets Ctrl-C say what is kept, if anything."""
-    checkpoint = open_checkpoint(data, options)
-    label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
-    try:
-        yield checkpoint, None if progress is None else lambda _, done: progress(label, done)
-    except KeyboardInterrupt:
-        if not checkpoint.num_steps:
-            raise
-        raise Interrupted("what was fitted so far is kept, and the same command goes on from there") from None
 
 
 def _add_samples(

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
 from gapless.fit.prediction.idle_contacts import without_idle_contacts
@@ -17,10 +16,9 @@ from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.checkpoint import Checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.force_scale import fit_force_scale
-from gapless.fit.search.swaps import Swap, groups_ending_in, try_lag, try_play
+from gapless.fit.search.flat_directions import fit_force_scale, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
-from gapless.fit.solve import descend, partial_progress
+from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
@@ -38,15 +36,6 @@ class StructureResult:
     structure: Structure  # which parameters to fit, and a row near the best
     window_s: float  # length of the windows [s]
     held: Columns  # columns of masses, shapes and tilt that stay as written: their errors show too little
-
-
-@dataclass(frozen=True)
-class _TermTiers:
-    """Terms in the order of trying: what may be wrong in the model, what it lacks, what is around it."""
-
-    wrong: list[Columns]
-    lacking: list[Columns]
-    around: list[Columns]
 
 
 def build_problem(
@@ -83,7 +72,7 @@ def search_structure(
     episodes: Sequence[int],
     window_s: float | None,
     rng: np.random.Generator,
-    progress: Progress | None,
+    report: Report = ignore_progress,
     checkpoint: Checkpoint | None = None,
 ) -> StructureResult:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
@@ -98,7 +87,7 @@ def search_structure(
         episodes: Which of them are fitted.
         window_s: Length of the windows [s]; None chooses it.
         rng: Draws windows and starts.
-        progress: Called with what is being done and how far it is, in [0, 1].
+        report: Called with how far it is.
         checkpoint: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
     """
     checkpoint = checkpoint or Checkpoint()
@@ -106,140 +95,87 @@ def search_structure(
     always, groups = _split_columns(evidence, episodes)
     tiers = _sort_terms(problem, groups)
     few = replace(problem, free=always).on_windows(draw_windows(problem.windows, rng, SEARCH.max_first_windows))
-    found = _fit_first_windows(few, tiers, rng, progress, checkpoint)
+    found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
     row = found.row
     if window_s is None:
         window_s = step(lambda: choose_window_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+    longer = window_s > shortest_window_s(evidence.project)
     measured = replace(problem, free=found.free)
-    if window_s > shortest_window_s(evidence.project):
+    if longer:
         most = max_num_windows(window_s, evidence.space)
         measured = measured.on_windows(draw_windows(_cut_episodes(evidence, episodes, window_s), rng, most))
-    measured = measured.with_coupling(found.row)
-    raw = measured.on_windows(
-        draw_windows(measured.windows, rng, max(MIN_WINDOWS, round(SEARCH.term_windows_s / window_s)))
-    )
-    if window_s > shortest_window_s(evidence.project):
-        row = step(lambda: descend(raw.weighted_at(found.row), found.row, SEARCH.first))
-    report_progress(progress, 0.5)
+    measured = measured.with_coupling(row)
+    most = max(MIN_WINDOWS, round(SEARCH.term_windows_s / window_s))
+    raw = measured.on_windows(draw_windows(measured.windows, rng, most))
+    if longer:
+        found = replace(found, row=step(lambda: descend(raw.weighted_at(row), row, SEARCH.first)))
+    report(0.5)
     fine = with_finer_time_step(measured.predictor)
-    some = subtract_time_step_error(raw, fine, row)
-    structure = _select_all_terms(
-        some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), checkpoint
-    )
-    played = step(lambda: _try_swap(try_play, some, structure, groups, SEARCH.min_term_saving))
-    report_progress(progress, 0.85)
-    if len(played.free) > len(structure.free):
-        only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
-        played = _select_terms_beside_play(
-            raw, fine, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), checkpoint
-        )
-    structure = step(lambda: _try_swap(try_lag, some, played, groups, SEARCH.min_lag_saving))
+    some = subtract_time_step_error(raw, fine, found.row)
+    plain = _select_all_terms(some, found, tiers, report_part(report, 0.5, 0.25), checkpoint)
+    played = step(lambda: try_play(some, plain, groups))
+    report(0.85)
+    if len(played.free) > len(plain.free):  # some terms, and the scale of all forces, may have made up for play
+        only = tuple(sorted({*always, *(set(played.free) - set(plain.free))}))
+        bare = np.where(np.isin(np.arange(len(row)), only), played.row, raw.base)
+        again = replace(subtract_time_step_error(raw, fine, bare), free=only)
+        bare = step(lambda: fit_force_scale(again, descend(again.weighted_at(bare), bare, SEARCH.first)))
+        played = replace(played, free=only, row=bare)
+        played = _select_all_terms(again, played, tiers, report_part(report, 0.85, 0.1), checkpoint)
+    structure = step(lambda: try_lag(some, played, groups))
     now = replace(some, free=structure.free)
     structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, near=True)))
-    left = set(range(len(row))) - set(structure.free)
     targets = measured.predictor.space.targets
-    held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
-    report_progress(progress, 1.0)
+    left = sorted(set(range(len(row))) - set(structure.free))
+    held = tuple(k for k in left if targets[k].startswith(("body/", "world/tilt")))
+    report(1.0)
     return StructureResult(measured, structure, window_s, held)
 
 
 def _fit_first_windows(
-    few: FitProblem, tiers: _TermTiers, rng: np.random.Generator, progress: Progress | None, checkpoint: Checkpoint
+    few: FitProblem, wrong: Sequence[Columns], rng: np.random.Generator, report: Report, checkpoint: Checkpoint
 ) -> Structure:
     """Returns what may be wrong in the model and a row near the best, on few short windows."""
     step = checkpoint.step
     look = few.on_windows(draw_windows(few.windows, rng, SEARCH.max_search_windows))
-    starts = step(lambda: search_starts(look.weighted_at(few.base), rng, num_found=SEARCH.num_starts), rng)
-    report_progress(progress, 0.05)
+    starts = step(lambda: search_starts(look.weighted_at(few.base), rng, SEARCH.num_starts), rng)
+    report(0.05)
     few = few.with_coupling(starts[0])
-    row = step(lambda: _descend_from_each(few.weighted_at(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
+    row = step(lambda: _descend_from_each(few.weighted_at(starts[0]), starts, report_part(report, 0.05, 0.15)))
     row = step(lambda: fit_force_scale(few, row))
-    report_progress(progress, 0.25)
-    found = step(
-        lambda: select_terms(
-            few, row, tiers.wrong, worth=SEARCH.min_correction_saving, progress=partial_progress(progress, 0.25, 0.1)
-        )
-    )
-    report_progress(progress, 0.35)
+    report(0.25)
+    start, part = Structure(few.free, row, ()), report_part(report, 0.25, 0.1)
+    found = step(lambda: select_terms(few, start, wrong, SEARCH.min_correction_saving, report=part))
+    report(0.35)
     row = step(lambda: descend(replace(few, free=found.free).weighted_at(found.row), found.row, SEARCH.first))
-    report_progress(progress, 0.4)
+    report(0.4)
     return replace(found, row=row)
 
 
-def _descend_from_each(problem: FitProblem, starts: Array, progress: Progress | None) -> Array:
+def _descend_from_each(problem: FitProblem, starts: Array, report: Report) -> Array:
     """Returns the best of the rows that solves from some starts end at."""
-    ends: list[Array] = []
-    for number, start in enumerate(starts):
-        ends.append(
-            descend(problem, start, SEARCH.first, partial_progress(progress, number / len(starts), 1 / len(starts)))
-        )
+    share = 1 / len(starts)
+    ends = [
+        descend(problem, start, SEARCH.first, report_part(report, k * share, share)) for k, start in enumerate(starts)
+    ]
     return min(ends, key=problem.cost)
 
 
-def _select_terms_beside_play(
-    raw: FitProblem,
-    fine: Predictor,
-    played: Structure,
-    tiers: _TermTiers,
-    progress: Progress | None,
-    checkpoint: Checkpoint,
-) -> Structure:
-    """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
-    bare = np.where(np.isin(np.arange(len(raw.base)), played.free), played.row, raw.base)
-    some = subtract_time_step_error(raw, fine, bare)
-    now = replace(some, free=played.free)
-    bare = checkpoint.step(lambda: fit_force_scale(now, descend(now.weighted_at(bare), bare, SEARCH.first)))
-    return _select_all_terms(some, replace(played, row=bare), tiers, progress, checkpoint)
-
-
 def _select_all_terms(
-    some: FitProblem,
-    structure: Structure,
-    tiers: _TermTiers,
-    progress: Progress | None,
-    checkpoint: Checkpoint,
+    some: FitProblem, structure: Structure, tiers: Sequence[Sequence[Columns]], report: Report, checkpoint: Checkpoint
 ) -> Structure:
-    """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
-    still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
-    parts = [
-        (still, SEARCH.min_correction_saving),
-        (tiers.lacking, SEARCH.min_term_saving),
-        (tiers.around, SEARCH.min_term_saving),
-    ]
-    for number, (groups, worth) in enumerate(parts):
-        structure = checkpoint.step(
-            partial(
-                _select_some_terms,
-                some,
-                structure,
-                groups,
-                worth,
-                number > 0,
-                partial_progress(progress, number / 3, 1 / 3),
-            )
-        )
+    """Returns a structure with the terms that the logs call for, one tier after the other; see `_sort_terms`."""
+    still = [group for group in tiers[0] if not set(group) <= set(structure.free)]
+    for number, groups in enumerate([still, *tiers[1:]]):
+        worth = SEARCH.min_term_saving if number else SEARCH.min_correction_saving
+        part = report_part(report, number / 3, 1 / 3)
+        select = partial(select_terms, some, structure, groups, worth, thorough=number > 0, report=part)
+        structure = checkpoint.step(select)
     return structure
 
 
-def _select_some_terms(
-    problem: FitProblem,
-    structure: Structure,
-    groups: Sequence[Columns],
-    worth: float,
-    thorough: bool,
-    progress: Progress | None,
-) -> Structure:
-    now = replace(problem, free=structure.free)
-    return select_terms(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
-
-
-def _try_swap(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
-    now = replace(some, free=structure.free).weighted_at(structure.row)
-    return swap(now, structure.row, groups, worth).after(structure)
-
-
-def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> _TermTiers:
-    """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
+def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> list[list[Columns]]:
+    """Returns the terms in the order of trying: what may be wrong in the model, what it lacks, what is around it.
 
     What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
     comes after what belongs to the robot and goes with it. Play and lag come last, by exchange: whatever rubs looks
@@ -249,7 +185,7 @@ def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> _TermTiers:
     wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(MODEL_FIELDS) for k in group)]
     swaps = groups_ending_in(problem, groups, "/lag", "/backlash")
     around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
-    return _TermTiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
+    return [wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around]
 
 
 def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
@@ -265,9 +201,3 @@ def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Colu
     here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
     always = tuple(k for k in here if k not in around and k not in tried)
     return always, ([around] if around else []) + groups
-
-
-def report_progress(progress: Progress | None, done: float) -> None:
-    """Says how far a fit is, in [0, 1], to whoever wants to know."""
-    if progress is not None:
-        progress("fit", done)

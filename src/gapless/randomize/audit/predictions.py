@@ -4,6 +4,7 @@ This is the one module of the audit that fits; it asks the room `fit`.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +102,7 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     fitted = tuple(k for k, is_always in enumerate(always) if is_always or varied[k])
     whole = replace(whole.on_windows(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=fitted)
     some = whole.on_windows(draw_windows(whole.windows, rng, SEARCH.max_search_windows)).weighted_at(whole.base)
-    starts = [*search_starts(some, rng, num_found=SEARCH.num_starts), pick_best_row(some, rows)]
+    starts = [*search_starts(some, rng, SEARCH.num_starts), pick_best_row(some, rows)]
     starts = sorted(starts, key=some.cost)[:NUM_DESCENTS]
     report(label, 0.2)
     some = some.weighted_at(starts[0])
@@ -110,7 +111,7 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     report(label, 0.4)
     if whole.columns_to_noise(row).max() > WRONG_MODEL_RATIO:  # the model is called wrong only after a careful fit
         again = build_problem(data, space, episodes, window_s, rng)
-        found = search_structure(again, data, episodes, None, rng, progress)
+        found = search_structure(again, data, episodes, None, rng, partial(report, "fit"))
         free = tuple(sorted({*found.structure.free, *whole.free}))
         whole, row, window_s = replace(found.problem, free=free), found.structure.row, found.window_s
         row = descend(whole.weighted_at(row), row, SEARCH.last)
