@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.signal import Array
-from gapless.fit.prediction.idle_contacts import is_smooth
+from gapless.fit.prediction.predict import is_smooth
 from gapless.fit.problem import FitProblem, flatten_outliers, robust_slope
 
 COARSE_STEP, MEDIUM_STEP, FINE_STEP = (

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.fit.coupling import Coupling, group_independent, spread_changes
-from gapless.fit.prediction.idle_contacts import is_smooth
-from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.predict import Predictor, is_smooth
 from gapless.fit.prediction.windows import Windows
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gapless.core.parameters import ParameterSpace
+from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FitErrors, FittedParameter, Trace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
@@ -16,6 +16,7 @@ from gapless.fit.solution import AT_BOUND, Solution
 INTERVAL_LEVEL = 0.95
 MIN_WINDOWS = 8  # that a fit needs
 MAX_TRACE_SAMPLES = 240
+MAX_COMBINATIONS = 6
 MAX_IDENTIFIABLE_SD = 0.1  # a parameter is determined if its standard deviation is below this share of its range
 
 
@@ -30,26 +31,21 @@ def describe_parameters(space: ParameterSpace, solution: Solution) -> tuple[Fitt
         beyond = solution.unit[k] < AT_BOUND or solution.unit[k] > 1 - AT_BOUND
         physical = parameter.low == 0.0 and solution.unit[k] < AT_BOUND  # no friction, no delay: a value, not a limit
         physical |= parameter.target.endswith("/creep")  # as soft as the engine's friction, or not at all
-        found.append(
-            FittedParameter(
-                parameter.target,
-                parameter.dimension,
-                parameter.unit,
-                parameter.nominal,
-                float(values[k]),
-                float(lows[k]),
-                float(highs[k]),
-                INTERVAL_LEVEL,
-                identifiable,
-                bool(beyond and not physical),
-                parameter.low,
-                parameter.high,
-            )
-        )
+        interval = float(values[k]), float(lows[k]), float(highs[k])
+        found.append(describe_parameter(parameter, interval, identifiable, bool(beyond and not physical)))
     return tuple(found)
 
 
-def determined_combinations(space: ParameterSpace, solution: Solution, most: int = 6) -> tuple[str, ...]:
+def describe_parameter(
+    parameter: Parameter, interval: tuple[float, float, float], identifiable: bool, at_bound: bool = False
+) -> FittedParameter:
+    """Returns the record of a parameter with its interval: value, low, high."""
+    about = parameter.target, parameter.dimension, parameter.unit, parameter.nominal
+    bounds = parameter.low, parameter.high
+    return FittedParameter(*about, *interval, INTERVAL_LEVEL, identifiable, at_bound, *bounds)
+
+
+def determined_combinations(space: ParameterSpace, solution: Solution) -> tuple[str, ...]:
     """Returns the directions that are determined although the parameters in them are not, one by one.
 
     Eigenvectors of the information about the undetermined parameters (the determined ones marginalised) whose
@@ -65,14 +61,10 @@ def determined_combinations(space: ParameterSpace, solution: Solution, most: int
     for variance, vector in zip(values, vectors.T, strict=True):
         heavy = [int(k) for k in np.argsort(-np.abs(vector)) if abs(vector[k]) > 0.25]
         if np.sqrt(max(variance, 0.0)) < MAX_IDENTIFIABLE_SD and len(heavy) > 1:
-            sign = np.sign(vector[heavy[0]])
-            terms: list[str] = []
-            for k in heavy:
-                parameter = space.parameters[loose[k]]
-                factor = sign * vector[k] / slopes[loose[k]]
-                terms.append(f"{factor:+.3g}*{parameter.target}")
+            factors = np.sign(vector[heavy[0]]) * vector / slopes[loose]
+            terms = [f"{factors[k]:+.3g}*{space.targets[loose[k]]}" for k in heavy]
             found.append("only " + " ".join(terms).lstrip("+") + " is determined")
-    return tuple(found[:most])
+    return tuple(found[:MAX_COMBINATIONS])
 
 
 def measure_fit_errors(problem: FitProblem, names: Sequence[str], row: Array) -> FitErrors:

@@ -16,7 +16,7 @@ from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
-from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, NeuralPosterior
+from gapless.core.results import FitErrors, IdentifyResult, NeuralPosterior
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import (
@@ -27,9 +27,9 @@ from gapless.data.stored_results import (
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.horizons import measure_horizons
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
-from gapless.fit.prediction.lengths import shortest_window_s
+from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
-from gapless.fit.scatter.parameters import estimate_scatter_parameters, split_scatter_parameters
+from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.flat_directions import widen_by_force_scale
@@ -38,7 +38,7 @@ from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
-    INTERVAL_LEVEL,
+    describe_parameter,
     describe_parameters,
     determined_combinations,
     example_traces,
@@ -222,16 +222,7 @@ def _refuse(work: _Work, window_s: float, refusal: str) -> IdentifyResult:
         findings = FitFindings(refusal, (), (), train, held_out, found)
     else:
         every = work.examination.evidence.space.parameters
-        parameters = [
-            FittedParameter(
-                *(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, INTERVAL_LEVEL),
-                identifiable=False,
-                at_bound=False,
-                prior_low=p.low,
-                prior_high=p.high,
-            )
-            for p in every
-        ]
+        parameters = [describe_parameter(p, (p.nominal, p.low, p.high), identifiable=False) for p in every]
         findings = FitFindings(refusal, parameters, (), nothing, nothing)
     return _store(work, _make_result(work, findings, window_s), data.whole.nominal, {})
 

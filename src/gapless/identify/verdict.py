@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gapless.core.results import FitErrors, FittedParameter, HorizonErrors, Verdict
-from gapless.fit.scatter.parameters import ScatterEstimate
+from gapless.fit.scatter.estimate import ScatterEstimate
 
 MAX_RESIDUAL_TO_NOISE = 3.0  # what a good fit may leave, in multiples of what noise explains,
 MAX_ERROR_SHARE = 0.05  # or of how far each column moves within the project's horizon; judgement, not measured

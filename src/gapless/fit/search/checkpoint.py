@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -72,7 +72,7 @@ class Checkpoint:
 
 
 @contextlib.contextmanager
-def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Iterator[Checkpoint]:
+def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Generator[Checkpoint]:
     """Yields the checkpoint of the fit of these logs with these options, by this version of gapless.
 
     Raises:

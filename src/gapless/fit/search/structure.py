@@ -9,16 +9,22 @@ import numpy as np
 from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.idle_contacts import without_idle_contacts
-from gapless.fit.prediction.lengths import choose_window_s, max_num_windows, shortest_window_s
-from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.fit.prediction.predict import Predictor, without_idle_contacts
+from gapless.fit.prediction.windows import (
+    LENGTHS_S,
+    Windows,
+    cut_windows,
+    draw_windows,
+    max_num_windows,
+    shortest_window_s,
+)
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.checkpoint import Checkpoint
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.flat_directions import fit_force_scale, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
+from gapless.fit.start_errors import start_effects
 from gapless.fit.start_search import search_starts
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
@@ -26,6 +32,8 @@ from gapless.sim.targets.target import split_target
 
 # What every model has a value of.
 MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
+NUM_WINDOWS = 12  # of each length that is tried
+MAX_START_EFFECT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
 
 
 @dataclass(frozen=True)
@@ -54,16 +62,6 @@ def build_problem(
 def _cut_episodes(evidence: ProjectData, episodes: Sequence[int], window_s: float) -> Windows:
     windows = cut_windows(evidence.project, [evidence.tracks[k] for k in episodes], window_s)
     return replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
-
-
-def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
-    """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
-    if len(windows) <= most:
-        return windows
-    moves = np.nanstd(windows.measured, axis=1)
-    moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
-    likely = SEARCH.still_window_weight + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
-    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
 
 
 def search_structure(
@@ -98,7 +96,7 @@ def search_structure(
     found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
     row = found.row
     if window_s is None:
-        window_s = step(lambda: choose_window_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+        window_s = step(lambda: _choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
     longer = window_s > shortest_window_s(evidence.project)
     measured = replace(problem, free=found.free)
     if longer:
@@ -130,6 +128,28 @@ def search_structure(
     held = tuple(k for k in left if targets[k].startswith(("body/", "world/tilt")))
     report(1.0)
     return StructureResult(measured, structure, window_s, held)
+
+
+def _choose_window_s(
+    evidence: ProjectData, predictor: Predictor, episodes: Sequence[int], row: Array, rng: np.random.Generator
+) -> float:
+    """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings.
+
+    A window starts at a measured state, which is uncertain. Where that uncertainty dies out, as in an arm that servos
+    hold, longer windows show more: friction that holds, slow creep, sag. Where it grows, as in a pendulum, longer
+    windows show ever more of the start's error, and fitting it teaches wrong things.
+    """
+    tracks, chosen = [evidence.tracks[k] for k in episodes], shortest_window_s(evidence.project)
+    for length_s in (length_s for length_s in LENGTHS_S if length_s > chosen):
+        windows = cut_windows(evidence.project, tracks, length_s)
+        if len(windows) < NUM_WINDOWS:
+            break
+        windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))
+        last = start_effects(predictor, windows, row, windows.noise)[:, :, -1]
+        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > MAX_START_EFFECT:
+            break
+        chosen = length_s
+    return chosen
 
 
 def _fit_first_windows(

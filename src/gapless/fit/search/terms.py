@@ -58,7 +58,8 @@ def select_terms(
         report: Called with how far it is.
     """
     chosen, row = structure.free, structure.row
-    left, last = list(groups), dict[Columns, Saving]()
+    left: list[Columns] = list(groups)
+    last: dict[Columns, Saving] = {}
     for number in range(SEARCH.max_rounds):
         if not left:
             break

@@ -16,15 +16,11 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import draw_windows, shortest_window_s
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import (
-    build_problem,
-    draw_windows,
-    search_structure,
-)
+from gapless.fit.search.structure import build_problem, search_structure
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import descend
 from gapless.fit.start_errors import shift_starts
