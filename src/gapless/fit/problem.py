@@ -102,12 +102,8 @@ class FitProblem:
     def weighted_changes(self, unit: Array, weighted: Array, steps: Array) -> Array:
         """Returns how weighted errors change with a step of each parameter, (num_free, num_windows, num_per_window).
 
-        Parameters that show in different columns are moved in one prediction; see `coupling`.
-
-        Args:
-            unit: (num_free,) where the steps begin.
-            weighted: (num_windows, num_per_window) weighted errors there.
-            steps: (num_free,) the step of each parameter.
+        The steps begin at `unit`, with `weighted` errors. Parameters that show in different columns are moved in one
+        prediction; see `coupling`.
         """
         num_columns = len(self.sigma)
         if self.coupling is None:

@@ -19,13 +19,8 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FitErrors, IdentifyResult, NeuralPosterior
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import (
-    find_same_result,
-    load_stored_result,
-    store_result_if_possible,
-)
+from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.horizons import measure_horizons
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
@@ -44,13 +39,12 @@ from gapless.fit.summary import (
     example_traces,
     find_refusal,
     measure_fit_errors,
+    measure_horizons,
 )
 from gapless.fit.time_step import remove_time_step_error
-from gapless.identify.drift import compare_with_earlier
-from gapless.identify.earlier_fit import EarlierFit, find_earlier_fit, recorded_span
-from gapless.identify.force_reference import describe_force_reference
+from gapless.identify.drift import EarlierFit, compare_with_earlier, find_earlier_fit, load_stored_fit, recorded_span
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
-from gapless.identify.verdict import FitFindings, judge_fit
+from gapless.identify.verdict import FitFindings, describe_force_reference, judge_fit
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
@@ -281,10 +275,7 @@ def _import_neural(posterior: str) -> ModuleType | None:
         return importlib.import_module("gapless.identify.posterior.neural")
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
-        if missing in ("sbi", "torch"):
-            text = f"--posterior sbi needs {missing}: install it with pip install 'gapless[sbi]'"
-            raise InputError(text) from None
-        raise
+        raise InputError(f"--posterior sbi needs {missing}: install it with pip install 'gapless[sbi]'") from None
 
 
 def _store(work: _Work, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
@@ -310,11 +301,8 @@ def _add_paths(catalogue: Catalogue, result: IdentifyResult, files: Iterable[str
 def _find_stored_fit(catalogue: Catalogue, provenance: Provenance) -> IdentifyResult | None:
     """Returns the fit that the same code made of the same logs with the same options, if it is whole; else None."""
     identity = find_same_result(catalogue, "identify", provenance, found_keys=(WINDOW,))
-    try:
-        result = load_stored_result(catalogue, identity) if identity else None
-    except (InputError, OSError, ValueError, TypeError):  # deleted or damaged: it is made again
-        return None
-    if not isinstance(result, IdentifyResult):
+    result = load_stored_fit(catalogue, identity) if identity else None
+    if result is None:
         return None
     names = () if result.verdict == "refused" else (MODEL, GAUSSIAN, *((NEURAL,) if result.neural else ()))
     whole = all(catalogue.artefact_path(result.id or "", name).is_file() for name in names)

@@ -46,24 +46,16 @@ class Predictor:
         self.num_diverged = 0
 
     def predict(self, windows: Windows, rows: Array) -> Array:
-        """Returns predicted measurements, (num_rows, num_windows, num_steps + 1, num_measurements).
-
-        Args:
-            windows: Where to start and what was commanded.
-            rows: (num_rows, num_parameters).
-        """
+        """Returns what rows predict of windows, (num_rows, num_windows, num_steps + 1, num_measurements)."""
         num_rows, num_windows = len(rows), len(windows)
         pairs = np.stack(np.meshgrid(np.arange(num_rows), np.arange(num_windows), indexing="ij"), -1).reshape(-1, 2)
         shown = self.predict_pairs(windows, rows, pairs)
         return shown.reshape(num_rows, num_windows, *shown.shape[1:])
 
     def predict_pairs(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
-        """Returns predicted measurements of some windows under some rows, (num_pairs, num_steps + 1, num_measurements).
+        """Returns what some rows predict of some windows, (num_pairs, num_steps + 1, num_measurements).
 
-        Args:
-            windows: Where to start and what was commanded.
-            rows: (num_rows, num_parameters).
-            pairs: (num_pairs, 2) row and window of each.
+        `pairs` are row and window of each, (num_pairs, 2).
         """
         if len(self._shared) < len(self.space):
             worlds, which = np.unique(self._own(windows, rows, pairs), axis=0, return_inverse=True)
@@ -108,11 +100,7 @@ class Predictor:
 def play_windows(world: Simulation, states: StateReader, windows: Windows, identity: Bits | None = None) -> Array:
     """Returns what a simulation says of windows, one per world, (num_windows, num_steps + 1, num_measurements).
 
-    Args:
-        world: The simulation, its parameters set.
-        states: Of its project.
-        windows: Where to start and what was commanded.
-        identity: Whose random numbers each world has; None for their medians. See `Simulation.restart`.
+    Its parameters are set. `identity` says whose random numbers each world has; see `Simulation.restart`.
     """
     fields = world.fields
     value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale

@@ -69,14 +69,8 @@ def estimate_scatter_parameters(
 ) -> tuple[ScatterEstimate, ...]:
     """Returns the parameters that show only in statistics: those of rounding first, then the others, one by one.
 
-    Each log is simulated as a whole, so that predictions must hold over its length.
-
-    Args:
-        data: The logs, and the other parameters.
-        scatter: The parameters to estimate.
-        episodes: Which logs to use.
-        row: (num_parameters,) values of the other parameters.
-        seed: Of the simulated runs.
+    Each log is simulated as a whole, so that predictions must hold over its length. The other parameters are those of
+    the data, their values `row`.
     """
     if not len(scatter):
         return ()

@@ -114,10 +114,8 @@ def _try_exchange(
 def fit_force_scale(problem: FitProblem, row: Array, *, near: bool = False) -> Array:
     """Returns a row whose forces have the scale that these windows are predicted best with; the same without servos.
 
-    Args:
-        problem: What to minimise.
-        row: (num_parameters,) a solution, as far as slopes lead.
-        near: Whether the scale is nearly right: then small factors are tried, along slopes that are measured once.
+    It begins at a solution, as far as slopes lead. Where the scale is nearly right, small factors are tried, along
+    slopes that are measured once.
     """
     forces = _force_columns(problem)
     if not forces:
@@ -144,13 +142,7 @@ def widen_by_force_scale(problem: FitProblem, row: Array, slopes: Array, schedul
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
     variance along s is |s|^2 / d; where slopes promise less, that much is added. If an end is lower, the fit goes on
-    from there.
-
-    Args:
-        problem: What was solved, with errors of the start states discounted as they show there.
-        row: (num_parameters,) where a fit has ended.
-        slopes: Of its residuals there; see `fine_slopes`.
-        schedule: Of a further solve, from an end that is lower than where the fit has ended.
+    from there, by `schedule`. The problem is that at `row`, where a fit has ended, with its `fine_slopes`.
     """
     forces = _force_columns(problem)
     starts = [_scale_columns(problem, row, forces, factor) for factor in SEARCH.near_factors] if forces else []
