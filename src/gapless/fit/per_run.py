@@ -13,7 +13,7 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Schedule, descend
-from gapless.fit.summary import MAX_IDENTIFIABLE_SD
+from gapless.fit.summary import MAX_IDENTIFIABLE_SD, describe_parameters
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class PerRunSolution:
     told: NDArray[np.bool_]
     own: dict[str, dict[int, float]]  # target -> run -> its own value
 
-    def describe(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
-        """Returns fitted parameters with what lies between runs; `names` are those of all runs."""
+    def describe(self, names: Sequence[str]) -> tuple[FittedParameter, ...]:
+        """Returns the parameters with their intervals and what lies between runs; `names` are those of all runs."""
+        parameters = describe_parameters(self.space, self.solution)
         unit, scaling = self.solution.unit, Scaling.of(self.space)
         ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
         wide = (ends[1] - ends[0]) / 2

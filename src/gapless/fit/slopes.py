@@ -22,12 +22,7 @@ def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float)
     Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
     noise in them, more for those that the step makes larger, and the solver would stop aside of the minimum, always
     on the side that the steps go to. Far from the minimum flattening keeps one bad window from ruling all slopes.
-
-    Args:
-        problem: What is minimised.
-        unit: (num_free,) where.
-        weighted: (num_windows, num_per_window) weighted errors there.
-        step: Finite-difference step, as a share of the range.
+    `weighted` are the errors at `unit`, (num_windows, num_per_window); `step` is a share of the range.
     """
     steps = np.where(unit + step <= 1.0, step, -step)
     plain = problem.discount(weighted[None])[0]

@@ -137,9 +137,7 @@ def _pieces(problem: FitProblem, jacobian: Array, residual: Array) -> Pieces:
 def clustered_covariance(pieces: Pieces, prior: float) -> Array:
     """Returns the covariance of the parameters, (num_parameters, num_parameters).
 
-    Args:
-        pieces: What the pieces say.
-        prior: Weight of each parameter's distance from where it was, one reading of standard deviation 1 / prior.
+    The prior is one reading of where each parameter was, of standard deviation 1 / prior.
     """
     ridge = prior**2 * np.eye(pieces.gradients.shape[1])
     values, vectors = np.linalg.eigh(pieces.whole_information + ridge)
@@ -158,12 +156,8 @@ def shared_start_variance(in_pieces: Array, in_windows: Array, variance: float) 
 
     A start that follows the readings of a window takes from all of them together, which makes its pieces' residuals
     depend on each other: noise of variance v keeps v (1 - C C^T). The gradient of a window then varies by
-    v (J^T J - A^T A) with A = C^T J, and those of its pieces by v (J_p^T J_p - A_p^T A_p) each.
-
-    Args:
-        in_pieces: (num_pieces, num_starts, num_parameters) A_p.
-        in_windows: (num_windows, num_starts, num_parameters) A.
-        variance: That of the noise, v.
+    v (J^T J - A^T A) with A = C^T J, and those of its pieces by v (J_p^T J_p - A_p^T A_p) each. A_p and A are
+    (num_pieces or num_windows, num_starts, num_parameters).
     """
     parts, whole = (np.einsum("wdi,wdj->ij", part, part) for part in (in_pieces, in_windows))
     values, vectors = np.linalg.eigh(variance * (parts - whole))

@@ -93,12 +93,8 @@ def _run_schedule(problem: FitProblem, start: Array, schedule: Schedule, report:
 def follow_slopes(problem: FitProblem, start: Array, slopes: Array) -> Array:
     """Returns the whole row that steps along known slopes lead to: for a problem that is nearly solved.
 
-    It costs three predictions a step, where measuring slopes anew costs one per parameter.
-
-    Args:
-        problem: What to minimise.
-        start: (num_parameters,) whole row to begin at.
-        slopes: (num_windows, num_per_window, num_free) of robust residuals, measured nearby.
+    It costs three predictions a step, where measuring slopes anew costs one per parameter. The slopes, (num_windows,
+    num_per_window, num_free), are those of robust residuals nearby.
     """
     problem = problem if problem.starts is not None else problem.with_starts_at(start)
     descent = _Descent(problem, problem.unit(start))

@@ -34,7 +34,6 @@ from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
     describe_parameter,
-    describe_parameters,
     determined_combinations,
     example_traces,
     find_refusal,
@@ -110,16 +109,14 @@ def identify(
     if refusal:
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
-    options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
-    with open_checkpoint(data, options) as checkpoint:
+    with open_checkpoint(data.catalogue, provenance) as checkpoint:
         label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
         report = ignore_progress if progress is None else partial(progress, label)
         structure = search_structure(train, data, fitted, window_s, rng, report_part(report, 0.0, 0.7), checkpoint)
         solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
-        windows_s = structure.window_s
-        held_out = build_problem(data, data.whole, held, windows_s, rng)
+        held_out = build_problem(data, data.whole, held, structure.window_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
-        earlier = named or find_earlier_fit(data, None, windows_s)
+        earlier = named or find_earlier_fit(data, None, structure.window_s)
         result = _build_result(work, structure, solved, held_out, earlier)
         result, files = _add_samples(result, solved, neural, progress)
         result = _store(work, result, solved.runs.solution.row, files)
@@ -179,8 +176,7 @@ def _build_result(
     """Returns the result of a fit: parameters, errors, what drifted, and the verdict."""
     data, train, runs = work.data, solved.train, solved.runs
     row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
-    names = [episode.name for episode in data.episodes]
-    parameters = runs.describe(describe_parameters(runs.space, runs.solution), names)
+    parameters = runs.describe([episode.name for episode in data.episodes])
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)

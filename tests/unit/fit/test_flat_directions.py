@@ -9,12 +9,11 @@ from gapless.fit.problem import FitProblem
 from gapless.fit.search import flat_directions
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.flat_directions import try_play, widen_by_force_scale, with_lag, with_play
-from gapless.fit.search.structure import build_problem
+from gapless.fit.search.structure import build_problem, search_starts
 from gapless.fit.search.terms import Structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution
 from gapless.fit.solve import descend, solve_least_squares
-from gapless.fit.start_search import search_starts
 from unit.identify.realities import write_reality
 
 # A servo pushes a cart that rubs: it rests anywhere within friction / stiffness of its command.

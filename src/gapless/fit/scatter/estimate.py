@@ -52,16 +52,15 @@ class ScatterEstimate:
 
 def split_scatter_parameters(data: ProjectData) -> tuple[ProjectData, ParameterSpace]:
     """Returns the data without parameters that show only in statistics, and those parameters."""
-    scatter = tuple(p for p in data.space.parameters if _shows_in_scatter(p.target, data))
+    scatter: list[Parameter] = []
+    for parameter in data.space.parameters:
+        place = resolve(parameter.target, data.project, data.blueprint.model).knob
+        if place and (
+            (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_random_knob(place.layer, place.knob.name)
+        ):
+            scatter.append(parameter)
     others = tuple(p for p in data.space.parameters if p not in scatter)
-    return replace(data, space=ParameterSpace(others)), ParameterSpace(scatter)
-
-
-def _shows_in_scatter(target: str, data: ProjectData) -> bool:
-    place = resolve(target, data.project, data.blueprint.model).knob
-    if place is None:
-        return False
-    return (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or is_random_knob(place.layer, place.knob.name)
+    return replace(data, space=ParameterSpace(others)), ParameterSpace(tuple(scatter))
 
 
 def estimate_scatter_parameters(

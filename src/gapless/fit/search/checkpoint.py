@@ -18,11 +18,11 @@ import mujoco
 import numpy as np
 
 from gapless.core.errors import Interrupted
+from gapless.core.provenance import Provenance
 from gapless.core.results import TriedTerm
+from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import code_version
-from gapless.fit.data import ProjectData
 from gapless.fit.search.terms import Structure
-from gapless.project.fingerprint import fingerprint
 
 Value = TypeVar("Value", float, np.ndarray, Structure)
 
@@ -72,15 +72,14 @@ class Checkpoint:
 
 
 @contextlib.contextmanager
-def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Generator[Checkpoint]:
-    """Yields the checkpoint of the fit of these logs with these options, by this version of gapless.
+def open_checkpoint(catalogue: Catalogue, provenance: Provenance) -> Generator[Checkpoint]:
+    """Yields the checkpoint of the fit with the same inputs, options and seed, by this version of gapless.
 
     Raises:
         Interrupted: On Ctrl-C, if anything is kept.
     """
-    about = [code_version(), mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    checkpoint = Checkpoint(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
+    digest = hashlib.sha256(f"{code_version()} {mujoco.__version__} {provenance.canonical()}".encode())
+    checkpoint = Checkpoint(catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
     try:
         yield checkpoint
     except KeyboardInterrupt:

@@ -140,13 +140,8 @@ def solve_for_savings(
 ) -> dict[Columns, Saving]:
     """Returns what terms save on the half of the windows that they were not solved for, both ways round.
 
-    Slopes are measured once, on all windows; each half then follows its own.
-
-    Args:
-        problem: What to minimise, as it is at `row`.
-        row: (num_parameters,) a solution without any of them.
-        starts: Columns of each term -> the row that its solve begins at: nearly a solution on all windows.
-        step: Finite-difference step of the slopes, as a share of the range.
+    Slopes are measured once, on all windows, by finite differences of `step`; each half then follows its own. `row` is
+    a solution without any of them; each has a row that its solve `starts` at, nearly a solution on all windows.
     """
     if not starts:
         return {}
@@ -229,7 +224,8 @@ def _compare_costs(without: Array, with_it: Array, noise: Array) -> Saving:
     """Compares costs per window: the share saved of what noise does not explain, and how sure that is.
 
     The score compares roots of the costs, so that a few violent windows do not decide it, and lets neighbouring
-    windows count together, as their errors do.
+    windows count together, as their errors do. It is the normal score that is as unlikely as that of Student's t: few
+    blocks are often far off together.
     """
     share = float((without - with_it).sum() / _excess(float(without.sum()), float(noise.sum())))
     difference = np.sqrt(without) - np.sqrt(with_it)
@@ -237,7 +233,9 @@ def _compare_costs(without: Array, with_it: Array, noise: Array) -> Saving:
     enough = count >= 4 * SEARCH.windows_per_block
     blocks = difference[:count].reshape(-1, SEARCH.windows_per_block).sum(axis=1) if enough else difference
     error = float(np.std(blocks, ddof=1)) * np.sqrt(len(blocks))
-    return Saving(share, _as_normal(float(blocks.sum() / max(error, 1e-12)), len(blocks) - 1))
+    score = float(blocks.sum() / max(error, 1e-12))
+    tail = max(float(stdtr(max(len(blocks) - 1, 1), -abs(score))), 1e-300)
+    return Saving(share, -np.sign(score) * float(ndtri(tail)))
 
 
 def training_saving(problem: FitProblem, cost: float, before: float) -> Saving:
@@ -248,9 +246,3 @@ def training_saving(problem: FitProblem, cost: float, before: float) -> Saving:
 def _excess(cost: float, noise: float) -> float:
     """Returns what of a cost noise does not explain; a tenth of it at least, since noise is known no better."""
     return max(cost - noise, 0.1 * cost, 1e-12)
-
-
-def _as_normal(score: float, freedom: int) -> float:
-    """Returns the normal score that is as unlikely as one of Student's t: few blocks are often far off together."""
-    tail = max(float(stdtr(max(freedom, 1), -abs(score))), 1e-300)
-    return -np.sign(score) * float(ndtri(tail))

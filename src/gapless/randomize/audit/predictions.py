@@ -20,11 +20,10 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import draw_windows, shortest_window_s
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import build_problem, search_structure
+from gapless.fit.search.structure import build_problem, search_starts, search_structure
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import descend
 from gapless.fit.start_errors import shift_starts
-from gapless.fit.start_search import search_starts
 from gapless.signals.track import subtract_readings
 
 MAX_WINDOWS = 32  # that the best row is fitted to
