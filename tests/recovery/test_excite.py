@@ -17,7 +17,7 @@ from gapless.excite.motion import simulate_motions
 from gapless.excite.play import motion_csv, play
 from gapless.excite.search import ExciteConfig
 from gapless.excite.verb import excite, make_search
-from gapless.fit.prediction.lengths import DRIVEN_S
+from gapless.fit.prediction.windows import DRIVEN_S
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log

@@ -24,8 +24,8 @@ from gapless.excite.motion import (
     vary_motions,
 )
 from gapless.excite.workspace import SEARCH_FRAMES, Workspace
-from gapless.fit.prediction.lengths import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import DRIVEN_S as WINDOW_S
 from gapless.fit.prediction.windows import Windows, cut_windows
 
 

@@ -23,12 +23,10 @@ from gapless.excite.motion import SimulatedMotions, record_motion, record_random
 from gapless.excite.play import motion_csv
 from gapless.excite.search import WINDOW_S, ExciteConfig, Search
 from gapless.excite.workspace import Workspace
-from gapless.fit.prediction.lengths import max_num_windows
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut_windows
+from gapless.fit.prediction.windows import cut_windows, draw_windows, max_num_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import MIN_WINDOWS, draw_windows
-from gapless.fit.summary import describe_parameters
+from gapless.fit.summary import MIN_WINDOWS, describe_parameters
 from gapless.project.fingerprint import fingerprint
 from gapless.project.records import CommandMap, MeasurementMap, Project
 

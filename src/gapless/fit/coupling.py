@@ -56,12 +56,9 @@ def group_independent(pattern: NDArray[np.bool_]) -> list[list[int]]:
 
 
 def spread_changes(changes: Array, groups: Sequence[Sequence[int]], pattern: NDArray[np.bool_]) -> Array:
-    """Returns the change that each cause made, from those of whole groups; 0 in columns that it does not show in.
+    """Returns the change that each cause made, (num_causes, ..., num_columns), 0 in columns that it does not show in.
 
-    Args:
-        changes: (num_groups, ..., num_columns).
-        groups: Causes that were moved together.
-        pattern: (num_causes, num_columns).
+    Causes of a group were moved together; `changes` are those of the groups, (num_groups, ..., num_columns).
     """
     found = np.zeros((len(pattern), *changes.shape[1:]))
     for change, group in zip(changes, groups, strict=True):

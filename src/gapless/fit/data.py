@@ -1,6 +1,6 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -69,16 +69,14 @@ class ProjectData:
             InputError: If a name is no episode, or nothing would be left to fit.
         """
         names = [episode.name for episode in self.episodes]
+        held = [] if hold_out else list(range(len(names) - 1, 0, -4))[::-1]
         for name in hold_out:
             if first := self.copies.get(Path(name).stem) or self.copies.get(name):
                 raise InputError(f"--hold-out {name}: it holds the same recording as {first}: delete one of the two")
-            if Path(name).stem not in names and name not in names:
+            if not (found := [k for k, known in enumerate(names) if known in (name, Path(name).stem)]):
                 raise InputError(f"--hold-out {name}: no such log; choose from: {nearest(name, names)}")
-        wanted = {name for name in hold_out} | {Path(name).stem for name in hold_out}
-        if hold_out:
-            held = [k for k, name in enumerate(names) if name in wanted]
-        else:
-            held = list(range(len(names) - 1, 0, -4))[::-1]
+            held += found
+        held = sorted(set(held))
         fitted = [k for k in range(len(names)) if k not in held]
         if not fitted:
             raise InputError("every log is held out: leave at least one to fit")
@@ -107,31 +105,30 @@ def read_project_data(
     Raises:
         InputError: If the project, its logs or its catalogue cannot be used.
     """
+    report: Progress = progress or (lambda label, done: None)
     project = directory if isinstance(directory, Project) else load_project(directory)
     require_space(project.directory)
     blueprint = compile_project(project)
     unlogged = read_unlogged(project) if with_unlogged else ()
     if logs is None:
-        reading = progress and partial(progress, READING)
-        logs = read_logs(project, logs_like, may_be_none=bool(unlogged), report=reading)
+        logs = read_logs(project, logs_like, may_be_none=bool(unlogged), report=partial(report, READING))
     every_log, copies = logs, find_copies(logs)
     logs = [log for k, log in enumerate(every_log) if k not in copies]
     catalogue = Catalogue.open(project.directory)
-    mapping = {"commands": project.command_names, "measurements": project.measurement_names}
+    mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
     entries = [
-        (
-            log.episode,
-            Provenance(f"log {log.path.name}", gapless.__version__, config={k: list(v) for k, v in mapping.items()}),
-        )
+        (log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config=mapping))
         for log in (*logs, *unlogged)
     ]
-    if progress is not None:
-        progress(ENTERING, 0.0)
+    report(ENTERING, 0.0)
     ids = catalogue.add_episodes(entries)
-    if progress is not None:
-        progress(ENTERING, 1.0)
+    report(ENTERING, 1.0)
     episodes = tuple(log.episode for log in logs)
-    tracks = tuple(_make_tracks(project, episodes, progress))
+    tracks: tuple[Track, ...] = ()
+    for number, episode in enumerate(episodes):
+        report(SMOOTHING, number / len(episodes))
+        tracks += (make_track(project, episode),)
+    report(SMOOTHING, 1.0)
     assumptions = find_assumptions(blueprint, tracks)
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
     notes = merge_notes(notes + copy_notes(every_log, copies, left_out=True))
@@ -142,12 +139,3 @@ def read_project_data(
     return ProjectData(
         *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
     )
-
-
-def _make_tracks(project: Project, episodes: Sequence[Episode], progress: Progress | None) -> Iterator[Track]:
-    for number, episode in enumerate(episodes):
-        if progress is not None:
-            progress(SMOOTHING, number / len(episodes))
-        yield make_track(project, episode)
-    if progress is not None:
-        progress(SMOOTHING, 1.0)

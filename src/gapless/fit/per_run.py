@@ -1,6 +1,6 @@
 """Per-run parameters, such as a person's grip: their mean over the runs, and their spread between runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Schedule, descend
-from gapless.fit.summary import MAX_IDENTIFIABLE_SD
+from gapless.fit.summary import MAX_IDENTIFIABLE_SD, describe_parameters
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,9 @@ class PerRunSolution:
     told: NDArray[np.bool_]
     own: dict[str, dict[int, float]]  # target -> run -> its own value
 
-    def describe(self, parameters: tuple[FittedParameter, ...], names: Sequence[str]) -> tuple[FittedParameter, ...]:
-        """Returns fitted parameters with what lies between runs; `names` are those of all runs."""
+    def describe(self, names: Sequence[str]) -> tuple[FittedParameter, ...]:
+        """Returns the parameters with their intervals and what lies between runs; `names` are those of all runs."""
+        parameters = describe_parameters(self.space, self.solution)
         unit, scaling = self.solution.unit, Scaling.of(self.space)
         ends = [scaling.values(np.clip(unit + sign * self.spread, 0.0, 1.0)) for sign in (-1, 1)]
         wide = (ends[1] - ends[0]) / 2
@@ -66,16 +67,12 @@ def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
     unit, covariance = weights @ solution.unit, weights @ solution.covariance @ weights.T
     of_mean = spread**2 * np.sum(weights**2, axis=1)
     covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
-    row = _whole_row(problem, solution, dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True)))
+    whole = problem.predictor.space
+    known = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}  # held, or fitted
+    known |= dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True))
+    row = np.array([known[target] for target in whole.shared.targets])
     information = np.asarray(np.linalg.pinv(covariance), dtype=np.float64)
     return PerRunSolution(shared, Solution(row, unit, covariance, information, solution.cost), spread, told, own)
-
-
-def _whole_row(problem: FitProblem, solution: Solution, fitted: Mapping[str, float]) -> Array:
-    """Returns the row of all parameters, each target once, from what was fitted and what was held."""
-    whole = problem.predictor.space
-    held = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}
-    return np.array([fitted.get(target, held[target]) for target in whole.shared.targets])
 
 
 def _weighted_sd(values: Array, weights: Array) -> float:
@@ -88,11 +85,7 @@ def _weighted_sd(values: Array, weights: Array) -> float:
 def fit_own_values(problem: FitProblem, row: Array, mean: PerRunSolution, schedule: Schedule) -> Array:
     """Returns a row in which the runs of a problem have their own values, fitted there; the same where none has.
 
-    Args:
-        problem: Runs that took no part in the fit.
-        row: (num_parameters,) the fit.
-        mean: What runs have in the middle: where theirs begin.
-        schedule: Of the solve.
+    The runs took no part in the fit, whose row is given; theirs begin at what runs have in the mean.
     """
     runs = set(problem.windows.track.tolist())
     mine = tuple(k for k, p in enumerate(problem.predictor.space.parameters) if p.run in runs)

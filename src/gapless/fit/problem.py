@@ -1,6 +1,6 @@
 """The least-squares problem: windows, weights, and residuals of many rows at once."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from gapless.core.signal import Array
 from gapless.fit.coupling import Coupling, find_pattern, group_independent, spread_changes
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
-from gapless.fit.start_errors import StartErrors, estimate_start_errors, start_effects, start_errors_from
+from gapless.fit.start_errors import StartErrors, start_effects, start_errors_from
 from gapless.signals.track import subtract_readings
 from gapless.sim.targets.target import split_target
 
@@ -102,12 +102,8 @@ class FitProblem:
     def weighted_changes(self, unit: Array, weighted: Array, steps: Array) -> Array:
         """Returns how weighted errors change with a step of each parameter, (num_free, num_windows, num_per_window).
 
-        Parameters that show in different columns are moved in one prediction; see `coupling`.
-
-        Args:
-            unit: (num_free,) where the steps begin.
-            weighted: (num_windows, num_per_window) weighted errors there.
-            steps: (num_free,) the step of each parameter.
+        The steps begin at `unit`, with `weighted` errors. Parameters that show in different columns are moved in one
+        prediction; see `coupling`.
         """
         num_columns = len(self.sigma)
         if self.coupling is None:
@@ -172,14 +168,13 @@ class FitProblem:
         spent = np.sum(1.0 - self.starts.shrink**2, axis=1) / np.maximum(1, known.sum(axis=(1, 2)))
         return cost * np.maximum(0.0, 1.0 - spent)
 
+    def with_free(self, columns: Iterable[int]) -> "FitProblem":
+        """Returns the problem in which some further columns may move."""
+        return replace(self, free=tuple(sorted({*self.free, *columns})))
+
     def on_windows(self, windows: Windows) -> "FitProblem":
         """Returns the problem on other windows."""
         return replace(self, windows=windows, starts=None)
-
-    @property
-    def without_windows(self) -> "FitProblem":
-        """The problem on no windows at all."""
-        return self.on_windows(self.windows.pick(np.zeros(0, np.intp)))
 
     def keep_windows(self, index: NDArray[np.bool_]) -> "FitProblem":
         """Returns the problem on some of its windows, their start states discounted as before."""
@@ -188,8 +183,8 @@ class FitProblem:
 
     def with_starts_at(self, row: Array) -> "FitProblem":
         """Returns the problem with errors of the start states discounted as they show under a row."""
-        starts = estimate_start_errors(self.predictor, self.windows, row, self.sigma, START_ERROR_FACTOR, self.coupling)
-        return replace(self, starts=starts)
+        effect = start_effects(self.predictor, self.windows, row, self.sigma, self.coupling)
+        return replace(self, starts=start_errors_from(self.windows, START_ERROR_FACTOR * effect))
 
     def to_noise(self, row: Array) -> float:
         """Returns the errors of a row in units of what noise in readings and in starts explains, about 1 for truth."""
@@ -203,11 +198,9 @@ class FitProblem:
 
     def _beside_noise(self, row: Array) -> tuple[Array, NDArray[np.intp]]:
         """Returns the sum of squares of each column, in units of noise and starts discounted, and their numbers."""
-        noise = self.windows.noise
-        error = self.errors(row[None])
-        weighted = np.nan_to_num(np.clip(error / noise, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
-        starts = estimate_start_errors(self.predictor, self.windows, row, noise, coupling=self.coupling)
-        left = starts.discount(weighted.reshape(1, len(self.windows), -1)).reshape(error.shape)
+        noise, error = self.windows.noise, self.errors(row[None])
+        starts = start_errors_from(self.windows, start_effects(self.predictor, self.windows, row, noise, self.coupling))
+        left = replace(self, sigma=noise, starts=starts).weigh(error).reshape(error.shape)
         return np.sum(left**2, axis=(0, 1, 2)), np.isfinite(error).sum(axis=(0, 1, 2))
 
     def weighted_at(self, row: Array) -> "FitProblem":
@@ -249,16 +242,7 @@ def robust_bend(residual: Array) -> Array:
     return (1.0 + (residual / HUBER) ** 2) ** -1.5
 
 
-_SPREADS = {
-    "mass": 0.1,
-    "inertia": 0.1,
-    "com": 0.05,
-    "spread": 0.1,
-    "length": 0.1,
-    "tilt": 0.1,
-    "bias": 0.15,
-    "load": 0.1,
-}
+_SPREADS = {**dict.fromkeys(("mass", "inertia", "spread", "length", "tilt", "load"), 0.1), "com": 0.05, "bias": 0.15}
 _SPRING = 0.1  # of joints; how stiff a contact is nobody knows
 
 

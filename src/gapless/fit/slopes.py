@@ -1,17 +1,16 @@
 """How residuals change with parameters, by finite differences that all go through one batched call."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gapless.core.signal import Array
-from gapless.fit.prediction.idle_contacts import is_smooth
+from gapless.fit.prediction.predict import is_smooth
 from gapless.fit.problem import FitProblem, flatten_outliers, robust_slope
 
-COARSE_STEP, MEDIUM_STEP, FINE_STEP = (
-    0.1,
-    0.03,
-    0.01,
-)  # finite-difference steps as shares of the range; contact needs large ones
+# finite-difference steps as shares of the range; contact needs large ones
+COARSE_STEP, MEDIUM_STEP, FINE_STEP = 0.1, 0.03, 0.01
 FINEST_STEP = FINE_STEP / 250.0  # steps of the slopes that judge a solution, where nothing touches
 MAX_SLOPE_RATIO = 1.5  # a slope that grows by more with finer steps is a jump, and tells nothing of its parameter
 CHECKED_WINDOW = 4  # where nothing touches, every so many windows show whether slopes are jumps
@@ -23,12 +22,7 @@ def slopes_ahead(problem: FitProblem, unit: Array, weighted: Array, step: float)
     Fine slopes are those of the prediction times that of the loss: a difference of flattened residuals bends with the
     noise in them, more for those that the step makes larger, and the solver would stop aside of the minimum, always
     on the side that the steps go to. Far from the minimum flattening keeps one bad window from ruling all slopes.
-
-    Args:
-        problem: What is minimised.
-        unit: (num_free,) where.
-        weighted: (num_windows, num_per_window) weighted errors there.
-        step: Finite-difference step, as a share of the range.
+    `weighted` are the errors at `unit`, (num_windows, num_per_window); `step` is a share of the range.
     """
     steps = np.where(unit + step <= 1.0, step, -step)
     plain = problem.discount(weighted[None])[0]
@@ -68,21 +62,22 @@ def judging_slopes(problem: FitProblem, unit: Array, first: int = 0) -> tuple[Ar
         moved = problem.plain_residuals(unit + np.diag(ahead)[asked])
         found[asked] = (moved - residual) / ahead[asked, None, None]
     else:
-        found[asked] = _two_sided(problem, unit, asked, finest)
+        found[asked] = two_sided_slopes(problem.plain_residuals, unit, asked, finest)
     for step in coarser:
-        checked = _two_sided(problem if some.all() else problem.keep_windows(some), unit, asked, step)
+        checker = problem if some.all() else problem.keep_windows(some)
+        checked = two_sided_slopes(checker.plain_residuals, unit, asked, step)
         sizes = [np.sqrt(np.sum(slopes**2, axis=(1, 2))) for slopes in (found[asked][:, some], checked)]
         jumps = sizes[0] > MAX_SLOPE_RATIO * sizes[1]
         asked = asked[jumps]
         if not len(asked):
             break
-        found[asked] = checked[jumps] if some.all() else _two_sided(problem, unit, asked, step)
+        found[asked] = checked[jumps] if some.all() else two_sided_slopes(problem.plain_residuals, unit, asked, step)
     return residual, np.moveaxis(found[first:], 0, -1)
 
 
-def _two_sided(problem: FitProblem, unit: Array, columns: NDArray[np.intp], step: float) -> Array:
-    """Returns how plain residuals change with some entries of `unit`, (num_columns, num_windows, num_per_window)."""
+def two_sided_slopes(residuals: Callable[[Array], Array], unit: Array, columns: NDArray[np.intp], step: float) -> Array:
+    """Returns how residuals of rows change with some entries of `unit`, (num_columns, num_windows, num_per_window)."""
     above, below = np.minimum(unit + step, 1.0), np.maximum(unit - step, 0.0)
     moved = [np.where(np.eye(len(unit), dtype=bool), side, unit)[columns] for side in (above, below)]
-    up, down = np.split(problem.plain_residuals(np.concatenate(moved)), 2)
+    up, down = np.split(residuals(np.concatenate(moved)), 2)
     return (up - down) / (above - below)[columns, None, None]

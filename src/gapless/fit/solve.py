@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from scipy.optimize import lsq_linear
 
-from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers, robust_pull
 from gapless.fit.slopes import FINE_STEP, MEDIUM_STEP, slopes_ahead
 from gapless.fit.solution import Solution, summarize_solution
 
 Schedule = Sequence[tuple[float, int]]
+Report = Callable[[float], None]  # called with how far something is, in [0, 1]
 
 
 @dataclass(frozen=True)
@@ -35,95 +34,70 @@ class SolverConfig:
 SOLVER = SolverConfig()
 
 
-def solve_least_squares(
-    problem: FitProblem,
-    start: Array,
-    schedule: Schedule = ((MEDIUM_STEP, 6), (FINE_STEP, 6)),
-    progress: Progress | None = None,
-) -> Solution:
-    """Minimises the problem from a whole row.
+def ignore_progress(done: float) -> None:
+    """Tells nobody how far something is."""
 
-    It is run once per entry of the schedule, each time from where it was.
+
+def report_part(report: Report, begin: float, share: float) -> Report:
+    """Returns a report that fills a part of another one."""
+    return lambda done: report(begin + share * done)
+
+
+def solve_least_squares(
+    problem: FitProblem, start: Array, schedule: Schedule = ((MEDIUM_STEP, 6), (FINE_STEP, 6))
+) -> Solution:
+    """Minimises the problem as `descend` does, and says how sure the solution is."""
+    return summarize_solution(*_run_schedule(problem, start, schedule, ignore_progress))
+
+
+def descend(problem: FitProblem, start: Array, schedule: Schedule, report: Report = ignore_progress) -> Array:
+    """Returns the whole row at which the problem is least, as far as a schedule leads.
 
     Args:
         problem: What to minimise; if errors of its start states are discounted, as they show under `start`.
         start: (num_parameters,) whole row to begin at.
-        schedule: (finite-difference step as a share of the range, iterations at most) of each run.
-        progress: Called with how far it is, in [0, 1].
+        schedule: (finite-difference step as a share of the range, iterations at most) of each run; each begins where
+            the one before has ended.
+        report: Called with how far it is.
     """
-    return summarize_solution(*_run_schedule(problem, start, schedule, progress))
-
-
-def descend(problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None = None) -> Array:
-    """Returns the whole row that `solve_least_squares` arrives at, and spares what it takes to say how sure that is."""
-    problem, unit = _run_schedule(problem, start, schedule, progress)
+    problem, unit = _run_schedule(problem, start, schedule, report)
     return problem.rows(unit[None])[0]
 
 
-def _run_schedule(
-    problem: FitProblem, start: Array, schedule: Schedule, progress: Progress | None
-) -> tuple[FitProblem, Array]:
+def _run_schedule(problem: FitProblem, start: Array, schedule: Schedule, report: Report) -> tuple[FitProblem, Array]:
     """Returns the free parameters in [0, 1] after all runs, and the problem as the last of them saw it.
 
-    Errors of the start states are discounted as they show where each run begins.
+    Each run takes damped Gauss-Newton steps (Levenberg and Marquardt): an iteration measures the slopes once and then
+    takes several steps along them; see `_Descent.follow`. Errors of the start states are discounted as they show where
+    the run begins.
     """
-    unit = np.clip(problem.unit(start), 0.0, 1.0)
+    unit = problem.unit(start)
     for k, (step, max_iterations) in enumerate(schedule):
-        part = partial_progress(progress, k / len(schedule), 1 / len(schedule))
-        report = None if part is None else partial(part, "fit")
         if k or problem.starts is None:
             problem = problem.with_starts_at(problem.rows(unit[None])[0])
-        unit = _minimise(problem, unit, step, max_iterations, report)
+        descent = _Descent(problem, unit)
+        for iteration in range(max_iterations):
+            before = descent.square
+            least_gain = SOLVER.min_coarse_gain * before if step > FINE_STEP else descent.min_fine_gain
+            slopes = slopes_ahead(problem, descent.unit, descent.weighted, step)
+            descent.follow(slopes, SOLVER.max_steps_per_slope, least_gain)
+            report((k + (iteration + 1) / max_iterations) / len(schedule))
+            if before - descent.square < least_gain:
+                break
+        unit = descent.unit
         problem.report_row(unit)
-    if progress is not None:
-        progress("fit", 1.0)
+    report(1.0)
     return problem, unit
-
-
-def partial_progress(progress: Progress | None, begin: float, share: float) -> Progress | None:
-    """Returns a progress that fills a part of another one."""
-    if progress is None:
-        return None
-    return lambda label, done: progress(label, begin + share * done)
-
-
-def _minimise(
-    problem: FitProblem,
-    unit: Array,
-    step: float,
-    max_iterations: int,
-    report: Callable[[float], None] | None,
-) -> Array:
-    """Minimises by damped Gauss-Newton steps (Levenberg and Marquardt) and returns where it arrives.
-
-    An iteration measures the slopes once and then takes several steps along them; see `_Descent.follow`.
-    """
-    descent = _Descent(problem, unit)
-    for iteration in range(max_iterations):
-        before = descent.square
-        least_gain = SOLVER.min_coarse_gain * before if step > FINE_STEP else descent.min_fine_gain
-        descent.follow(
-            slopes_ahead(problem, descent.unit, descent.weighted, step), SOLVER.max_steps_per_slope, least_gain
-        )
-        if report is not None:
-            report((iteration + 1) / max_iterations)
-        if before - descent.square < least_gain:
-            break
-    return descent.unit
 
 
 def follow_slopes(problem: FitProblem, start: Array, slopes: Array) -> Array:
     """Returns the whole row that steps along known slopes lead to: for a problem that is nearly solved.
 
-    It costs three predictions a step, where measuring slopes anew costs one per parameter.
-
-    Args:
-        problem: What to minimise.
-        start: (num_parameters,) whole row to begin at.
-        slopes: (num_windows, num_per_window, num_free) of robust residuals, measured nearby.
+    It costs three predictions a step, where measuring slopes anew costs one per parameter. The slopes, (num_windows,
+    num_per_window, num_free), are those of robust residuals nearby.
     """
     problem = problem if problem.starts is not None else problem.with_starts_at(start)
-    descent = _Descent(problem, np.clip(problem.unit(start), 0.0, 1.0))
+    descent = _Descent(problem, problem.unit(start))
     descent.follow(slopes, SOLVER.max_steps_along_known, descent.min_fine_gain)
     return problem.rows(descent.unit[None])[0]
 
@@ -159,7 +133,7 @@ class _Descent:
             places = sorted(
                 {int(np.clip(k, 0, len(SOLVER.dampings) - 1)) for k in (self.damping - 1, self.damping + 1)}
             )
-            steps = damped_steps(jacobian, self.residual, self.unit, [SOLVER.dampings[k] for k in places])
+            steps = _damped_steps(jacobian, self.residual, self.unit, [SOLVER.dampings[k] for k in places])
             tries = np.clip(self.unit + steps, 0.0, 1.0)
             weighted = problem.weighted_errors(tries)
             outcomes = self._stack(weighted, tries)
@@ -186,16 +160,13 @@ class _Descent:
         return np.concatenate([values, self._prior * (units - self._centre)], axis=1)
 
 
-def damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequence[float] = SOLVER.dampings) -> Array:
-    """Returns the step of each damping that stays within bounds, (num_dampings, num_free)."""
+def _damped_steps(jacobian: Array, residual: Array, unit: Array, dampings: Sequence[float]) -> Array:
+    """Returns the step of each damping that stays within bounds, (num_dampings, num_free).
+
+    With H the damped Hessian and g the gradient, it minimises x^T H x / 2 + g^T x.
+    """
     hessian, gradient = jacobian.T @ jacobian, jacobian.T @ residual
     scale = np.maximum(np.diag(hessian), 1e-9 * np.diag(hessian).max() + 1e-12)
-    return np.stack(
-        [_solve_within_bounds(hessian + np.diag(damping * scale), gradient, -unit, 1.0 - unit) for damping in dampings]
-    )
-
-
-def _solve_within_bounds(hessian: Array, gradient: Array, low: Array, high: Array) -> Array:
-    """Returns the minimiser of x^T H x / 2 + g^T x within bounds."""
-    factor = np.linalg.cholesky(hessian)
-    return lsq_linear(factor.T, -np.linalg.solve(factor, gradient), (low - 1e-9, high + 1e-9), method="bvls").x
+    bounds = (-unit - 1e-9, 1.0 - unit + 1e-9)
+    factors = [np.linalg.cholesky(hessian + np.diag(damping * scale)) for damping in dampings]
+    return np.stack([lsq_linear(f.T, -np.linalg.solve(f, gradient), bounds, method="bvls").x for f in factors])

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from gapless.core.signal import Array
 from gapless.fit.coupling import Coupling, group_independent, spread_changes
-from gapless.fit.prediction.idle_contacts import is_smooth
-from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.predict import Predictor, is_smooth
 from gapless.fit.prediction.windows import Windows
 
 
@@ -83,18 +82,6 @@ def start_effects(
     count = steps.shape[1]
     changes = (shown[:count] - shown[count:]) / (1.0 if one_way else 2.0) / sigma
     return np.concatenate([spread_changes(half, groups, pattern) for half in np.split(changes, 2)])
-
-
-def estimate_start_errors(
-    predictor: Predictor,
-    windows: Windows,
-    row: Array,
-    sigma: Array,
-    loose: float = 1.0,
-    coupling: Coupling | None = None,
-) -> StartErrors:
-    """Returns the start directions of windows under a row, with errors `loose` times those that the windows state."""
-    return start_errors_from(windows, loose * start_effects(predictor, windows, row, sigma, coupling))
 
 
 def start_errors_from(windows: Windows, effect: Array) -> StartErrors:

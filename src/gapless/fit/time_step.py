@@ -38,11 +38,8 @@ def remove_time_step_error(
 ) -> TimeStepCorrection:
     """Returns the solution without the effect of the time step; as it was where predictions would be worse for it.
 
-    Args:
-        problem: What was solved, with errors of the start states discounted as they show at its solution.
-        row: (num_parameters,) its solution.
-        slopes: Of its residuals there; see `fine_slopes`.
-        may_cost: By how much the cost under the model's own step may grow.
+    The problem is that at its solution `row`, start errors discounted as they show there, with its `fine_slopes`.
+    `may_cost` is by how much the cost under the model's own step may grow.
     """
     fine = with_finer_time_step(problem.predictor)
     without, found = problem, row
@@ -62,10 +59,7 @@ def with_finer_time_step(predictor: Predictor) -> Predictor:
 def subtract_time_step_error(problem: FitProblem, fine: Predictor, row: Array) -> FitProblem:
     """Returns the problem with what the model's time step does under a row taken out of the readings.
 
-    Args:
-        problem: With the readings as they are.
-        fine: From `with_finer_time_step`.
-        row: (num_parameters,) near the solution.
+    `fine` is from `with_finer_time_step`; the row should be near the solution.
     """
     windows = problem.windows
     coarse, shown = (one.predict(windows, row[None])[0] for one in (problem.predictor, fine))

@@ -1,61 +1,49 @@
 """The verb `identify`: from the logs of a project to fitted parameters with intervals and a verdict."""
 
 import importlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 import gapless
 from gapless.check.examine import Examination, examine_data
-from gapless.core.errors import InputError, Interrupted
+from gapless.core.errors import InputError
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
-from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, NeuralPosterior
+from gapless.core.results import FitErrors, IdentifyResult, NeuralPosterior
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
-from gapless.data.stored_results import (
-    find_same_result,
-    load_stored_result,
-    store_result_if_possible,
-)
+from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.horizons import measure_horizons
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
-from gapless.fit.prediction.lengths import shortest_window_s
+from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
-from gapless.fit.scatter.parameters import estimate_scatter_parameters, split_scatter_parameters
+from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.force_scale import widen_by_force_scale
-from gapless.fit.search.structure import (
-    StructureResult,
-    build_problem,
-    report_progress,
-    search_structure,
-)
+from gapless.fit.search.flat_directions import widen_by_force_scale
+from gapless.fit.search.structure import StructureResult, build_problem, search_structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
-from gapless.fit.solve import descend, partial_progress
+from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
-    INTERVAL_LEVEL,
-    describe_parameters,
+    describe_parameter,
     determined_combinations,
     example_traces,
     find_refusal,
     measure_fit_errors,
+    measure_horizons,
 )
 from gapless.fit.time_step import remove_time_step_error
-from gapless.identify.drift import compare_with_earlier
-from gapless.identify.earlier_fit import EarlierFit, find_earlier_fit, recorded_span
-from gapless.identify.force_reference import describe_force_reference
+from gapless.identify.drift import EarlierFit, compare_with_earlier, find_earlier_fit, load_stored_fit, recorded_span
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
-from gapless.identify.verdict import FitFindings, judge_fit
+from gapless.identify.verdict import FitFindings, describe_force_reference, judge_fit
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
@@ -121,18 +109,19 @@ def identify(
     if refusal:
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
-    options = {"hold_out": sorted(hold_out), "window_s": window_s, "seed": seed}
-    with _checkpoint(data, options, progress) as (checkpoint, report):
-        structure = search_structure(train, data, fitted, window_s, rng, partial_progress(report, 0.0, 0.7), checkpoint)
-        solved = _solve(structure, partial_progress(report, 0.7, 0.3), checkpoint)
-        windows_s = structure.window_s
-        held_out = build_problem(data, data.whole, held, windows_s, rng) if held else solved.train.without_windows
+    with open_checkpoint(data.catalogue, provenance) as checkpoint:
+        label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
+        report = ignore_progress if progress is None else partial(progress, label)
+        structure = search_structure(train, data, fitted, window_s, rng, report_part(report, 0.0, 0.7), checkpoint)
+        solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
+        held_out = build_problem(data, data.whole, held, structure.window_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
-        earlier = named or find_earlier_fit(data, None, windows_s)
+        earlier = named or find_earlier_fit(data, None, structure.window_s)
         result = _build_result(work, structure, solved, held_out, earlier)
         result, files = _add_samples(result, solved, neural, progress)
         result = _store(work, result, solved.runs.solution.row, files)
-        checkpoint.close(unless=result.model is None)  # then the same command gives it soon, when there is room for it
+        if result.model is not None:  # else the same command gives it soon, when there is room for it
+            checkpoint.close()
     return result
 
 
@@ -163,20 +152,20 @@ class _Solved:
     runs: PerRunSolution
 
 
-def _solve(found: StructureResult, progress: Progress | None, checkpoint: Checkpoint) -> _Solved:
+def _solve(found: StructureResult, report: Report, checkpoint: Checkpoint) -> _Solved:
     """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted."""
     train = replace(found.problem, free=found.structure.free)
     start = found.structure.row
     problem = train.weighted_at(start)
-    row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, partial_progress(progress, 0.0, 0.3)))
+    row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, report_part(report, 0.0, 0.3)))
     problem = problem.with_starts_at(row)
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
-    report_progress(progress, 0.5)
+    report(0.5)
     solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last)
-    report_progress(progress, 0.9)
+    report(0.9)
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
-    report_progress(progress, 1.0)
+    report(1.0)
     train.report_row(solution.unit)
     return _Solved(train, corrected.problem, solution, summarize_runs(train, solution))
 
@@ -187,8 +176,7 @@ def _build_result(
     """Returns the result of a fit: parameters, errors, what drifted, and the verdict."""
     data, train, runs = work.data, solved.train, solved.runs
     row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
-    names = [episode.name for episode in data.episodes]
-    parameters = runs.describe(describe_parameters(runs.space, runs.solution), names)
+    parameters = runs.describe([episode.name for episode in data.episodes])
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
@@ -224,16 +212,7 @@ def _refuse(work: _Work, window_s: float, refusal: str) -> IdentifyResult:
         findings = FitFindings(refusal, (), (), train, held_out, found)
     else:
         every = work.examination.evidence.space.parameters
-        parameters = [
-            FittedParameter(
-                *(p.target, p.dimension, p.unit, p.nominal, p.nominal, p.low, p.high, INTERVAL_LEVEL),
-                identifiable=False,
-                at_bound=False,
-                prior_low=p.low,
-                prior_high=p.high,
-            )
-            for p in every
-        ]
+        parameters = [describe_parameter(p, (p.nominal, p.low, p.high), identifiable=False) for p in every]
         findings = FitFindings(refusal, parameters, (), nothing, nothing)
     return _store(work, _make_result(work, findings, window_s), data.whole.nominal, {})
 
@@ -260,21 +239,6 @@ def _make_result(work: _Work, findings: FitFindings, window_s: float) -> Identif
         recorded_from=recorded[0],
         recorded_to=recorded[1],
     )
-
-
-@contextmanager
-def _checkpoint(
-    data: ProjectData, options: dict[str, Any], progress: Progress | None
-) -> Iterator[tuple[Checkpoint, Progress | None]]:
-    """Yields the checkpoint of a fit and its progress, under one label; lets Ctrl-C say what is kept, if anything."""
-    checkpoint = open_checkpoint(data, options)
-    label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
-    try:
-        yield checkpoint, None if progress is None else lambda _, done: progress(label, done)
-    except KeyboardInterrupt:
-        if not checkpoint.num_steps:
-            raise
-        raise Interrupted("what was fitted so far is kept, and the same command goes on from there") from None
 
 
 def _add_samples(
@@ -307,10 +271,7 @@ def _import_neural(posterior: str) -> ModuleType | None:
         return importlib.import_module("gapless.identify.posterior.neural")
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
-        if missing in ("sbi", "torch"):
-            text = f"--posterior sbi needs {missing}: install it with pip install 'gapless[sbi]'"
-            raise InputError(text) from None
-        raise
+        raise InputError(f"--posterior sbi needs {missing}: install it with pip install 'gapless[sbi]'") from None
 
 
 def _store(work: _Work, result: IdentifyResult, row: Array, samples: Mapping[str, bytes]) -> IdentifyResult:
@@ -336,11 +297,8 @@ def _add_paths(catalogue: Catalogue, result: IdentifyResult, files: Iterable[str
 def _find_stored_fit(catalogue: Catalogue, provenance: Provenance) -> IdentifyResult | None:
     """Returns the fit that the same code made of the same logs with the same options, if it is whole; else None."""
     identity = find_same_result(catalogue, "identify", provenance, found_keys=(WINDOW,))
-    try:
-        result = load_stored_result(catalogue, identity) if identity else None
-    except (InputError, OSError, ValueError, TypeError):  # deleted or damaged: it is made again
-        return None
-    if not isinstance(result, IdentifyResult):
+    result = load_stored_fit(catalogue, identity) if identity else None
+    if result is None:
         return None
     names = () if result.verdict == "refused" else (MODEL, GAUSSIAN, *((NEURAL,) if result.neural else ()))
     whole = all(catalogue.artefact_path(result.id or "", name).is_file() for name in names)

@@ -13,10 +13,9 @@ from gapless.core.results import ColumnError, EvaluateResult, MeasureResult
 from gapless.core.signal import Array
 from gapless.data.stored_results import artefact_ids, load_stored_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.horizons import measure_horizons
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
-from gapless.fit.summary import example_traces
+from gapless.fit.summary import example_traces, measure_horizons
 from gapless.project.fingerprint import fingerprint
 from gapless.signals.track import subtract_readings
 from gapless.sim.blueprint import EMPTY_SPACE

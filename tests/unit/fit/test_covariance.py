@@ -5,8 +5,8 @@ from scipy.stats import t as student
 
 from gapless.core.interval import normal_quantile
 from gapless.core.signal import Array
-from gapless.fit.covariance import Pieces, clustered_covariance, shared_start_variance
 from gapless.fit.problem import flatten_outliers, robust_bend, robust_pull, robust_slope
+from gapless.fit.solution import Pieces, clustered_covariance, shared_start_variance
 
 
 def linear(slopes: Array, noise: Array) -> Pieces:

@@ -5,7 +5,7 @@ from pathlib import Path
 import mujoco
 
 from gapless.fit.data import read_project_data
-from gapless.fit.prediction.idle_contacts import without_idle_contacts
+from gapless.fit.prediction.predict import without_idle_contacts
 from unit.identify.realities import write_reality
 
 CONTACT = int(mujoco.mjtDisableBit.mjDSBL_CONTACT)

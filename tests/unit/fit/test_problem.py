@@ -4,7 +4,7 @@ import pytest
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.problem import HUBER, FitProblem, flatten_outliers
 from gapless.fit.search.structure import build_problem
-from gapless.fit.solve import solve_least_squares
+from gapless.fit.solve import descend, solve_least_squares
 from unit.identify.realities import WHATEVER, write_reality
 
 TRUTH = {"joint/hinge/damping": 0.12, "actuator/motor/gain": 0.8, "actuator/*/delay": 0.03}
@@ -75,6 +75,6 @@ def test_solve_recovers_damping_gain_and_delay(evidence: ProjectData, problem: F
 
 def test_solve_reports_progress_up_to_the_end(evidence: ProjectData, problem: FitProblem) -> None:
     shares: list[float] = []
-    solve_least_squares(problem, evidence.space.nominal, ((0.03, 2),), lambda _, share: shares.append(share))
+    descend(problem, evidence.space.nominal, ((0.03, 2),), shares.append)
     assert shares == sorted(shares)
     assert shares[-1] == 1.0

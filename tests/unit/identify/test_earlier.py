@@ -15,7 +15,7 @@ from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, to_
 from gapless.core.signal import TimeSeries
 from gapless.data.stored_results import store_result
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.identify.earlier_fit import find_earlier_fit, recorded_span
+from gapless.identify.drift import find_earlier_fit, recorded_span
 from gapless.identify.verb import identify
 from gapless.project.fingerprint import fingerprint
 from unit.identify.realities import WHATEVER, write_reality

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gapless.core.results import FittedParameter
-from gapless.identify.force_reference import describe_force_reference
+from gapless.identify.verdict import describe_force_reference
 from unit.sim.scenes import arm
 
 

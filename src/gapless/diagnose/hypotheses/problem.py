@@ -14,11 +14,9 @@ from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags, Indices
 from gapless.diagnose.hypotheses.candidates import CandidateParameters
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.idle_contacts import without_idle_contacts
-from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.fit.prediction.predict import Predictor, without_idle_contacts
+from gapless.fit.prediction.windows import Windows, cut_windows, draw_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import draw_windows
 from gapless.fit.time_step import with_finer_time_step
 from gapless.signals.track import subtract_readings
 

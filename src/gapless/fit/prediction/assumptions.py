@@ -41,23 +41,23 @@ def _columns_of(project: Project, element: str, name: str) -> dict[str, int]:
 def _require_servo_positions(blueprint: CompiledProject) -> None:
     """Refuses velocities alone of joints that position servos drive: what a servo answers to is not known."""
     project, model = blueprint.project, blueprint.model
-    found: dict[str, tuple[str, str]] = {}  # joint -> its command and its velocity
+    found: dict[str, str] = {}  # joint -> the columns of its command and its velocity
     for command, actuator in zip(project.commands, blueprint.actuator_ids, strict=True):
         joint = driven_joint(model, actuator)
         if joint is None or not is_position_servo(model, actuator):
             continue
-        name = model.joint(joint).name
-        columns = _columns_of(project, "joint", name)
+        columns = _columns_of(project, "joint", name := model.joint(joint).name)
         if "velocity" in columns and "position" not in columns:
-            found[name] = (command.column, project.measurements[columns["velocity"]].column)
+            velocity = project.measurements[columns["velocity"]].column
+            found[name] = f"({command.column}), but only its velocity is mapped ({velocity})"
     if found:
-        first, (command, velocity) = next(iter(found.items()))
-        more = f" (and likewise {', '.join(list(found)[1:])})" if len(found) > 1 else ""
+        first, *others = found
+        more = f" (and likewise {', '.join(others)})" if others else ""
         raise ProjectError(
-            f"joint {first} is driven by a position servo ({command}), but only its velocity is mapped ({velocity})"
-            f"{more}: its distance to the target is not known, so nothing can be predicted; map a column with its "
-            f"position ({{joint: {first}, quantity: position}}), or write one into the logs: the velocity integrated "
-            f"from a known start: {project.directory / FILE_NAME}"
+            f"joint {first} is driven by a position servo {found[first]}{more}: its distance to the target is not "
+            f"known, so nothing can be predicted; map a column with its position ({{joint: {first}, quantity: "
+            f"position}}), or write one into the logs: the velocity integrated from a known start: "
+            f"{project.directory / FILE_NAME}"
         )
 
 
@@ -65,9 +65,8 @@ def _describe_joints(blueprint: CompiledProject) -> list[Note]:
     """Returns what is assumed of joints that are driven, carry a mapped body or have a mapped velocity, unless seen."""
     project, model = blueprint.project, blueprint.model
     driven = {driven_joint(model, actuator) for actuator in blueprint.actuator_ids}
-    carriers = {
-        joint for item in project.measurements if item.element == "body" for joint in _carriers(model, item.name)
-    }
+    bodies = [item.name for item in project.measurements if item.element == "body"]
+    carriers = {joint for name in bodies for joint in _carriers(model, name)}
     assumed: dict[str, str] = {}
     for joint in filter(partial(has_one_axis, model), range(model.njnt)):
         name, unit = model.joint(joint).name, "m" if model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_SLIDE else "rad"
@@ -119,7 +118,8 @@ def _describe_bodies(blueprint: CompiledProject, tracks: Sequence[Track]) -> lis
             assumed = [f"{at_place} as in the model"] * bool(unseen) + [turned] * bool(missing)
             text = f"no column shows {', '.join(unseen + missing)} of body {name}: predictions assume that each begins "
             text += f"with {' and '.join(assumed)}; map what differs"
-            notes.append(Note("warning", _names(project, columns) or FILE_NAME, text))
+            mapped = ", ".join(project.measurements[k].column for k in columns.values())
+            notes.append(Note("warning", mapped or FILE_NAME, text))
     return notes
 
 
@@ -134,7 +134,9 @@ def _describe_orientation(
     path = project.directory / FILE_NAME
     mapped, missing = ([q for q in QUATERNION if (q in columns) == here] for here in (True, False))
     if mapped and missing:
-        error = _norm_error([track.smooth[track.known][:, [columns[q] for q in mapped]] for track in tracks])
+        parts = [track.smooth[track.known][:, [columns[q] for q in mapped]] for track in tracks]
+        norms = np.linalg.norm(np.concatenate([np.zeros((0, len(mapped))), *parts]), axis=1)
+        error = float(np.percentile(np.abs(norms - 1), NORM_PERCENTILE)) if len(norms) else 0.0
         if error > MAX_NORM_ERROR:
             raise ProjectError(
                 f"body {body}: of its orientation only {', '.join(mapped)} is mapped, which is no rotation without the "
@@ -153,13 +155,3 @@ def _describe_orientation(
             f"map qw, qx, qy, qz, or yaw if it stays level: {path}"
         )
     return ["orientation"], "its orientation as in the model" + ("" if rates else ", not turning")
-
-
-def _norm_error(parts: Sequence[Array]) -> float:
-    """Returns by how much the norm of nearly all rows, (num_rows, num_components) each, differs from 1 at most."""
-    norms = np.concatenate([np.linalg.norm(part, axis=1) for part in parts]) if parts else np.ones(1)
-    return float(np.percentile(np.abs(norms - 1), NORM_PERCENTILE)) if len(norms) else 0.0
-
-
-def _names(project: Project, columns: dict[str, int]) -> str:
-    return ", ".join(project.measurements[k].column for k in columns.values())

@@ -1,4 +1,4 @@
-"""Prediction windows: stretches of episodes that begin at a measured state."""
+"""Prediction windows: stretches of episodes that begin at a measured state; how long, and how many."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,12 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.project.records import Project
 from gapless.signals.track import Track
 
 HISTORY_S = 1.0  # commands kept before each window: a lag of 0.2 s has forgotten all but 1 % of what came before
 MOST_WINDOWS = 2000  # ten minutes of 0.3 s: root mean squares over them are off by chance by 2 % of themselves
+STILL_WINDOW_WEIGHT = 0.1  # how likely a window without motion is drawn, against 1 for a typical one
+LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
+DRIVEN_S = 0.3  # least length where commands need time to show [s]
+MIN_ROWS = 12  # of a window
+MAX_SIMULATED_S = 48.0  # windows of all lengths come to about this much
+SIMULATED_PER_RUN_S = 8.0  # and where runs have values of their own, to this much of each
 UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds commands from before it
 
 
@@ -86,6 +93,33 @@ def cut_windows(
     errors = [_mean_error(project, tracks, name) for name in ("noise", "value_sd", "slope_sd")]
     arrays: list[Any] = [*stacked, where[:, 0], where[:, 1], *errors]
     return Windows(*arrays)
+
+
+def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
+    """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
+    if len(windows) <= most:
+        return windows
+    moves = np.nanstd(windows.measured, axis=1)
+    moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
+    likely = STILL_WINDOW_WEIGHT + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
+    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
+
+
+def shortest_window_s(project: Project) -> float:
+    """Returns the length of the windows that a fit begins with [s].
+
+    Where nothing is commanded they are short: a thing that tumbles and hits turns a small error of its start into a
+    large one with every impact, and one impact is all that a window needs.
+    """
+    if project.commands:
+        return DRIVEN_S
+    return max(LENGTHS_S[0], MIN_ROWS / project.rate_hz)
+
+
+def max_num_windows(window_s: float, space: ParameterSpace) -> int:
+    """Returns how many windows of a length are fitted at most."""
+    num_runs = len({p.run for p in space.parameters if p.run is not None})
+    return max(24, round(max(MAX_SIMULATED_S, SIMULATED_PER_RUN_S * num_runs) / window_s)) if window_s > 0 else 24
 
 
 def _mean_error(project: Project, tracks: Sequence[Track], name: str) -> Array:

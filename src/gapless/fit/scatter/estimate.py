@@ -1,4 +1,4 @@
-"""One parameter of noise or chance at a time: simulated with many draws over its range, and matched to the logs.
+"""Parameters that show only in how runs scatter, estimated beside those that a fit finds.
 
 Each log is simulated as a whole, from its first state and with its commands, under many draws, each with a value of
 its own for the parameter. What a prediction with median draws leaves of them has statistics, and `invert` says which
@@ -6,24 +6,32 @@ values the logs' own statistics allow. Where that is a small part of the range, 
 that part. What real logs leave is measured against a prediction with a finer time step: robots have no time-step error.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.ndimage import median_filter
 from scipy.stats import chi2
 
 from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.signal import Array
+from gapless.fit.data import ProjectData
 from gapless.fit.prediction.predict import MAX_WORLDS, Predictor, play_windows
 from gapless.fit.prediction.windows import cut_windows
-from gapless.fit.scatter.invert import LEVEL, ValueRange, invert
-from gapless.fit.scatter.statistics import statistics_of
-from gapless.fit.time_step import FINER
-from gapless.signals.track import Track, subtract_readings
-from gapless.sim.blueprint import CompiledProject, with_finer_step
+from gapless.fit.scatter.statistics import ValueRange, invert, statistics_of
+from gapless.fit.summary import describe_parameter
+from gapless.fit.time_step import with_finer_time_step
+from gapless.project.log.read import log_paths, read_log
+from gapless.signals.smoother import find_quantum
+from gapless.signals.track import Track, make_track, subtract_readings
+from gapless.sim.blueprint import CompiledProject
 from gapless.sim.measurements import StateReader
 from gapless.sim.simulation import Simulation
+from gapless.sim.targets import resolve
 
+QUANTUM, PERIOD = ("quantisation", "step"), ("slower sensor", "period_s")  # layer and knob; they have no slope
+MIN_SPIKE = 10.0  # distance from the median of five neighbours, in multiples of the median distance
 NUM_RUNS = 384  # of each log, in each round
 MAX_ROUNDS = 3
 MAX_PART_LEFT = 0.7  # of the range: another round, if the values that are left are a smaller part
@@ -41,35 +49,42 @@ class ScatterEstimate:
     explains_logs: bool  # whether with this value the logs look as simulated runs do
 
 
-def estimate_from_scatter(
-    blueprint: CompiledProject,
-    tracks: tuple[Track, ...],
-    known: ParameterSpace,
-    row: Array,
-    chance: ParameterSpace,
-    seed: int = 0,
-) -> tuple[ScatterEstimate, ...]:
-    """Returns parameters of chance, one after the other, the others as found so far; twice if there are several.
+def split_scatter_parameters(data: ProjectData) -> tuple[ProjectData, ParameterSpace]:
+    """Returns the data without parameters that show only in statistics, and those parameters."""
+    scatter: list[Parameter] = []
+    for parameter in data.space.parameters:
+        place = resolve(parameter.target, data.project, data.blueprint.model).knob
+        if place and (
+            (place.layer.name, place.knob.name) in (QUANTUM, PERIOD) or place.knob.name in place.layer.random
+        ):
+            scatter.append(parameter)
+    others = tuple(p for p in data.space.parameters if p not in scatter)
+    return replace(data, space=ParameterSpace(others)), ParameterSpace(tuple(scatter))
 
-    Args:
-        blueprint: The compiled project.
-        tracks: The logs; each is simulated as a whole, so that predictions must hold over their length.
-        known: Parameters with a value, such as those that a fit has found.
-        row: (num_known,) their values.
-        chance: The parameters to estimate.
-        seed: Of the draws.
+
+def estimate_scatter_parameters(
+    data: ProjectData, scatter: ParameterSpace, episodes: Sequence[int], row: Array, seed: int
+) -> tuple[ScatterEstimate, ...]:
+    """Returns the parameters that show only in statistics: those of rounding first, then the others, one by one.
+
+    Each log is simulated as a whole, so that predictions must hold over its length. The other parameters are those of
+    the data, their values `row`.
     """
-    space = ParameterSpace((*known.parameters, *chance.parameters))
-    values = np.concatenate([row, chance.nominal])
-    if not len(chance):
+    if not len(scatter):
         return ()
-    matcher = _Matcher(blueprint, tracks, space, seed)
-    found: dict[int, ScatterEstimate] = {}
-    for _ in range(1 if len(chance) == 1 else 2):
-        for k in range(len(known), len(space)):
-            found[k] = matcher.match(values, k)
-            values[k] = found[k].parameter.value
-    return tuple(found[k] for k in sorted(found))
+    tracks = tuple(_read_as_recorded(data, k) for k in episodes)
+    found = {p: one for p in scatter.parameters if (one := _estimate_quantum(data, p, tracks))}
+    others = [p for p in scatter.parameters if p not in found]
+    space = ParameterSpace((*data.whole.parameters, *found, *others))
+    values = np.array([*row, *(one.parameter.value for one in found.values()), *(p.nominal for p in others)])
+    if not others:
+        return tuple(found.values())
+    matcher = _Matcher(data.blueprint, tracks, space, seed)
+    for _ in range(1 if len(others) == 1 else 2):  # the others as found so far
+        for column in range(len(space) - len(others), len(space)):
+            estimate = matcher.match(values, column)
+            found[space.parameters[column]], values[column] = estimate, estimate.parameter.value
+    return tuple(found.values())
 
 
 class _Matcher:
@@ -80,7 +95,7 @@ class _Matcher:
         self._windows = cut_windows(blueprint.project, tracks, 0.0)
         self._states = StateReader.of(blueprint.project, blueprint.model)
         self._predictor = Predictor(blueprint, space)
-        self._finer = Predictor(with_finer_step(blueprint, FINER), space)
+        self._finer = with_finer_time_step(self._predictor)
         self._tiny = 1e-6 * np.maximum(np.nanstd(self._windows.measured, axis=(0, 1)), 1e-9)
         self._worlds: dict[int, Simulation] = {}
 
@@ -91,69 +106,49 @@ class _Matcher:
         quiet[column] = parameter.nominal
         expected = self._predictor.predict(self._windows, quiet[None])[0]
         seen = self._statistics(self._windows.measured[None], self._finer.predict(self._windows, quiet[None])[0])[0]
-        rng, left, right = np.random.default_rng([self._seed, 7]), 0.0, 1.0
+        rng = np.random.default_rng([self._seed, 7])
         unit, statistics = np.zeros(0), np.zeros((0, len(seen)))
-        found: ValueRange | None = None
+        found = ValueRange(value=0.5, low=0.0, high=1.0, left=0.0, right=1.0, distance=0.0)
         for _ in range(MAX_ROUNDS):
+            left, right = found.left, found.right
             more = left + (right - left) * (np.arange(NUM_RUNS) + rng.uniform(size=NUM_RUNS)) / NUM_RUNS
             more[0], more[-1] = left, right
             near = (unit >= left) & (unit <= right)
             unit = np.concatenate([unit[near], more])
-            statistics = np.concatenate(
-                [statistics[near], self._simulate_statistics(values, column, more, expected, rng)]
-            )
+            simulated = self._simulate_statistics(values, column, more, expected, rng)
+            statistics = np.concatenate([statistics[near], simulated])
             found = invert(unit, statistics, seen)
             if found.right - found.left > MAX_PART_LEFT * (right - left):
                 break
-            left, right = found.left, found.right
-        assert found is not None  # there is a round at least
-        return _describe(parameter, found, len(seen))
+        value, low, high = (_value(parameter, share) for share in (found.value, found.low, found.high))
+        identifiable = found.high - found.low < MAX_IDENTIFIABLE_WIDTH
+        fitted = describe_parameter(parameter, (value, low, high), identifiable, found.value > 0.99)
+        return ScatterEstimate(fitted, found.distance < float(chi2.isf(MIN_P_VALUE, len(seen))))
 
     def _simulate_statistics(
         self, values: Array, column: int, unit: Array, expected: Array, rng: np.random.Generator
     ) -> Array:
-        """Returns statistics of simulated runs, (num_runs, num_statistics)."""
+        """Returns statistics of simulated runs, (num_runs, num_statistics), in equal shares of worlds."""
+        num_logs, measured = len(self._windows), self._windows.measured
         rows = np.tile(values, (len(unit), 1))
         rows[:, column] = [_value(self._space.parameters[column], one) for one in unit]
-        most = max(1, MAX_WORLDS // len(self._windows))
-        per_call = -(-len(rows) // -(-len(rows) // most))
-        parts = [
-            self._simulate_runs(rows[first : first + per_call], expected, rng)
-            for first in range(0, len(rows), per_call)
-        ]
+        parts: list[Array] = []
+        for some in np.array_split(rows, -(-len(rows) // max(1, MAX_WORLDS // num_logs))):
+            log = np.tile(np.arange(num_logs), len(some))
+            if len(log) not in self._worlds:
+                self._worlds[len(log)] = Simulation(self._blueprint, len(log), self._space, noisy=True)
+            world = self._worlds[len(log)]
+            world.set_parameters(np.repeat(some, num_logs, axis=0))
+            identity = rng.integers(1 << 63, size=len(log), dtype=np.uint64)
+            shown = play_windows(world, self._states, self._windows.pick(log), identity)
+            shown = shown.reshape(len(some), num_logs, *expected.shape[1:])
+            parts.append(self._statistics(np.where(np.isfinite(measured), shown, np.nan), expected))
         return np.concatenate(parts)
-
-    def _simulate_runs(self, rows: Array, expected: Array, rng: np.random.Generator) -> Array:
-        num_logs = len(self._windows)
-        log = np.tile(np.arange(num_logs), len(rows))
-        world = self._world(len(log))
-        world.set_parameters(np.repeat(rows, num_logs, axis=0))
-        identity = rng.integers(1 << 63, size=len(log), dtype=np.uint64)
-        shown = play_windows(world, self._states, self._windows.pick(log), identity)
-        shown = shown.reshape(len(rows), num_logs, *expected.shape[1:])
-        return self._statistics(np.where(np.isfinite(self._windows.measured), shown, np.nan), expected)
-
-    def _world(self, num_worlds: int) -> Simulation:
-        if num_worlds not in self._worlds:
-            self._worlds[num_worlds] = Simulation(self._blueprint, num_worlds, self._space, noisy=True)
-        return self._worlds[num_worlds]
 
     def _statistics(self, reading: Array, expected: Array) -> Array:
         left = subtract_readings(self._blueprint.project, reading, expected[None])
         begin = min(round(START_S * self._blueprint.project.rate_hz), left.shape[2] // 4) + 1
         return statistics_of(left[:, :, begin:], reading[:, :, begin:], self._tiny)
-
-
-def _describe(parameter: Parameter, found: ValueRange, num_statistics: int) -> ScatterEstimate:
-    value, low, high = (float(_value(parameter, unit)) for unit in (found.value, found.low, found.high))
-    fitted = FittedParameter(
-        *(parameter.target, parameter.dimension, parameter.unit, parameter.nominal, value, low, high, LEVEL),
-        identifiable=found.high - found.low < MAX_IDENTIFIABLE_WIDTH,
-        at_bound=found.value > 0.99,
-        prior_low=parameter.low,
-        prior_high=parameter.high,
-    )
-    return ScatterEstimate(fitted, found.distance < float(chi2.isf(MIN_P_VALUE, num_statistics)))
 
 
 def _value(parameter: Parameter, unit: float) -> float:
@@ -162,3 +157,41 @@ def _value(parameter: Parameter, unit: float) -> float:
     if low > 0 and high / low > MIN_RATIO_FOR_FACTORS:
         return low * (high / low) ** unit
     return low + (high - low) * (unit**2 if low == 0 else unit)
+
+
+def _estimate_quantum(data: ProjectData, parameter: Parameter, tracks: Sequence[Track]) -> ScatterEstimate | None:
+    """Returns the step of a column's readings, which they show by themselves; None for another knob."""
+    place = resolve(parameter.target, data.project, data.blueprint.model).knob
+    if place is None or (place.layer.name, place.knob.name) != QUANTUM:
+        return None
+    steps = {find_quantum(track.measured[:, column]) for track in tracks for column in place.elements}
+    low, high = min(steps), max(steps)
+    interval = float(np.median(list(steps))), low * (1 - 1e-6), high * (1 + 1e-6)
+    fitted = describe_parameter(parameter, interval, identifiable=high - low < 1e-3 * high)
+    return ScatterEstimate(fitted, explains_logs=True)
+
+
+def _read_as_recorded(data: ProjectData, episode: int) -> Track:
+    """Returns a track with its readings as they were recorded: outliers and repeats are what is looked for.
+
+    It starts where it would without spikes: one reading of 30 m beside the first is a start at 3,000 m/s.
+    """
+    project, name = data.project, data.tracks[episode].name
+    path = next(path for path in log_paths(project) if path.stem == name)
+    recorded = make_track(project, read_log(project, path, as_recorded=True).episode).measured
+    readings = data.episodes[episode].measurements
+    calm = replace(readings, values=np.apply_along_axis(_remove_spikes, 0, readings.values))
+    track = make_track(project, replace(data.episodes[episode], measurements=calm))
+    return replace(track, measured=recorded, usable=np.ones(len(recorded), dtype=np.bool_))
+
+
+def _remove_spikes(values: Array) -> Array:
+    """Returns a column with the median of its neighbours in place of readings that are far from it."""
+    known = np.isfinite(values)
+    if not known.any():
+        return values
+    median = median_filter(values[known], 5)
+    distance = np.abs(values[known] - median)
+    calm = values.copy()
+    calm[known] = np.where(distance > MIN_SPIKE * np.median(distance), median, values[known])
+    return calm

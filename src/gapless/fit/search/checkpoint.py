@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 import mujoco
 import numpy as np
 
+from gapless.core.errors import Interrupted
+from gapless.core.provenance import Provenance
 from gapless.core.results import TriedTerm
+from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import code_version
-from gapless.fit.data import ProjectData
 from gapless.fit.search.terms import Structure
-from gapless.project.fingerprint import fingerprint
 
 Value = TypeVar("Value", float, np.ndarray, Structure)
 
@@ -30,43 +31,31 @@ class Checkpoint:
     """The steps of one fit.
 
     Attributes:
-        num_steps: How many are noted.
+        steps: What each of those that are done has found.
         goes_on: Whether an earlier fit noted some.
     """
 
     def __init__(self, path: Path | None = None) -> None:
         """Takes over what is noted in a file; None notes nothing."""
         self._path, self._next = path, 0
-        self._steps: list[dict[str, Any]] = [] if path is None else _read(path)
-        self.goes_on = bool(self._steps)
-
-    @property
-    def num_steps(self) -> int:
-        """How many steps are noted."""
-        return len(self._steps)
+        self.steps: list[dict[str, Any]] = [] if path is None else _read(path)
+        self.goes_on = bool(self.steps)
 
     def step(self, work: Callable[[], Value], rng: np.random.Generator | None = None) -> Value:
-        """Returns what a step finds: as noted, or by doing it.
-
-        Args:
-            work: The step.
-            rng: The random numbers that it draws from, if any.
-        """
-        if self._next < len(self._steps):
-            noted = self._steps[self._next]
-            self._next += 1
-            if rng is not None:
-                rng.bit_generator.state = noted["rng"]
-            return _decode(noted)
-        found = work()
-        self._steps.append(_encode(found) | ({} if rng is None else {"rng": rng.bit_generator.state}))
+        """Returns what a step finds: as noted, or by doing it; `rng` are the random numbers that it draws from."""
+        if self._next == len(self.steps):
+            found = _encode(work())
+            self.steps.append(found if rng is None else found | {"rng": rng.bit_generator.state})
+            self._write()
+        noted = self.steps[self._next]
         self._next += 1
-        self._write()
-        return found
+        if rng is not None:
+            rng.bit_generator.state = noted["rng"]
+        return _decode(noted)
 
-    def close(self, *, unless: bool = False) -> None:
-        """Deletes the file, since the fit is done; unless it is of use yet."""
-        if self._path is not None and not unless:
+    def close(self) -> None:
+        """Deletes the file, since the fit is done."""
+        if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink(missing_ok=True)
 
@@ -74,19 +63,29 @@ class Checkpoint:
         if self._path is None:
             return
         partial = self._path.with_suffix(f".{os.getpid()}")
-        try:
-            partial.write_text(json.dumps(self._steps), encoding="utf-8")
-            os.replace(partial, self._path)
-        except OSError:  # then a fit that is stopped goes on from an earlier step
-            with contextlib.suppress(OSError):
-                partial.unlink()
+        with contextlib.suppress(OSError):  # then a fit that is stopped goes on from an earlier step
+            try:
+                partial.write_text(json.dumps(self.steps), encoding="utf-8")
+                os.replace(partial, self._path)
+            finally:
+                partial.unlink(missing_ok=True)
 
 
-def open_checkpoint(evidence: ProjectData, options: dict[str, Any]) -> Checkpoint:
-    """Returns the checkpoint of the fit of these logs with these options, by this version of gapless."""
-    about = [code_version(), mujoco.__version__, fingerprint(evidence.project), evidence.ids, options]
-    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
-    return Checkpoint(evidence.catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
+@contextlib.contextmanager
+def open_checkpoint(catalogue: Catalogue, provenance: Provenance) -> Generator[Checkpoint]:
+    """Yields the checkpoint of the fit with the same inputs, options and seed, by this version of gapless.
+
+    Raises:
+        Interrupted: On Ctrl-C, if anything is kept.
+    """
+    digest = hashlib.sha256(f"{code_version()} {mujoco.__version__} {provenance.canonical()}".encode())
+    checkpoint = Checkpoint(catalogue.unfinished_path(f"identify-{digest.hexdigest()[:16]}.json"))
+    try:
+        yield checkpoint
+    except KeyboardInterrupt:
+        if not checkpoint.steps:
+            raise
+        raise Interrupted("what was fitted so far is kept, and the same command goes on from there") from None
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

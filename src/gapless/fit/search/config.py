@@ -19,7 +19,6 @@ class SearchConfig:
     num_starts: int = 3  # starts from which the first solve begins
     max_first_windows: int = 32  # windows of the first solve
     term_windows_s: float = 20.0  # simulated for choosing terms [s]
-    still_window_weight: float = 0.1  # how likely a window without motion is drawn, against 1 for a typical one
     first: Schedule = ((MEDIUM_STEP, 8),)  # schedule of first solves; see `solve_least_squares`
     brief: Schedule = ((MEDIUM_STEP, 3),)  # of solves that only compare
     first_look: Schedule = ((MEDIUM_STEP, 1),)  # tells which of some starts is worth a solve

@@ -7,27 +7,36 @@ from functools import partial
 import numpy as np
 
 from gapless.core.parameters import ParameterSpace
-from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.idle_contacts import without_idle_contacts
-from gapless.fit.prediction.lengths import choose_window_s, max_num_windows, shortest_window_s
-from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import Windows, cut_windows
+from gapless.fit.prediction.predict import Predictor, without_idle_contacts
+from gapless.fit.prediction.windows import (
+    LENGTHS_S,
+    Windows,
+    cut_windows,
+    draw_windows,
+    max_num_windows,
+    shortest_window_s,
+)
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.checkpoint import Checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.force_scale import fit_force_scale
-from gapless.fit.search.swaps import Swap, groups_ending_in, try_lag, try_play
+from gapless.fit.search.flat_directions import fit_force_scale, groups_ending_in, try_lag, try_play
 from gapless.fit.search.terms import Columns, Structure, select_terms
-from gapless.fit.solve import descend, partial_progress
-from gapless.fit.start_search import search_starts
+from gapless.fit.solve import Report, descend, ignore_progress, report_part
+from gapless.fit.start_errors import start_effects
 from gapless.fit.summary import MIN_WINDOWS
 from gapless.fit.time_step import subtract_time_step_error, with_finer_time_step
 from gapless.sim.targets.target import split_target
 
 # What every model has a value of.
 MODEL_FIELDS = ("mass", "length", "com/", "spread/", "inertia", "armature", "kd", "limit")
+NUM_TRIES, NUM_ROUNDS = 64, 3  # of draws
+NUM_BEST = 8  # best draws that the next ones are drawn around
+MIN_DISTANCE = 0.25  # of the range of some kind: draws that far from each other may lie in different valleys
+MIN_SPREAD = 0.03  # of the next draws, as a share of the range
+NUM_WINDOWS = 12  # of each length that is tried
+MAX_START_EFFECT = 0.6  # what a start's uncertainty may do at the end of windows, in units of noise
 
 
 @dataclass(frozen=True)
@@ -38,15 +47,6 @@ class StructureResult:
     structure: Structure  # which parameters to fit, and a row near the best
     window_s: float  # length of the windows [s]
     held: Columns  # columns of masses, shapes and tilt that stay as written: their errors show too little
-
-
-@dataclass(frozen=True)
-class _TermTiers:
-    """Terms in the order of trying: what may be wrong in the model, what it lacks, what is around it."""
-
-    wrong: list[Columns]
-    lacking: list[Columns]
-    around: list[Columns]
 
 
 def build_problem(
@@ -67,23 +67,13 @@ def _cut_episodes(evidence: ProjectData, episodes: Sequence[int], window_s: floa
     return replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
 
 
-def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
-    """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
-    if len(windows) <= most:
-        return windows
-    moves = np.nanstd(windows.measured, axis=1)
-    moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
-    likely = SEARCH.still_window_weight + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
-    return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
-
-
 def search_structure(
     problem: FitProblem,
     evidence: ProjectData,
     episodes: Sequence[int],
     window_s: float | None,
     rng: np.random.Generator,
-    progress: Progress | None,
+    report: Report = ignore_progress,
     checkpoint: Checkpoint | None = None,
 ) -> StructureResult:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
@@ -98,7 +88,7 @@ def search_structure(
         episodes: Which of them are fitted.
         window_s: Length of the windows [s]; None chooses it.
         rng: Draws windows and starts.
-        progress: Called with what is being done and how far it is, in [0, 1].
+        report: Called with how far it is.
         checkpoint: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
     """
     checkpoint = checkpoint or Checkpoint()
@@ -106,140 +96,161 @@ def search_structure(
     always, groups = _split_columns(evidence, episodes)
     tiers = _sort_terms(problem, groups)
     few = replace(problem, free=always).on_windows(draw_windows(problem.windows, rng, SEARCH.max_first_windows))
-    found = _fit_first_windows(few, tiers, rng, progress, checkpoint)
+    found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
     row = found.row
     if window_s is None:
-        window_s = step(lambda: choose_window_s(evidence, problem.predictor, list(episodes), row, rng), rng)
+        window_s = step(lambda: _choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
+    longer = window_s > shortest_window_s(evidence.project)
     measured = replace(problem, free=found.free)
-    if window_s > shortest_window_s(evidence.project):
+    if longer:
         most = max_num_windows(window_s, evidence.space)
         measured = measured.on_windows(draw_windows(_cut_episodes(evidence, episodes, window_s), rng, most))
-    measured = measured.with_coupling(found.row)
-    raw = measured.on_windows(
-        draw_windows(measured.windows, rng, max(MIN_WINDOWS, round(SEARCH.term_windows_s / window_s)))
-    )
-    if window_s > shortest_window_s(evidence.project):
-        row = step(lambda: descend(raw.weighted_at(found.row), found.row, SEARCH.first))
-    report_progress(progress, 0.5)
+    measured = measured.with_coupling(row)
+    most = max(MIN_WINDOWS, round(SEARCH.term_windows_s / window_s))
+    raw = measured.on_windows(draw_windows(measured.windows, rng, most))
+    if longer:
+        found = replace(found, row=step(lambda: descend(raw.weighted_at(row), row, SEARCH.first)))
+    report(0.5)
     fine = with_finer_time_step(measured.predictor)
-    some = subtract_time_step_error(raw, fine, row)
-    structure = _select_all_terms(
-        some, replace(found, row=row), tiers, partial_progress(progress, 0.5, 0.25), checkpoint
-    )
-    played = step(lambda: _try_swap(try_play, some, structure, groups, SEARCH.min_term_saving))
-    report_progress(progress, 0.85)
-    if len(played.free) > len(structure.free):
-        only = tuple(sorted({*always, *(set(played.free) - set(structure.free))}))
-        played = _select_terms_beside_play(
-            raw, fine, replace(played, free=only), tiers, partial_progress(progress, 0.85, 0.1), checkpoint
-        )
-    structure = step(lambda: _try_swap(try_lag, some, played, groups, SEARCH.min_lag_saving))
+    some = subtract_time_step_error(raw, fine, found.row)
+    plain = _select_all_terms(some, found, tiers, report_part(report, 0.5, 0.25), checkpoint)
+    played = step(lambda: try_play(some, plain, groups))
+    report(0.85)
+    if len(played.free) > len(plain.free):  # some terms, and the scale of all forces, may have made up for play
+        only = tuple(sorted({*always, *(set(played.free) - set(plain.free))}))
+        bare = np.where(np.isin(np.arange(len(row)), only), played.row, raw.base)
+        again = replace(subtract_time_step_error(raw, fine, bare), free=only)
+        bare = step(lambda: fit_force_scale(again, descend(again.weighted_at(bare), bare, SEARCH.first)))
+        played = replace(played, free=only, row=bare)
+        played = _select_all_terms(again, played, tiers, report_part(report, 0.85, 0.1), checkpoint)
+    structure = step(lambda: try_lag(some, played, groups))
     now = replace(some, free=structure.free)
     structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, near=True)))
-    left = set(range(len(row))) - set(structure.free)
     targets = measured.predictor.space.targets
-    held = tuple(sorted(k for k in left if targets[k].startswith(("body/", "world/tilt"))))
-    report_progress(progress, 1.0)
+    left = sorted(set(range(len(row))) - set(structure.free))
+    held = tuple(k for k in left if targets[k].startswith(("body/", "world/tilt")))
+    report(1.0)
     return StructureResult(measured, structure, window_s, held)
 
 
+def _choose_window_s(
+    evidence: ProjectData, predictor: Predictor, episodes: Sequence[int], row: Array, rng: np.random.Generator
+) -> float:
+    """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings.
+
+    A window starts at a measured state, which is uncertain. Where that uncertainty dies out, as in an arm that servos
+    hold, longer windows show more: friction that holds, slow creep, sag. Where it grows, as in a pendulum, longer
+    windows show ever more of the start's error, and fitting it teaches wrong things.
+    """
+    tracks, chosen = [evidence.tracks[k] for k in episodes], shortest_window_s(evidence.project)
+    for length_s in (length_s for length_s in LENGTHS_S if length_s > chosen):
+        windows = cut_windows(evidence.project, tracks, length_s)
+        if len(windows) < NUM_WINDOWS:
+            break
+        windows = windows.pick(np.sort(rng.choice(len(windows), NUM_WINDOWS, replace=False)))
+        last = start_effects(predictor, windows, row, windows.noise)[:, :, -1]
+        if np.sqrt(np.nanmean(np.sum(last**2, axis=0), axis=0)).max() > MAX_START_EFFECT:
+            break
+        chosen = length_s
+    return chosen
+
+
 def _fit_first_windows(
-    few: FitProblem, tiers: _TermTiers, rng: np.random.Generator, progress: Progress | None, checkpoint: Checkpoint
+    few: FitProblem, wrong: Sequence[Columns], rng: np.random.Generator, report: Report, checkpoint: Checkpoint
 ) -> Structure:
     """Returns what may be wrong in the model and a row near the best, on few short windows."""
     step = checkpoint.step
     look = few.on_windows(draw_windows(few.windows, rng, SEARCH.max_search_windows))
-    starts = step(lambda: search_starts(look.weighted_at(few.base), rng, num_found=SEARCH.num_starts), rng)
-    report_progress(progress, 0.05)
+    starts = step(lambda: search_starts(look.weighted_at(few.base), rng, SEARCH.num_starts), rng)
+    report(0.05)
     few = few.with_coupling(starts[0])
-    row = step(lambda: _descend_from_each(few.weighted_at(starts[0]), starts, partial_progress(progress, 0.05, 0.15)))
+    row = step(lambda: _descend_from_each(few.weighted_at(starts[0]), starts, report_part(report, 0.05, 0.15)))
     row = step(lambda: fit_force_scale(few, row))
-    report_progress(progress, 0.25)
-    found = step(
-        lambda: select_terms(
-            few, row, tiers.wrong, worth=SEARCH.min_correction_saving, progress=partial_progress(progress, 0.25, 0.1)
-        )
-    )
-    report_progress(progress, 0.35)
+    report(0.25)
+    start, part = Structure(few.free, row, ()), report_part(report, 0.25, 0.1)
+    found = step(lambda: select_terms(few, start, wrong, SEARCH.min_correction_saving, report=part))
+    report(0.35)
     row = step(lambda: descend(replace(few, free=found.free).weighted_at(found.row), found.row, SEARCH.first))
-    report_progress(progress, 0.4)
+    report(0.4)
     return replace(found, row=row)
 
 
-def _descend_from_each(problem: FitProblem, starts: Array, progress: Progress | None) -> Array:
+def search_starts(problem: FitProblem, rng: np.random.Generator, num_found: int) -> Array:
+    """Returns the best whole rows found, the best first, (at most num_found, num_parameters).
+
+    A model whose servos are all fifty times too stiff is far from any good fit, and slopes there lead nowhere. In the
+    space of kinds (all stiffnesses together, all frictions together, the delay) a few hundred draws find the right
+    region, however many joints there are. Kinds are drawn from their bounds, half of them kept as written, then nearer.
+    Rows that are returned lie apart: which of some valleys is the deepest shows only at their bottoms.
+    """
+    problem = problem if problem.starts else problem.with_starts_at(problem.base)
+    centre, kinds = problem.unit(problem.base), _group_kinds(problem)
+    if not kinds:
+        return problem.base[None]
+    written = np.array([centre[columns].mean() for columns in kinds])
+    draws = np.where(rng.random((NUM_TRIES, len(kinds))) < 0.5, written, rng.random((NUM_TRIES, len(kinds))))
+    every, costs = np.zeros((0, len(kinds))), np.zeros(0)
+    for _ in range(NUM_ROUNDS):
+        found = 0.5 * np.sum(problem.residuals(_move_kinds(draws, centre, kinds)) ** 2, axis=(1, 2))
+        every, costs = np.concatenate([every, draws]), np.concatenate([costs, found])
+        best = every[np.argsort(costs)[:NUM_BEST]]
+        about = best[rng.integers(0, len(best), NUM_TRIES // 2)]
+        spread = 0.7 * best.std(axis=0) + MIN_SPREAD
+        draws = np.clip(about + spread * rng.standard_normal(about.shape), 0.0, 1.0)
+    return problem.rows(_move_kinds(_pick_distant(every[np.argsort(costs)], num_found), centre, kinds))
+
+
+def _pick_distant(draws: Array, count: int) -> Array:
+    """Returns the first of some draws, and those after it that lie apart from all before, `count` at most."""
+    found = draws[:1]
+    for draw in draws[1:]:
+        if len(found) < count and np.abs(found - draw).max(axis=1).min() > MIN_DISTANCE:
+            found = np.concatenate([found, draw[None]])
+    return found
+
+
+def _group_kinds(problem: FitProblem) -> list[list[int]]:
+    """Returns the free parameters of each kind; offsets, which may have either sign, stay where they are."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for k, parameter in enumerate(problem.space.parameters):
+        if not parameter.low < 0 < parameter.high:
+            parts = split_target(parameter.target)
+            found.setdefault((parts.kind, parts.field), []).append(k)
+    return list(found.values())
+
+
+def _move_kinds(draws: Array, centre: Array, kinds: list[list[int]]) -> Array:
+    """Returns (num_draws, num_free) units in which all parameters of a kind have the value of its draw."""
+    units = np.tile(centre, (len(draws), 1))
+    for number, columns in enumerate(kinds):
+        units[:, columns] = draws[:, [number]]
+    return units
+
+
+def _descend_from_each(problem: FitProblem, starts: Array, report: Report) -> Array:
     """Returns the best of the rows that solves from some starts end at."""
-    ends: list[Array] = []
-    for number, start in enumerate(starts):
-        ends.append(
-            descend(problem, start, SEARCH.first, partial_progress(progress, number / len(starts), 1 / len(starts)))
-        )
+    share = 1 / len(starts)
+    ends = [
+        descend(problem, start, SEARCH.first, report_part(report, k * share, share)) for k, start in enumerate(starts)
+    ]
     return min(ends, key=problem.cost)
 
 
-def _select_terms_beside_play(
-    raw: FitProblem,
-    fine: Predictor,
-    played: Structure,
-    tiers: _TermTiers,
-    progress: Progress | None,
-    checkpoint: Checkpoint,
-) -> Structure:
-    """Returns the terms that are needed beside play: some, and the scale of all forces, may have made up for it."""
-    bare = np.where(np.isin(np.arange(len(raw.base)), played.free), played.row, raw.base)
-    some = subtract_time_step_error(raw, fine, bare)
-    now = replace(some, free=played.free)
-    bare = checkpoint.step(lambda: fit_force_scale(now, descend(now.weighted_at(bare), bare, SEARCH.first)))
-    return _select_all_terms(some, replace(played, row=bare), tiers, progress, checkpoint)
-
-
 def _select_all_terms(
-    some: FitProblem,
-    structure: Structure,
-    tiers: _TermTiers,
-    progress: Progress | None,
-    checkpoint: Checkpoint,
+    some: FitProblem, structure: Structure, tiers: Sequence[Sequence[Columns]], report: Report, checkpoint: Checkpoint
 ) -> Structure:
-    """Returns a structure with the terms that the logs call for: what may be wrong, then what lacks, then around it."""
-    still = [group for group in tiers.wrong if not set(group) <= set(structure.free)]
-    parts = [
-        (still, SEARCH.min_correction_saving),
-        (tiers.lacking, SEARCH.min_term_saving),
-        (tiers.around, SEARCH.min_term_saving),
-    ]
-    for number, (groups, worth) in enumerate(parts):
-        structure = checkpoint.step(
-            partial(
-                _select_some_terms,
-                some,
-                structure,
-                groups,
-                worth,
-                number > 0,
-                partial_progress(progress, number / 3, 1 / 3),
-            )
-        )
+    """Returns a structure with the terms that the logs call for, one tier after the other; see `_sort_terms`."""
+    still = [group for group in tiers[0] if not set(group) <= set(structure.free)]
+    for number, groups in enumerate([still, *tiers[1:]]):
+        worth = SEARCH.min_term_saving if number else SEARCH.min_correction_saving
+        part = report_part(report, number / 3, 1 / 3)
+        select = partial(select_terms, some, structure, groups, worth, thorough=number > 0, report=part)
+        structure = checkpoint.step(select)
     return structure
 
 
-def _select_some_terms(
-    problem: FitProblem,
-    structure: Structure,
-    groups: Sequence[Columns],
-    worth: float,
-    thorough: bool,
-    progress: Progress | None,
-) -> Structure:
-    now = replace(problem, free=structure.free)
-    return select_terms(now, structure.row, groups, worth=worth, thorough=thorough, progress=progress).after(structure)
-
-
-def _try_swap(swap: Swap, some: FitProblem, structure: Structure, groups: Sequence[Columns], worth: float) -> Structure:
-    now = replace(some, free=structure.free).weighted_at(structure.row)
-    return swap(now, structure.row, groups, worth).after(structure)
-
-
-def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> _TermTiers:
-    """Returns the terms that may be wrong in the model, those that it lacks, and its surroundings; not lag and play.
+def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> list[list[Columns]]:
+    """Returns the terms in the order of trying: what may be wrong in the model, what it lacks, what is around it.
 
     What the model lacks is tried later: in a model with wrong masses much of it seems to help. How the robot stands
     comes after what belongs to the robot and goes with it. Play and lag come last, by exchange: whatever rubs looks
@@ -249,7 +260,7 @@ def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> _TermTiers:
     wrong = [group for group in groups if all(split_target(targets[k]).field.startswith(MODEL_FIELDS) for k in group)]
     swaps = groups_ending_in(problem, groups, "/lag", "/backlash")
     around = [group for group in groups if all(targets[k].startswith("world/") for k in group)]
-    return _TermTiers(wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around)
+    return [wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around]
 
 
 def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
@@ -265,9 +276,3 @@ def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Colu
     here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
     always = tuple(k for k in here if k not in around and k not in tried)
     return always, ([around] if around else []) + groups
-
-
-def report_progress(progress: Progress | None, done: float) -> None:
-    """Says how far a fit is, in [0, 1], to whoever wants to know."""
-    if progress is not None:
-        progress("fit", done)

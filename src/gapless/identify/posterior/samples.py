@@ -27,7 +27,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.problem import FitProblem, flatten_outliers
-from gapless.fit.slopes import FINE_STEP
+from gapless.fit.slopes import FINE_STEP, two_sided_slopes
 from gapless.fit.solution import Solution
 
 NUM_SAMPLES = 1000
@@ -125,7 +125,9 @@ class Cases:
         """
         cloud = Cloud.about(solution.unit, solution.covariance)
         residual = problem.plain_residuals(solution.unit[None])[0]
-        slopes = _slopes(problem, solution.unit)
+        every = np.arange(len(solution.unit))
+        slopes = two_sided_slopes(problem.residuals, solution.unit, every, FINE_STEP)
+        slopes = -slopes.reshape(len(every), -1).T  # of the data, which moves against the prediction
         inverse = np.linalg.inv(slopes.T @ slopes + UNIFORM * np.eye(len(solution.unit)))
         steps = slopes @ inverse @ np.linalg.inv(cloud.factor).T
         first = cls(problem, cloud, residual, steps, np.zeros((residual.size, 0)))
@@ -194,14 +196,3 @@ class Cases:
     def _shift_residuals(self, unit: Array) -> Array:
         """Returns how the residuals of the solution move if the parameters are those, (num_draws, ...)."""
         return self.residual - self.problem.plain_residuals(unit)
-
-
-def _slopes(problem: FitProblem, unit: Array) -> Array:
-    """Returns slopes of the robust residuals, (num_windows * num_residuals, num_free), from both sides.
-
-    They are those of the data, which moves against the prediction: hence the sign.
-    """
-    above, below = np.minimum(unit + FINE_STEP, 1.0), np.maximum(unit - FINE_STEP, 0.0)
-    moved = [np.where(np.eye(len(unit), dtype=bool), side, unit) for side in (above, below)]
-    up, down = np.split(problem.residuals(np.concatenate(moved)).reshape(2 * len(unit), -1), 2)
-    return -((up - down) / (above - below)[:, None]).T

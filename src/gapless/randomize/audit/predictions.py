@@ -4,6 +4,7 @@ This is the one module of the audit that fits; it asks the room `fit`.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +16,14 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.lengths import shortest_window_s
 from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import draw_windows, shortest_window_s
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import build_problem, draw_windows, search_structure
+from gapless.fit.search.structure import build_problem, search_starts, search_structure
 from gapless.fit.solution import Solution, summarize_solution
 from gapless.fit.solve import descend
 from gapless.fit.start_errors import shift_starts
-from gapless.fit.start_search import search_starts
 from gapless.signals.track import subtract_readings
 
 MAX_WINDOWS = 32  # that the best row is fitted to
@@ -92,7 +92,7 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     fitted = tuple(k for k, is_always in enumerate(always) if is_always or varied[k])
     whole = replace(whole.on_windows(draw_windows(whole.windows, rng, MAX_WINDOWS)), free=fitted)
     some = whole.on_windows(draw_windows(whole.windows, rng, SEARCH.max_search_windows)).weighted_at(whole.base)
-    starts = [*search_starts(some, rng, num_found=SEARCH.num_starts), pick_best_row(some, rows)]
+    starts = [*search_starts(some, rng, SEARCH.num_starts), pick_best_row(some, rows)]
     starts = sorted(starts, key=some.cost)[:NUM_DESCENTS]
     report(label, 0.2)
     some = some.weighted_at(starts[0])
@@ -101,7 +101,7 @@ def fit_anywhere(data: ProjectData, rows: Array, rng: np.random.Generator, progr
     report(label, 0.4)
     if whole.columns_to_noise(row).max() > WRONG_MODEL_RATIO:  # the model is called wrong only after a careful fit
         again = build_problem(data, space, episodes, window_s, rng)
-        found = search_structure(again, data, episodes, None, rng, progress)
+        found = search_structure(again, data, episodes, None, rng, partial(report, "fit"))
         free = tuple(sorted({*found.structure.free, *whole.free}))
         whole, row, window_s = replace(found.problem, free=free), found.structure.row, found.window_s
         row = descend(whole.weighted_at(row), row, SEARCH.last)

@@ -16,7 +16,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import AuditedColumn, AuditResult, Note
 from gapless.data.stored_results import artefact_ids, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.prediction.lengths import shortest_window_s
+from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.search.structure import build_problem
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint

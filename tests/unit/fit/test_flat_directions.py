@@ -6,15 +6,14 @@ import pytest
 
 from gapless.fit.data import read_project_data
 from gapless.fit.problem import FitProblem
-from gapless.fit.search import force_scale
+from gapless.fit.search import flat_directions
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.force_scale import widen_by_force_scale
-from gapless.fit.search.structure import build_problem
-from gapless.fit.search.swaps import try_play, with_lag, with_play
+from gapless.fit.search.flat_directions import try_play, widen_by_force_scale, with_lag, with_play
+from gapless.fit.search.structure import build_problem, search_starts
+from gapless.fit.search.terms import Structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution
 from gapless.fit.solve import descend, solve_least_squares
-from gapless.fit.start_search import search_starts
 from unit.identify.realities import write_reality
 
 # A servo pushes a cart that rubs: it rests anywhere within friction / stiffness of its command.
@@ -67,7 +66,7 @@ def test_a_lag_takes_the_place_of_a_delay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("play_m", [0.0, 0.004])
 def test_play_is_found_where_it_is_and_only_there(tmp_path: Path, play_m: float) -> None:
     problem, before = solved(make_servo(tmp_path, play_m))
-    found = try_play(problem.weighted_at(before.row), before.row, [PLAY, LAG], 0.2)
+    found = try_play(problem, Structure(problem.free, before.row, ()), [PLAY, LAG])
     assert [term.kept for term in found.tried] == [play_m > 0]
     if play_m:
         wide = replace(problem, free=found.free)
@@ -95,7 +94,7 @@ def test_intervals_hold_where_other_starts_end_as_well(tmp_path: Path, monkeypat
         problem, found.row, slopes, SEARCH.final
     ).half_width() / found.half_width() == pytest.approx(1.0, abs=0.3)
     sure = replace(found, covariance=found.covariance * 1e-8, information=found.information * 1e8)
-    monkeypatch.setattr(force_scale, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
+    monkeypatch.setattr(flat_directions, "summarize_solution", lambda *_: sure)  # slopes that promise far too much
     assert (widen_by_force_scale(problem, found.row, slopes, SEARCH.final).half_width() / sure.half_width()).max() > 10
 
 

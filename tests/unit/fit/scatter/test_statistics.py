@@ -3,7 +3,7 @@
 import numpy as np
 
 from gapless.core.signal import Array
-from gapless.fit.scatter.invert import LEVEL, invert
+from gapless.fit.scatter.statistics import LEVEL, invert
 
 NUM_RUNS = 256
 
