@@ -119,6 +119,7 @@ def test_a_layer_is_recovered(name: str, case: Case, tmp_path: Path) -> None:
     assert not found.low <= found.nominal <= found.high, "far from what the model says"
 
 
+@pytest.mark.slow
 def test_losses_that_are_not_there_are_not_found(tmp_path: Path) -> None:
     found = fitted("dropped packets", replace(CASES["dropped packets"], truth=0.0), tmp_path)
     assert found.value < 0.01

@@ -204,6 +204,7 @@ def test_who_does_not_wait_fails_with_people(project: Project, blueprint: Compil
     assert patient > hasty + 0.15
 
 
+@pytest.mark.slow
 def test_diagnose_names_people_and_what_of_them_varies(tmp_path: Path) -> None:
     found = diagnose(copy_example("handover", tmp_path / "handover"))
     assert found.causes[0].dimension == "human"

@@ -125,6 +125,7 @@ def test_a_height_that_cannot_be_kept(lowest: float, says: str, tmp_path: Path) 
         excite(write_arm(tmp_path), seconds=6.0, lowest_m=lowest)
 
 
+@pytest.mark.slow
 def test_the_first_line_says_what_was_assumed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_arm(tmp_path / "arm")
     assert run(["excite", str(folder), "--seconds", "6", "--lowest", "0.02"]) == 0
