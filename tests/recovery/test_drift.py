@@ -95,6 +95,7 @@ def fits(folder: Path) -> dict[str, IdentifyResult]:
     return {day: identify(folder, logs=[f"{day}-*"]) for day in DAYS}
 
 
+@pytest.mark.slow
 def test_worn_friction_is_found_with_its_size_and_date(fits: dict[str, IdentifyResult]) -> None:
     june = fits["june"]
     assert june.since is not None
@@ -105,6 +106,7 @@ def test_worn_friction_is_found_with_its_size_and_date(fits: dict[str, IdentifyR
     assert found.high - found.low < 0.1
 
 
+@pytest.mark.slow
 def test_where_nothing_changed_nothing_is_reported(fits: dict[str, IdentifyResult]) -> None:
     assert fits["march"].since is None  # there was nothing to compare with
     assert fits["april"].since is not None

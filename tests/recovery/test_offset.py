@@ -36,7 +36,7 @@ def fitted(folder: Path, drive: str, seed: int, *others: str) -> dict[str, Fitte
     return {p.target: p for p in identify(folder, seed=seed).parameters}
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [SEEDS[0], *(pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS[1:])])
 @pytest.mark.parametrize("drive", MODELS)
 def test_an_offset_is_found_beside_other_faults(drive: str, seed: int, tmp_path: Path) -> None:
     found = fitted(tmp_path, drive, seed)["actuator/motor/offset"]

@@ -43,7 +43,10 @@ def record(folder: Path, delay_s: float, rng: np.random.Generator) -> None:
         np.savetxt(folder / "logs" / f"run{run}.csv", table, delimiter=",", header="time_s,u,q", comments="")
 
 
-@pytest.mark.parametrize(("seed", "delay_s"), [(1, 0.060), (2, 0.043), (3, 0.051)])
+@pytest.mark.parametrize(
+    ("seed", "delay_s"),
+    [(1, 0.060), *(pytest.param(*case, marks=pytest.mark.slow) for case in ((2, 0.043), (3, 0.051)))],
+)
 def test_a_delay_is_in_its_interval(tmp_path: Path, seed: int, delay_s: float) -> None:
     record(tmp_path, delay_s, np.random.default_rng(seed))
     result = identify(tmp_path)

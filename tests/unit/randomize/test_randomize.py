@@ -128,7 +128,7 @@ def test_sbi_takes_centre_and_width_from_the_neural_samples(folder: Path, tmp_pa
 @pytest.mark.parametrize("method", ["dropo", pytest.param("simopt", marks=pytest.mark.slow)])
 def test_methods_without_a_fit_find_a_weak_motor(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = method.upper()
-    monkeypatch.setattr(from_logs, name, replace(getattr(from_logs, name), num_rounds=20))
+    monkeypatch.setattr(from_logs, name, replace(getattr(from_logs, name), num_rounds=30))
     only = ["{target: actuator/motor/gain, low: 0.2, high: 2}", "{target: joint/hinge/damping, low: 0, high: 1}"]
     made = write_reality(tmp_path, {"actuator/motor/gain": 0.7}, parameters=only, num_logs=2)
     told: dict[str, list[float]] = {}

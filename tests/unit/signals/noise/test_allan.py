@@ -43,6 +43,7 @@ def test_degrees_of_freedom_are_windows_side_by_side() -> None:
     assert found.freedom[:3].tolist() == [95 / 2, 93 / 4, 89 / 8]
 
 
+@pytest.mark.slow
 def test_terms_scatter_no_more_than_the_fit_says() -> None:
     # White noise with a walk that crosses it at 17 samples, 120 times within each of 300 columns.
     rng = np.random.default_rng(1)

@@ -67,6 +67,7 @@ def test_two_seconds_identify_the_white_noise_only() -> None:
     assert noise.instability_tau_s is None
 
 
+@pytest.mark.slow
 def test_the_mean_of_a_sensor_is_known_to_its_noise() -> None:
     # White noise of 1 and a walk that is hardly there: the mean of 6000 readings is off by about 0.013. Where such a
     # term had less than one degree of freedom, the interval was 1e151 wide; no mean is less known than one reading.
