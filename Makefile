@@ -29,7 +29,7 @@ check: $(STAMP) ## lint, format, import direction, types
 	$(BIN)/ruff check --output-format concise .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pyright src
+	$(BIN)/pyright --threads $(JOBS) src
 
 test: check ## check, then every fast test
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow and not bench"

@@ -47,7 +47,11 @@ FAULTS: list[tuple[str, str, Callable[[Columns], Columns], tuple[str, ...]]] = [
 ]
 
 
-CASES = [pytest.param(*fault, id=f"{fault[0]}: {fault[1]}") for fault in FAULTS]
+LIKE_OTHERS = ("voltage sign", "puck_y sign", "cmd_x in mm", "tip_y in mm", "commands swapped", "tip_x sign")
+CASES = [
+    pytest.param(*fault, id=f"{fault[0]}: {fault[1]}", marks=[pytest.mark.slow] if fault[1] in LIKE_OTHERS else [])
+    for fault in FAULTS
+]
 
 
 @pytest.mark.parametrize(("example", "name", "fault", "words"), CASES)

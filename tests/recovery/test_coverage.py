@@ -154,6 +154,7 @@ def held(robot: Robot, folder: Path, num_fits: int, window_s: float, seed: int) 
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_95_percent_intervals_hold_the_truth_about_as_often(tmp_path: Path) -> None:
     # Of 136 intervals 95 % +- 1.9 % hold: within three such standard errors, at least 89.4 %, and not all of them,
     # for which the odds are 1 in 1000. If 85 % held, it would be 85 % +- 3.1 %: noticed in 12 of 13 cases.

@@ -19,6 +19,7 @@ WRITTEN = dict(friction=0.6, contact="-4000 -80", centre=0.0, mass=0.3, inertia=
 TRUE = WRITTEN | dict(friction=0.3, contact="-20000 -90", centre=0.01, mass=0.6, inertia="5.8e-4 9e-4 11.2e-4")
 RATE_HZ, NUM_LOGS, SECONDS = 200, 8, 1.0
 NAMES = ("x", "y", "z", "qw", "qx", "qy", "qz")
+pytestmark = pytest.mark.slow
 
 
 def throw(model: mujoco.MjModel, rng: np.random.Generator) -> np.ndarray:

@@ -104,6 +104,7 @@ def test_two_planted_causes_are_both_found(tmp_path: Path) -> None:
     assert all(moment.with_it < moment.without for moment in result.moments)
 
 
+@pytest.mark.slow
 def test_a_fit_shows_causes_that_are_too_far_off_to_be_reached(tmp_path: Path) -> None:
     """A servo twenty times softer than the model's, with a shifted reading: steps from the model lead elsewhere."""
     servo = PENDULUM.replace('<motor name="motor" joint="hinge" ctrlrange="-2 2"/>', SERVO)

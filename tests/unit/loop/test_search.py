@@ -26,6 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_every_try_is_trained_and_tried_in_reality_once(folder: Path) -> None:
     told: list[tuple[str, float]] = []
     result = search_ranges(folder, config=TINY, progress=lambda *what: told.append(what))

@@ -125,7 +125,8 @@ def test_sbi_takes_centre_and_width_from_the_neural_samples(folder: Path, tmp_pa
     assert found.std == pytest.approx(0.69315 / 1.95996, rel=1e-4)
 
 
-@pytest.mark.parametrize("method", ["dropo", pytest.param("simopt", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["dropo", "simopt"])
 def test_methods_without_a_fit_find_a_weak_motor(tmp_path: Path, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = method.upper()
     monkeypatch.setattr(from_logs, name, replace(getattr(from_logs, name), num_rounds=30))
