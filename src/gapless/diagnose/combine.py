@@ -62,7 +62,8 @@ def combine_evidence(
             probability[dimension] = _shift(PRIOR_PROBABILITY, odds)
             no_gap *= 1.0 - probability[dimension]
     shares = signals.shares if signals else {}
-    causes = [Cause(d, p, *shares.get(d, (0.0, 0.0, 0.0))) for d, p in probability.items()]
+    named = signals.mechanisms if signals else {}
+    causes = [Cause(d, p, *shares.get(d, (0.0, 0.0, 0.0)), named.get(d, ())) for d, p in probability.items()]
     causes.sort(key=lambda cause: (-cause.probability, -cause.share))
     ambiguous = _exchangeable_pairs(signals, probability) if signals else ()
     return Diagnosis(
@@ -81,7 +82,10 @@ def _exchangeable_pairs(signals: SignalEvidence, probability: Mapping[Dimension,
     """Returns pairs of undecided dimensions that replace each other: likely sets hold one or the other."""
     low, high = UNDECIDED
     weights = zip(signals.fits, signals.probabilities.weights, strict=True)
-    weight: dict[frozenset[str], float] = {frozenset(fit.subset): float(chance) for fit, chance in weights}
+    weight: dict[frozenset[str], float] = {}
+    for fit, chance in weights:
+        held = frozenset[str](fit.dimensions)
+        weight[held] = weight.get(held, 0.0) + float(chance)
     undecided: list[Dimension] = [d for d in signals.probabilities.causes if low < probability[d] < high]
     found: list[tuple[float, Group]] = []
     for one, other in combinations(undecided, 2):

@@ -159,7 +159,7 @@ def _simulate_failures(
         text += ": its failures do not show the gap; train it until it succeeds there"
         return _PolicyEvidence(sentences=(text,))
     sentences = list(found.sentences)
-    if signals is not None and signals.best.subset:
+    if signals is not None and signals.best.mechanisms:
         for repair in rank_repairs(simulate, signals.row, space, rng)[:MAX_REPAIRS]:
             sentences.append(
                 f"with everything as fitted the policy succeeds in {repair.before.percent()} of simulated runs, with "

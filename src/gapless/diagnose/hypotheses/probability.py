@@ -1,8 +1,8 @@
-"""From scores of sets of dimensions to probabilities, and to each dimension's share of the gap.
+"""From scores of sets of mechanisms to probabilities, and to each dimension's share of the gap.
 
 With white noise and perfect fits, a set that predicts unseen windows better by x nats is exp(x) times likelier. Real
 fits end near the best, not at it, and real errors last. So scores are divided by a temperature, which grows with what
-even the best set leaves unexplained, and each dimension has a price.
+even the best set leaves unexplained, and each number has a price.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
-from gapless.diagnose.hypotheses.search import SubsetFit, find_best
+from gapless.diagnose.hypotheses.search import SetFit, find_best
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of `mean_squares` where only noise is left
 MAX_PROBABILITY = 0.995  # some cases are like none that was rehearsed
@@ -31,7 +31,7 @@ class SignalCalibration:
     """What turns scores into probabilities. The defaults were found on the tuning cases of `benchmarks/diagnose.py`."""
 
     temperature: float = 2.0  # by which scores are divided [nats]
-    price: float = 35.0  # of each dimension [nats]
+    price: float = 15.0  # of each number that a set frees [nats]
     doubt: float = 0.6  # how much the temperature grows per unit of what is left unexplained [1]
     unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
     unmodelled_width: float = 0.1  # over which that changes [1]
@@ -61,16 +61,16 @@ class GapShare(NamedTuple):
 class RehearsedCase:
     """The fits of a simulated gap, and the dimensions that caused it."""
 
-    fits: Sequence[SubsetFit]
+    fits: Sequence[SetFit]
     causes: Sequence[Dimension]
 
 
-def measure_unexplained(fit: SubsetFit) -> float:
+def measure_unexplained(fit: SetFit) -> float:
     """Returns how far residuals are above noise: the mean logarithm of their squares, 0 for noise alone [1]."""
     return max(0.0, float(np.log(fit.mean_squares).mean()) - NOISE_LOG)
 
 
-def measure_lasting_errors(fit: SubsetFit) -> float:
+def measure_lasting_errors(fit: SetFit) -> float:
     """Returns what is left unexplained, counted by how much of it lasts from one reading to the next [1].
 
     Noise that is larger than stated does not last; an effect that the model lacks does.
@@ -81,26 +81,26 @@ def measure_lasting_errors(fit: SubsetFit) -> float:
 
 
 def estimate_probabilities(
-    fits: Sequence[SubsetFit], dimensions: Sequence[Dimension], calibration: SignalCalibration
+    fits: Sequence[SetFit], dimensions: Sequence[Dimension], calibration: SignalCalibration
 ) -> CauseProbabilities:
     """Returns what fitted sets of dimensions say of each dimension."""
     weights = _weigh_fits(fits, calibration)
     causes: dict[Dimension, float] = {
-        d: bound_probability(float(weights[[d in fit.subset for fit in fits]].sum())) for d in dimensions
+        d: bound_probability(float(weights[[d in fit.dimensions for fit in fits]].sum())) for d in dimensions
     }
     best = fits[int(np.argmax(weights))]
     above = measure_lasting_errors(best) - calibration.unmodelled_from
     unmodelled = float(expit(above / calibration.unmodelled_width))
-    no_gap = float(weights[[not fit.subset for fit in fits]].sum()) * (1.0 - unmodelled)
+    no_gap = float(weights[[not fit.mechanisms for fit in fits]].sum()) * (1.0 - unmodelled)
     return CauseProbabilities(
         causes, bound_probability(no_gap), bound_probability(unmodelled), weights, measure_unexplained(best)
     )
 
 
-def _weigh_fits(fits: Sequence[SubsetFit], calibration: SignalCalibration) -> Array:
+def _weigh_fits(fits: Sequence[SetFit], calibration: SignalCalibration) -> Array:
     """Returns the probability of each set, (num_fits,)."""
     temperature = calibration.temperature * (1.0 + calibration.doubt * measure_unexplained(find_best(fits)))
-    scores = np.array([fit.total - calibration.price * len(fit.subset) for fit in fits]) / temperature
+    scores = np.array([fit.total - calibration.price * fit.num_numbers for fit in fits]) / temperature
     weights = np.exp(scores - scores.max())
     return weights / weights.sum()
 
@@ -138,14 +138,14 @@ def _negative_log_likelihood(
     case: RehearsedCase, dimensions: Sequence[Dimension], calibration: SignalCalibration
 ) -> float:
     """Returns how unlikely a case's causes are under a calibration [nats]."""
-    holds = np.array([[d in fit.subset for d in dimensions] for fit in case.fits], dtype=float)
+    holds = np.array([[d in fit.dimensions for d in dimensions] for fit in case.fits], dtype=float)
     chance = np.clip(_weigh_fits(case.fits, calibration) @ holds, 1.0 - MAX_PROBABILITY, MAX_PROBABILITY)
     takes_part = np.array([d in case.causes for d in dimensions])
     return -float(np.sum(np.log(np.where(takes_part, chance, 1.0 - chance))))
 
 
 def estimate_shares(
-    fits: Sequence[SubsetFit], ranked: Sequence[Dimension], rng: np.random.Generator, level: float = 0.95
+    fits: Sequence[SetFit], ranked: Sequence[Dimension], rng: np.random.Generator, level: float = 0.95
 ) -> dict[Dimension, GapShare]:
     """Returns each dimension's share of what all together explain: what it adds to every set of the others, on average.
 
@@ -156,7 +156,7 @@ def estimate_shares(
     scores = np.stack([fit.window_scores for fit in fits])
     drawn = rng.integers(0, scores.shape[1], (NUM_BOOTSTRAPS, scores.shape[1]))
     totals = np.stack([scores.sum(axis=1), *(scores[:, index].sum(axis=1) for index in drawn)])
-    values = _shapley_shares(totals, [frozenset(fit.subset) for fit in fits], sharing)
+    values = _shapley_shares(totals, [frozenset(fit.dimensions) for fit in fits], sharing)
     lows, highs = np.quantile(values[1:], [(1.0 - level) / 2, (1.0 + level) / 2], axis=0)
     return {
         d: GapShare(float(value), float(min(value, low)), float(max(value, high)))

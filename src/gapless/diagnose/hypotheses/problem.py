@@ -4,7 +4,7 @@ A point has one entry per candidate parameter, its distance from the model as wr
 last one for `numerics`: 1 means predictions with a much finer time step.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags, Indices
 from gapless.diagnose.hypotheses.candidates import CandidateParameters
+from gapless.diagnose.hypotheses.mechanisms import Mechanism, list_mechanisms
 from gapless.fit.data import ProjectData
 from gapless.fit.prediction.predict import Predictor, without_idle_contacts
 from gapless.fit.prediction.windows import Windows, cut_windows, draw_windows
@@ -47,25 +48,14 @@ class DiagnosisProblem:
         return self.fit.unit(self.fit.base)
 
     @cached_property
-    def owners(self) -> tuple[str, ...]:
-        """The target that each entry of a point is a value of."""
-        return (*self.candidates.space.targets, "numerics")
-
-    @cached_property
-    def entries(self) -> dict[Dimension, Indices]:
-        """Dimension -> entries of a point that belong to it; `numerics` is last."""
-        owners = [*(parameter.dimension for parameter in self.candidates.space.parameters), "numerics"]
-        listed: list[Dimension] = [*(d for d in self.candidates.space.dimensions if d != "numerics"), "numerics"]
-        return {d: np.flatnonzero([owner == d for owner in owners]) for d in listed}
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What may be wrong on its own; `numerics` is last."""
+        return list_mechanisms(self.candidates.space)
 
     @property
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions that these logs are asked about."""
-        return tuple(self.entries)
-
-    def entries_of(self, subset: Sequence[Dimension]) -> Indices:
-        """Returns the entries of a point that belong to some dimensions, in their order."""
-        return np.concatenate([np.zeros(0, np.intp), *(self.entries[d] for d in subset)])
+        return tuple(dict.fromkeys(mechanism.dimension for mechanism in self.mechanisms))
 
     @cached_property
     def typical(self) -> Array:

@@ -22,7 +22,7 @@ from gapless.data.catalogue import FOLDER
 from gapless.data.stored_results import code_version
 from gapless.diagnose.hypotheses.probability import RehearsedCase, SignalCalibration, calibrate_probabilities
 from gapless.diagnose.hypotheses.problem import DiagnosisProblem
-from gapless.diagnose.hypotheses.search import SubsetSearch
+from gapless.diagnose.hypotheses.search import MechanismSearch
 from gapless.fit.start_errors import shift_starts
 from gapless.project.fingerprint import fingerprint_model
 
@@ -88,7 +88,7 @@ def rehearse(problem: DiagnosisProblem, rng: np.random.Generator, report: Report
     gaps = draw_gaps(small, rng)
     cases: list[RehearsedCase] = []
     for gap in gaps:
-        cases.append(RehearsedCase(SubsetSearch(small.with_measured(gap.measured), slopes).run(), gap.causes))
+        cases.append(RehearsedCase(MechanismSearch(small.with_measured(gap.measured), slopes).run(), gap.causes))
         if report is not None:
             report(len(cases) / len(gaps))
     return calibrate_probabilities(cases, problem.dimensions, SignalCalibration())

@@ -9,7 +9,7 @@ import numpy as np
 from gapless.core.dimensions import Dimension
 from gapless.core.errors import Interrupted
 from gapless.core.protocols import Progress
-from gapless.core.results import TellingMoment
+from gapless.core.results import CauseMechanism, TellingMoment
 from gapless.core.signal import Array
 from gapless.diagnose.hypotheses.probability import (
     CauseProbabilities,
@@ -20,7 +20,8 @@ from gapless.diagnose.hypotheses.probability import (
 )
 from gapless.diagnose.hypotheses.problem import DiagnosisProblem
 from gapless.diagnose.hypotheses.rehearsal import load_or_rehearse
-from gapless.diagnose.hypotheses.search import SubsetFit, SubsetSearch, find_best_without
+from gapless.diagnose.hypotheses.search import MechanismSearch, SetFit, find_best_without
+from gapless.diagnose.hypotheses.values import describe_mechanisms
 from gapless.fit.data import ProjectData
 
 REHEARSING, FITTING = "rehearsing on this model, once", "fitting causes"
@@ -32,12 +33,13 @@ class SignalEvidence:
     """What signals say."""
 
     problem: DiagnosisProblem  # the windows that were looked at
-    fits: tuple[SubsetFit, ...]  # the sets of dimensions that were fitted, the best first
-    best: SubsetFit  # the likeliest one
+    fits: tuple[SetFit, ...]  # the sets of mechanisms that were fitted, the best first
+    best: SetFit  # the likeliest one
     probabilities: CauseProbabilities  # what they say of each dimension
     shares: dict[Dimension, GapShare]  # dimension -> its share of the gap, for the most probable ones
     moments: tuple[TellingMoment, ...]  # the stretches of the logs that show each likely cause best
     calibration: SignalCalibration  # what turned scores into probabilities
+    mechanisms: dict[Dimension, tuple[CauseMechanism, ...]]  # dimension -> its probable mechanisms, with their values
 
     @property
     def values(self) -> dict[str, Array]:
@@ -65,19 +67,21 @@ def weigh_signals(
     calibration = load_or_rehearse(problem, progress and partial(progress, REHEARSING))
     near = problem.point_near(fitted) if fitted else None
     try:
-        fits = SubsetSearch(problem, near=near).run(progress and partial(progress, FITTING))
+        fits = MechanismSearch(problem, near=near).run(progress and partial(progress, FITTING))
     except KeyboardInterrupt:
         raise Interrupted("the rehearsal on this model is kept; the same command fits the causes anew") from None
     found = estimate_probabilities(fits, problem.dimensions, calibration)
     ranked = sorted(found.causes, key=lambda d: -found.causes[d])
     best = fits[int(np.argmax(found.weights))]
-    likely: list[Dimension] = [d for d in ranked if found.causes[d] > 0.5 and d in best.subset]
+    likely: list[Dimension] = [d for d in ranked if found.causes[d] > 0.5 and d in best.dimensions]
     moments = tuple(moment for cause in likely for moment in _find_moments(data, problem, fits, best, cause))
-    return SignalEvidence(problem, fits, best, found, estimate_shares(fits, ranked, rng), moments, calibration)
+    shares = estimate_shares(fits, ranked, rng)
+    named = describe_mechanisms(problem, fits, found.weights)
+    return SignalEvidence(problem, fits, best, found, shares, moments, calibration, named)
 
 
 def _find_moments(
-    data: ProjectData, problem: DiagnosisProblem, fits: Sequence[SubsetFit], best: SubsetFit, cause: Dimension
+    data: ProjectData, problem: DiagnosisProblem, fits: Sequence[SetFit], best: SetFit, cause: Dimension
 ) -> list[TellingMoment]:
     """Returns the windows whose prediction a cause improves most."""
     without = find_best_without(fits, best, cause)

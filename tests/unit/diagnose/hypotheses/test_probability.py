@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from gapless.core.dimensions import Dimension
+from gapless.diagnose.hypotheses.mechanisms import Mechanism
 from gapless.diagnose.hypotheses.probability import (
     RehearsedCase,
     SignalCalibration,
@@ -10,20 +11,21 @@ from gapless.diagnose.hypotheses.probability import (
     estimate_shares,
     measure_lasting_errors,
 )
-from gapless.diagnose.hypotheses.search import SubsetFit
+from gapless.diagnose.hypotheses.search import SetFit
 
 DIMENSIONS: tuple[Dimension, ...] = ("actuator", "latency", "sensor")
 
 
-def trial(subset: tuple[Dimension, ...], score: float, left: float = 0.0, lasts: bool = True) -> SubsetFit:
-    """A set with a total score; `left` is the mean logarithm of what remains above noise."""
+def trial(dimensions: tuple[Dimension, ...], score: float, left: float = 0.0, lasts: bool = True) -> SetFit:
+    """A set of one mechanism per dimension with a total score; `left`: mean logarithm of what remains above noise."""
     mean_squares = np.full((10, 2), 2.0 * np.exp(left))
     rng = np.random.default_rng(0)
     residual = np.ones((10, 30, 2)) if lasts else rng.standard_normal((10, 30, 2))
-    return SubsetFit(subset, np.full(10, score / 10), (np.zeros(4), np.zeros(4)), mean_squares, residual)
+    mechanisms = tuple(Mechanism(d, (f"target/of/{d}",), (DIMENSIONS.index(d),)) for d in dimensions)
+    return SetFit(mechanisms, np.full(10, score / 10), (np.zeros(4), np.zeros(4)), mean_squares, residual)
 
 
-def fits(actuator: float, latency: float, both: float, left: float = 0.0) -> list[SubsetFit]:
+def fits(actuator: float, latency: float, both: float, left: float = 0.0) -> list[SetFit]:
     return [
         trial((), 0.0, left),
         trial(("actuator",), actuator, left),

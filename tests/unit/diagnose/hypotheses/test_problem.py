@@ -46,17 +46,25 @@ def test_a_limit_is_drawn_below_the_peak_effort_of_the_logs(problem: DiagnosisPr
 
 
 def test_the_linear_model_finds_what_moved(problem: DiagnosisProblem) -> None:
-    entry = problem.owners.index("actuator/*/delay")
+    entry = problem.candidates.space.index("actuator/*/delay")
     zero = np.zeros(len(problem.typical))
     point = zero.copy()
     point[entry] = 0.3 * problem.typical[entry]
     predicted = problem.fit.predictor.predict(problem.windows, problem.rows(point[None]))[0]
     residual = problem.with_measured(predicted).residuals(zero[None])[0]
     entries = np.arange(len(zero))
-    fits = LinearModel(problem, entries, problem.slopes_as_written(), zero, residual).fit_subsets()
-    alone = {subset[0]: fit.total for subset, fit in fits.items() if len(subset) == 1}
-    assert max(alone, key=lambda d: alone[d]) == "latency"
-    assert fits["latency",].point[entry] > 0.1 * problem.typical[entry]
+    model = LinearModel(problem, entries, problem.slopes_as_written(), zero, residual)
+    alone = {mechanism.targets: model.score(np.array(mechanism.entries)) for mechanism in problem.mechanisms}
+    assert max(alone, key=lambda targets: alone[targets]) == ("actuator/*/delay",)
+    assert model.fit(np.array([entry]))[entry] > 0.1 * problem.typical[entry]
+
+
+def test_entries_of_one_vector_are_one_mechanism(problem: DiagnosisProblem) -> None:
+    tilts = [mechanism for mechanism in problem.mechanisms if mechanism.targets[0].startswith("world/tilt")]
+    assert [mechanism.targets for mechanism in tilts] == [("world/tilt/x", "world/tilt/y")]
+    assert sorted(entry for mechanism in problem.mechanisms for entry in mechanism.entries) == list(
+        range(len(problem.typical))
+    )
 
 
 def test_slopes_predict_what_a_small_move_does(problem: DiagnosisProblem) -> None:
