@@ -106,7 +106,7 @@ def scored_windows(case: Case, project: Project, runs: list[Run]) -> Windows:
     if case.window_s == 0:
         held = np.repeat(np.stack([run.commands[:1, order] for run in runs]), template.history.shape[1], axis=1)
         start = np.stack([run.readings[0, columns] for run in runs])
-        return replace(template, history=held, start=start, slope=np.zeros_like(start))
+        return replace(template, history=held, start=start, slope=np.zeros_like(start), ahead=None)
     places = score.cut(runs, case.window_s)
     pairs = list(zip(places.runs, places.starts, strict=True))
     smoothed = [score.smooth(run.readings, run.rate_hz) for run in runs]
@@ -119,6 +119,7 @@ def scored_windows(case: Case, project: Project, runs: list[Run]) -> Windows:
         start=np.stack([smoothed[r][0][s, columns] for r, s in pairs]),
         slope=np.stack([smoothed[r][1][s, columns] for r, s in pairs]),
         first_row=places.starts,
+        ahead=None,
     )
 
 

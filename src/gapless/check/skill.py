@@ -71,7 +71,8 @@ def measure_skill(predictor: Predictor, rows: Array, versions: Sequence[Windows]
     blueprint = predictor.blueprint
     ready = [remove_command_offsets(blueprint, windows) for windows in versions]
     names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
-    stacked = replace(ready[0], **{name: np.concatenate([getattr(w, name) for w in ready]) for name in names})
+    joined = {name: np.concatenate([getattr(w, name) for w in ready]) for name in names}
+    stacked = replace(ready[0], **joined, ahead=None)  # columns of a version may be exchanged or scaled
     parts = np.split(predictor.predict(stacked, rows), len(ready), axis=1)
     found: list[PredictionSkill] = []
     for windows, predicted in zip(ready, parts, strict=True):

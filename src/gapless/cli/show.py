@@ -7,6 +7,7 @@ from gapless.cli.output import Printer, number, span
 from gapless.core import results
 from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
+LIKELY = 0.5  # above this probability of a cause, its mechanisms are shown
 MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
 MAX_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
 
@@ -155,6 +156,16 @@ def _(result: results.DiagnoseResult, console: Printer) -> None:
         for c in result.causes
     ]
     console.print_table(("cause", ">probability", ">share of the gap", ">95 % interval"), rows)
+    mechanisms = [m for c in result.causes for m in c.mechanisms if c.probability > LIKELY]
+    if mechanisms:
+        shown = [
+            (
+                *(m.target, f"{m.probability:.2f}", number(m.nominal), number(m.value)),
+                *(f"{number(m.low)} .. {number(m.high)}", m.unit),
+            )
+            for m in mechanisms
+        ]
+        console.print_table(("what is wrong", ">probability", ">model", ">fitted", ">95 % interval", "unit"), shown)
     console.print(f"no gap: {result.no_gap.probability:.2f}   unmodelled: {result.unmodelled.probability:.2f}")
     for group in result.ambiguous:
         console.print(f"these logs do not distinguish: {', '.join(group)}")

@@ -12,9 +12,9 @@ from scipy.special import expit, logit
 
 from gapless.core.dimensions import Dimension
 from gapless.core.results import Cause
-from gapless.diagnose.hypotheses.probability import bound_probability
-from gapless.diagnose.hypotheses.signals import SignalEvidence
 from gapless.diagnose.outcomes.records import OutcomeEvidence
+from gapless.fit.mechanisms.evidence import bound_probability
+from gapless.fit.mechanisms.explain import SignalEvidence
 
 PRIOR_PROBABILITY = 0.06  # that a dimension takes part, before anything is known of it
 WEIGHT_BESIDE_SIGNALS = 0.5  # of the log odds of outcomes and simulated failures, where signals were judged
@@ -61,9 +61,8 @@ def combine_evidence(
         if dimension not in own:
             probability[dimension] = _shift(PRIOR_PROBABILITY, odds)
             no_gap *= 1.0 - probability[dimension]
-    shares = signals.shares if signals else {}
-    causes = [Cause(d, p, *shares.get(d, (0.0, 0.0, 0.0))) for d, p in probability.items()]
-    causes.sort(key=lambda cause: (-cause.probability, -cause.share))
+    causes = [Cause(d, p, 0.0, 0.0, 0.0) for d, p in probability.items()]
+    causes.sort(key=lambda cause: -cause.probability)
     ambiguous = _exchangeable_pairs(signals, probability) if signals else ()
     return Diagnosis(
         tuple(causes),
@@ -80,8 +79,10 @@ def _shift(probability: float, log_odds: float) -> float:
 def _exchangeable_pairs(signals: SignalEvidence, probability: Mapping[Dimension, float]) -> tuple[Group, ...]:
     """Returns pairs of undecided dimensions that replace each other: likely sets hold one or the other."""
     low, high = UNDECIDED
-    weights = zip(signals.fits, signals.probabilities.weights, strict=True)
-    weight: dict[frozenset[str], float] = {frozenset(fit.subset): float(chance) for fit, chance in weights}
+    weight: dict[frozenset[str], float] = {}
+    for one, chance in zip(signals.explanations, signals.probabilities.weights, strict=True):
+        held = frozenset[str](one.dimensions)
+        weight[held] = weight.get(held, 0.0) + float(chance)
     undecided: list[Dimension] = [d for d in signals.probabilities.causes if low < probability[d] < high]
     found: list[tuple[float, Group]] = []
     for one, other in combinations(undecided, 2):

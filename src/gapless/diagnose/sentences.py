@@ -8,8 +8,9 @@ from gapless.core.dimensions import Dimension
 from gapless.core.parameters import Parameter
 from gapless.core.results import Advice
 from gapless.diagnose.combine import Diagnosis
-from gapless.diagnose.hypotheses.search import SubsetFit, find_best_without
-from gapless.diagnose.hypotheses.signals import SignalEvidence
+from gapless.diagnose.shares import find_best_without
+from gapless.fit.mechanisms.explain import SignalEvidence
+from gapless.fit.mechanisms.search import Explanation
 
 MIN_MOVED = 0.15  # of its typical error: a parameter that moved less is not named
 MAX_NAMED = 4  # columns, or parameters of a cause, that are named
@@ -36,35 +37,30 @@ def describe_signals(signals: SignalEvidence) -> tuple[str, ...]:
     """Returns what signals say."""
     problem, best = signals.problem, signals.best
     project = problem.fit.predictor.blueprint.project
-    written = next(fit for fit in signals.fits if not fit.subset)
-    before, worst = _list_errors(project.measurement_names, written)
+    before, worst = _list_errors(project.measurement_names, signals.written)
     found = [
         f"{len(problem.windows)} windows of {problem.windows.num_steps / project.rate_hz:g} s: the errors of the model "
         f"as written are {before} times the noise (root mean square; 1 is noise alone, {worst} is the worst)"
     ]
-    if best.subset:
+    if best.mechanisms:
         halved = "windows" if any(p.run is not None for p in problem.candidates.space.parameters) else "logs"
         after, _ = _list_errors(project.measurement_names, best)
-        fitted = f"with {' and '.join(best.subset)} fitted on the other half of the {halved}"
+        fitted = f"with {' and '.join(best.dimensions)} fitted on the other half of the {halved}"
         found.append(f"{fitted} {after} times the noise remain")
-    return (*found, *(_describe_cause(signals, dimension) for dimension in best.subset))
+    return (*found, *(_describe_cause(signals, dimension) for dimension in best.dimensions))
 
 
-def _list_errors(names: Sequence[str], fit: SubsetFit) -> tuple[str, str]:
+def _list_errors(names: Sequence[str], fit: Explanation) -> tuple[str, str]:
     """Returns the median error over windows of the worst columns, in units of noise; and the worst column's name."""
-    errors = np.sqrt(np.median(fit.mean_squares, axis=0) - 1.0)
+    errors = np.sqrt(np.median(fit.held_out, axis=0) - 1.0)
     shown = sorted(zip(errors, names, strict=True), reverse=True)[:MAX_NAMED]
     return ", ".join(f"{value:.1f} ({name})" for value, name in shown), shown[0][1]
 
 
 def _describe_cause(signals: SignalEvidence, dimension: Dimension) -> str:
     best = signals.best
-    gain = best.total - find_best_without(signals.fits, best, dimension).total
-    text = f"{dimension}: without it the best of the others predicts unseen windows worse by {gain:.0f} nats"
-    rivals = [fit for fit in signals.fits if len(fit.subset) == 1 and dimension not in fit.subset]
-    if rivals and len(best.subset) == 1:
-        rival = max(rivals, key=lambda fit: fit.total)
-        text += f", {rival.subset[0]} in its place by {best.total - rival.total:.0f}"
+    gain = best.total - find_best_without(signals, dimension).total
+    text = f"{dimension}: the best explanation without it predicts unseen windows worse by {gain:.0f} nats"
     values = _list_values(signals, dimension)
     return text + (f"; its fitted values: {values}" if values else "")
 

@@ -12,7 +12,15 @@ from gapless.core.dimensions import Dimension
 from gapless.core.errors import InputError
 from gapless.core.protocols import Progress, Task
 from gapless.core.provenance import Provenance
-from gapless.core.results import Advice, Cause, ConditionRate, DiagnoseResult, Probability
+from gapless.core.results import (
+    Advice,
+    Cause,
+    ConditionRate,
+    DiagnoseResult,
+    IdentifyResult,
+    Probability,
+    TellingMoment,
+)
 from gapless.core.signal import Array
 from gapless.data.stored_results import (
     artefact_ids,
@@ -20,30 +28,28 @@ from gapless.data.stored_results import (
     load_stored_result,
     store_result_if_possible,
 )
-from gapless.diagnose.combine import combine_evidence
+from gapless.diagnose.combine import Diagnosis, combine_evidence
 from gapless.diagnose.counterfactual.compare import MIN_REAL_RUNS, compare_failures
 from gapless.diagnose.counterfactual.policy_runs import make_policy_simulator, rank_repairs
 from gapless.diagnose.counterfactual.spread import compare_spread
-from gapless.diagnose.hypotheses.candidates import CandidateParameters
-from gapless.diagnose.hypotheses.problem import WINDOW_S, draw_fit_problem, prepare_problem
-from gapless.diagnose.hypotheses.rehearsal import digest_calibration
-from gapless.diagnose.hypotheses.signals import SignalEvidence, weigh_signals
+from gapless.diagnose.named_mechanisms import name_mechanisms
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.sentences import advise, describe_signals
+from gapless.diagnose.shares import GapShare, estimate_shares, find_moments
 from gapless.fit.data import ProjectData, read_project_data
-from gapless.fit.summary import find_refusal
+from gapless.fit.mechanisms.candidates import CandidateParameters
+from gapless.fit.mechanisms.explain import SignalEvidence
+from gapless.identify.verb import FitOptions, explain_project, find_stored_fit, fit_explained
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.records import Project
-from gapless.sim.blueprint import CompiledProject
 from gapless.sim.ranges import read_fit
 
 MAX_NOMINAL_FAILURES = 0.5  # share of runs that fail in the model as written, above which failures show no gap
 MAX_REPAIRS = 3  # that are named
-CALIBRATION = "calibration"  # in the provenance of a diagnosis: digest of what turned scores into probabilities
 
 
 def diagnose(
@@ -56,17 +62,16 @@ def diagnose(
 ) -> DiagnoseResult:
     """Says which dimensions cause the gap, from signals, from outcomes, and with a policy from simulated failures.
 
-    Sets of dimensions are fitted on one half of the logs and judged on the other; how sure a difference is comes from
-    gaps of this very model that are rehearsed once and kept. Where outcomes are known, with a log or without,
-    conditions and phases of failure count as well. With a policy, each dimension is made wrong in simulation, and the
-    failures are compared with the real ones. A diagnosis that the same code made of the same project and logs is taken
-    from the catalogue.
+    Sets of mechanisms are fitted and judged on windows that they were not fitted to, each number at its price; the best
+    set is then fitted as `identify` does, and both verbs give the same values. Where outcomes are known, with a log or
+    without, conditions and phases of failure count as well. With a policy, each dimension is made wrong in simulation,
+    and the failures are compared with the real ones. A diagnosis that the same code made of the same project and logs
+    is taken from the catalogue.
 
     Args:
         directory: The project folder.
         policy: A policy that `train` wrote, whose real runs are among the logs; it needs the project's task.
-        fit: A fit that `identify` wrote. Causes are searched near it too: a model that is far off in much at once has
-            causes which steps from the model as written do not reach.
+        fit: A fit that `identify` wrote. It is read and checked, and no longer needed: the fit of these logs is taken.
         seed: Seed of windows and draws.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -75,41 +80,36 @@ def diagnose(
     """
     player = None if policy is None else _load_player(load_project(directory), policy)
     data = read_project_data(directory, with_unlogged=True, progress=progress)
-    parents = (*data.ids, *artefact_ids(policy, fit))
+    if fit is not None:
+        read_fit(fit, data.blueprint)
+    parents = (*data.ids, *artefact_ids(policy))
     provenance = Provenance("diagnose", gapless.__version__, parents, {"project": fingerprint(data.project)}, seed)
-    all_known = len(artefact_ids(policy, fit)) == (policy is not None) + (fit is not None)
+    all_known = len(artefact_ids(policy)) == (policy is not None)
     if all_known and (stored := _find_stored(data, provenance)) is not None:
         return stored
     found = examine_data(data, progress)
-    data, refusal, problem = found.evidence, found.refusal, None
-    fitted = None if fit is None else _read_values(fit, data.blueprint)
-    outcomes = weigh_outcomes(data.runs)
+    data, outcomes = found.evidence, weigh_outcomes(data.runs)
     candidates = CandidateParameters.from_logs(data) if data.tracks else None
-    rng = np.random.default_rng(seed)
+    if candidates is not None and outcomes is None and not len(candidates.space):
+        raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
+    signals, refusal = None, found.refusal
     if candidates is not None:
-        if outcomes is None and not len(candidates.space):
-            raise InputError("no parameter to judge by: list some under `parameters` in gapless.yaml, or write auto")
-        own = candidates.for_runs(len(data.tracks))
-        windows = draw_fit_problem(data, own, rng)
-        refusal = refusal or find_refusal(replace(data, space=own.space), windows, WINDOW_S)
-        problem = None if refusal else prepare_problem(windows, own)
-    if problem is None and outcomes is None:
+        explained = explain_project(found, data.split(())[0], seed, progress)
+        signals, refusal = (None, explained) if isinstance(explained, str) else (explained, None)
+    if signals is None and outcomes is None:
         few = "" if candidates else f"; outcomes alone need {MIN_RUNS} or more runs and one failure"
-        return _store(data, _undecided_result(data, f"{refusal}{few}", seed), None, provenance)
-    signals = None if problem is None else weigh_signals(data, problem, rng, progress, fitted)
+        return _store(data, _undecided_result(data, f"{refusal}{few}", seed), provenance)
+    fitted = None
+    if signals is not None and signals.best.mechanisms:
+        options = FitOptions(seed=seed, progress=progress)
+        fitted = find_stored_fit(data, options) or fit_explained(found, signals, options)
     simulated = _PolicyEvidence()
     if player is not None:
         simulated = _simulate_failures(data, candidates, signals, player, seed, progress)
     notes = [f"{copy} holds the same recording as {first} and is left out" for copy, first in data.copies.items()]
     notes += [note.text for note in found.notes] + ([refusal] if refusal else [])
-    result = _make_result(data, notes, outcomes, signals, simulated, seed)
-    return _store(data, result, signals, provenance)
-
-
-def _read_values(fit: str | Path, blueprint: CompiledProject) -> dict[str, float]:
-    """Returns target -> value of a fit."""
-    space, row = read_fit(fit, blueprint)
-    return {target: float(value) for target, value in zip(space.targets, row, strict=True)}
+    result = _make_result(data, notes, outcomes, signals, fitted, simulated, seed)
+    return _store(data, result, provenance)
 
 
 def _load_player(project: Project, path: str | Path) -> tuple[NetworkPolicy, Task]:
@@ -159,7 +159,7 @@ def _simulate_failures(
         text += ": its failures do not show the gap; train it until it succeeds there"
         return _PolicyEvidence(sentences=(text,))
     sentences = list(found.sentences)
-    if signals is not None and signals.best.subset:
+    if signals is not None and signals.best.mechanisms:
         for repair in rank_repairs(simulate, signals.row, space, rng)[:MAX_REPAIRS]:
             sentences.append(
                 f"with everything as fitted the policy succeeds in {repair.before.percent()} of simulated runs, with "
@@ -173,11 +173,17 @@ def _make_result(
     notes: Sequence[str],
     outcomes: OutcomeEvidence | None,
     signals: SignalEvidence | None,
+    fitted: IdentifyResult | None,
     simulated: _PolicyEvidence,
     seed: int,
 ) -> DiagnoseResult:
     """Returns the result of all evidence, after notes on the logs themselves."""
     diagnosis = combine_evidence(signals, outcomes, simulated.log_ratios)
+    moments: list[TellingMoment] = []
+    if signals is not None:
+        diagnosis = _add_details(diagnosis, signals, fitted, seed)
+        likely: list[Dimension] = [d for d in diagnosis.likely if d in signals.best.dimensions]
+        moments = [moment for cause in likely for moment in find_moments(data, signals, cause)]
     sentences = [*notes, *(describe_signals(signals) if signals else ())]
     sentences += [*(outcomes.sentences if outcomes else ()), *simulated.sentences]
     spread = compare_spread(data)
@@ -192,9 +198,22 @@ def _make_result(
         advice=(*advise(diagnosis, signals), *suggestions),
         seed=seed,
         unexplained=signals.probabilities.unexplained if signals else 0.0,
-        moments=signals.moments if signals else (),
+        moments=tuple(moments),
         conditions=_list_conditions(outcomes),
     )
+
+
+def _add_details(diagnosis: Diagnosis, signals: SignalEvidence, fitted: IdentifyResult | None, seed: int) -> Diagnosis:
+    """Returns a diagnosis whose causes have their shares of the gap and their mechanisms."""
+    ranked: list[Dimension] = [cause.dimension for cause in diagnosis.causes]
+    shares = estimate_shares(signals.explanations, ranked, np.random.default_rng([seed, 2]))
+    named, none = name_mechanisms(signals, fitted), GapShare(0.0, 0.0, 0.0)
+    causes = [
+        Cause(c.dimension, c.probability, *shares.get(c.dimension, none), named.get(c.dimension, ()))
+        for c in diagnosis.causes
+    ]
+    causes.sort(key=lambda cause: (-cause.probability, -cause.share))
+    return replace(diagnosis, causes=tuple(causes))
 
 
 def _list_conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, ...]:
@@ -208,19 +227,14 @@ def _list_conditions(outcomes: OutcomeEvidence | None) -> tuple[ConditionRate, .
     return tuple(rates)
 
 
-def _store(
-    data: ProjectData, result: DiagnoseResult, signals: SignalEvidence | None, provenance: Provenance
-) -> DiagnoseResult:
-    """Enters a diagnosis in the catalogue, with the calibration that it used; returns it."""
-    if signals is not None:
-        config = {**provenance.config, CALIBRATION: digest_calibration(signals.calibration)}
-        provenance = replace(provenance, config=config)
+def _store(data: ProjectData, result: DiagnoseResult, provenance: Provenance) -> DiagnoseResult:
+    """Enters a diagnosis in the catalogue; returns it."""
     return replace(result, id=store_result_if_possible(data.catalogue, result, provenance))
 
 
 def _find_stored(data: ProjectData, provenance: Provenance) -> DiagnoseResult | None:
     """Returns the diagnosis that the same code made of the same logs with the same options; None if there is none."""
-    identity = find_same_result(data.catalogue, "diagnose", provenance, found_keys=(CALIBRATION,))
+    identity = find_same_result(data.catalogue, "diagnose", provenance)
     try:
         result = load_stored_result(data.catalogue, identity) if identity else None
     except (InputError, OSError, ValueError, TypeError):  # deleted or damaged: it is made again

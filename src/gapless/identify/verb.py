@@ -12,7 +12,7 @@ import numpy as np
 
 import gapless
 from gapless.check.examine import Examination, examine_data
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, Interrupted
 from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
@@ -21,6 +21,14 @@ from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.mechanisms.candidates import CandidateParameters
+from gapless.fit.mechanisms.explain import (
+    SignalEvidence,
+    add_explained,
+    allow_nominal,
+    explain_logs,
+    place_explained,
+)
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
@@ -29,6 +37,7 @@ from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.flat_directions import widen_by_force_scale
 from gapless.fit.search.structure import StructureResult, build_problem, search_structure
+from gapless.fit.search.terms import Structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
@@ -47,7 +56,7 @@ from gapless.identify.verdict import FitFindings, describe_force_reference, judg
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
-FIT = "fit"  # what it is called where progress is shown
+FIT, EXPLAINING = "fit", "searching what explains the logs"  # what they are called where progress is shown
 MODEL = "model.xml"  # the corrected model, beside the result
 WINDOW = "window_s"  # in the provenance of a fit: the length of windows that was found best [s]
 
@@ -64,7 +73,7 @@ def identify(
     progress: Progress | None = None,
     watch: Watch | None = None,
 ) -> IdentifyResult:
-    """Fits the model's parameters to the logs on short windows and says what is not identifiable.
+    """Fits the model's parameters to the logs and says what is not identifiable.
 
     A fit that the same code made of the same project and logs with the same options is taken from the catalogue.
 
@@ -85,40 +94,89 @@ def identify(
     """
     neural = _import_neural(posterior)
     data = read_project_data(directory, logs, progress=progress)
-    fitted, held = data.split(hold_out)
-    asked = {
-        "project": fingerprint(data.project),
-        "held_out": [data.episodes[k].name for k in held],
-        "asked_window_s": window_s,
-        "posterior": posterior,
-    }
-    provenance = Provenance("identify", gapless.__version__, data.ids, asked, seed)
-    if watch is None and since is None and (known := _find_stored_fit(data.catalogue, provenance)) is not None:
+    options = FitOptions(tuple(hold_out), window_s, neural, posterior, seed, progress, watch)
+    if watch is None and since is None and (known := find_stored_fit(data, options)) is not None:
         return known
     examination = examine_data(data, progress)
     if neural and any(p.per == "episode" for p in examination.evidence.space.parameters):
         raise InputError("--posterior sbi samples what all runs share: leave it out, or leave out `per: episode`")
+    earlier = None if since is None else find_earlier_fit(examination.evidence, since, 0.0)  # bad input shows first
+    explained = explain_project(examination, data.split(hold_out)[0], seed, progress)
+    return fit_explained(examination, explained, options, earlier)
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What a fit was asked for; see `identify`."""
+
+    hold_out: tuple[str, ...] = ()
+    window_s: float | None = None
+    neural: ModuleType | None = None  # the module that samples with `sbi`, if that is asked for
+    posterior: str = "gaussian"
+    seed: int = 0
+    progress: Progress | None = None
+    watch: Watch | None = None
+
+    def provenance(self, data: ProjectData) -> Provenance:
+        """Returns the provenance of the fit of some logs, but for what is found on the way."""
+        asked = {
+            "project": fingerprint(data.project),
+            "held_out": [data.episodes[k].name for k in data.split(self.hold_out)[1]],
+            "asked_window_s": self.window_s,
+            "posterior": self.posterior,
+        }
+        return Provenance("identify", gapless.__version__, data.ids[: len(data.episodes)], asked, self.seed)
+
+
+def explain_project(
+    examination: Examination, episodes: Sequence[int], seed: int, progress: Progress | None
+) -> SignalEvidence | str:
+    """Returns what some logs say of their gap, for `identify` and `diagnose` alike, or why they say nothing."""
+    if examination.refusal:
+        return examination.refusal
+    report = ignore_progress if progress is None else partial(progress, EXPLAINING)
+    shared, _ = split_scatter_parameters(examination.evidence)
+    candidates = CandidateParameters.from_logs(shared)
+    if not len(candidates.space):
+        return "no parameter to judge by"
+    try:
+        return explain_logs(shared, candidates, episodes, seed, report)
+    except KeyboardInterrupt:
+        raise Interrupted("nothing is kept yet; the same command searches anew") from None
+
+
+def fit_explained(
+    examination: Examination,
+    explained: SignalEvidence | str,
+    options: FitOptions = FitOptions(),  # noqa: B008
+    named: EarlierFit | None = None,
+) -> IdentifyResult:
+    """Returns the fit of what explains the logs, stored; or why there is none."""
     shared, scatter = split_scatter_parameters(examination.evidence)
-    data = shared.for_runs
-    named = find_earlier_fit(data, since, 0.0) if since is not None else None  # bad input shows before the work
-    work = _Work(examination, shared, scatter, fitted, held, seed, provenance)
-    rng = np.random.default_rng(seed)
-    first_s = window_s or shortest_window_s(data.project)
-    train = replace(build_problem(data, data.whole, fitted, first_s, rng), watch=watch)
+    evidence = None if isinstance(explained, str) else explained
+    shared = shared if evidence is None else add_explained(shared, evidence)
+    fitted, held = shared.split(options.hold_out)
+    provenance = options.provenance(shared)
+    work = _Work(examination, shared, scatter, fitted, held, options.seed, provenance, evidence)
+    data, rng = shared.for_runs, np.random.default_rng(options.seed)
+    first_s = options.window_s or shortest_window_s(data.project)
+    train = replace(build_problem(data, data.whole, fitted, first_s, rng), watch=options.watch)
     refusal = examination.refusal or find_refusal(data, train, first_s)
     if refusal:
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
+    start = None if evidence is None else Structure(*place_explained(data.whole, evidence), ())
     with open_checkpoint(data.catalogue, provenance) as checkpoint:
         label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
-        report = ignore_progress if progress is None else partial(progress, label)
-        structure = search_structure(train, data, fitted, window_s, rng, report_part(report, 0.0, 0.7), checkpoint)
+        report = ignore_progress if options.progress is None else partial(options.progress, label)
+        part = report_part(report, 0.0, 0.7)
+        structure = search_structure(train, data, fitted, options.window_s, rng, part, checkpoint, start)
         solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
         held_out = build_problem(data, data.whole, held, structure.window_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
         earlier = named or find_earlier_fit(data, None, structure.window_s)
         result = _build_result(work, structure, solved, held_out, earlier)
-        result, files = _add_samples(result, solved, neural, progress)
+        result, files = _add_samples(result, solved, options.neural, options.progress)
         result = _store(work, result, solved.runs.solution.row, files)
         if result.model is not None:  # else the same command gives it soon, when there is room for it
             checkpoint.close()
@@ -136,6 +194,7 @@ class _Work:
     held: list[int]  # episodes that are held out
     seed: int  # of everything random
     provenance: Provenance  # of the result, but for what is found on the way
+    explained: SignalEvidence | None  # which mechanisms explain the fitted logs; None where that was not asked
 
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""
@@ -177,6 +236,7 @@ def _build_result(
     data, train, runs = work.data, solved.train, solved.runs
     row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
     parameters = runs.describe([episode.name for episode in data.episodes])
+    parameters = tuple(allow_nominal(p, work.explained) for p in parameters)
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
@@ -294,9 +354,10 @@ def _add_paths(catalogue: Catalogue, result: IdentifyResult, files: Iterable[str
     return replace(result, model=path.get(MODEL), posterior=path.get(GAUSSIAN), neural=neural)
 
 
-def _find_stored_fit(catalogue: Catalogue, provenance: Provenance) -> IdentifyResult | None:
+def find_stored_fit(data: ProjectData, options: FitOptions) -> IdentifyResult | None:
     """Returns the fit that the same code made of the same logs with the same options, if it is whole; else None."""
-    identity = find_same_result(catalogue, "identify", provenance, found_keys=(WINDOW,))
+    catalogue = data.catalogue
+    identity = find_same_result(catalogue, "identify", options.provenance(data), found_keys=(WINDOW,))
     result = load_stored_fit(catalogue, identity) if identity else None
     if result is None:
         return None

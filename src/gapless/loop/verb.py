@@ -24,10 +24,9 @@ from gapless.core.results import (
 )
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import artefact_ids, result_path, store_result_if_possible
-from gapless.diagnose.hypotheses.signals import FITTING, REHEARSING
 from gapless.diagnose.verb import diagnose
 from gapless.fit.data import read_project_data
-from gapless.identify.verb import FIT, identify
+from gapless.identify.verb import EXPLAINING, FIT, identify
 from gapless.learn.evaluate import Where, evaluate, open_world, run_trials
 from gapless.learn.train import TrainConfig, train
 from gapless.measure.verb import measure
@@ -201,7 +200,7 @@ class _Steps:
         decision = decide(None, trials, self.config.target, faults=mistakes)
         if decision.action != "train":
             return _Round(decision, gap)
-        with self._report("finding the cause", REHEARSING, FITTING) as report:
+        with self._report("finding the cause", EXPLAINING, FIT) as report:
             causes = diagnose(self.directory, seed=self.seed, progress=report)
         expressed = read_project_data(self.directory).whole.dimensions
         decision = decide(causes, trials, self.config.target, expressed=expressed)

@@ -13,6 +13,7 @@ from gapless.core.results import (
     Advice,
     AuditResult,
     Cause,
+    CauseMechanism,
     ConditionRate,
     DiagnoseResult,
     LoopResult,
@@ -186,6 +187,12 @@ def remark_on_gap(parts: Parts, rates: Sequence[Rate]) -> Iterable[str]:
 def share_span(cause: Cause) -> tuple[float, float, float]:
     """Returns a cause's share of the gap and the ends of its interval; NaN where signals give it none."""
     return (cause.share, cause.low, cause.high) if cause.is_shared else (math.nan, math.nan, math.nan)
+
+
+def list_mechanisms(diagnose: DiagnoseResult) -> list[tuple[str, CauseMechanism]]:
+    """Returns the dimension and the mechanism of everything that is wrong in the likely causes."""
+    likely = [cause for cause in diagnose.causes if n.is_known(cause.probability) and cause.probability > LIKELY]
+    return [(cause.dimension, mechanism) for cause in likely for mechanism in cause.mechanisms]
 
 
 def draw_waterfall(diagnose: DiagnoseResult) -> Markup | None:

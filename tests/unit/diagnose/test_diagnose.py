@@ -7,14 +7,11 @@ import pytest
 from gapless.core.errors import InputError
 from gapless.core.interval import wilson
 from gapless.core.results import DiagnoseResult
-from gapless.data.catalogue import Catalogue
 from gapless.diagnose import verb
 from gapless.diagnose.counterfactual.compare import Counterfactuals
-from gapless.diagnose.hypotheses import rehearsal
-from gapless.diagnose.hypotheses.probability import SignalCalibration
 from gapless.diagnose.verb import diagnose
-from unit.fit_file import fitted, write_fit
-from unit.identify.realities import ANGLE, NOISE, PENDULUM, WHATEVER, write_reality
+from gapless.identify.verb import identify
+from unit.identify.realities import ANGLE, NOISE, WHATEVER, write_reality
 
 SERVO = '<position name="motor" joint="hinge" kp="40" kv="2" ctrlrange="-2 2"/>'
 
@@ -23,11 +20,6 @@ PLANTED = {
     "actuator": {"actuator/motor/gain": 0.7},
     "sensor": {"measurement/q/bias": 0.08},
 }
-
-
-@pytest.fixture(autouse=True)
-def _rehearsed_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: SignalCalibration())
 
 
 def check_form(result: DiagnoseResult) -> None:
@@ -73,7 +65,7 @@ def test_the_same_seed_gives_the_same_answer(tmp_path: Path) -> None:
 def test_the_same_diagnosis_is_taken_from_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
     first = diagnose(folder)
-    monkeypatch.setattr("gapless.diagnose.verb.weigh_signals", lambda *_: pytest.fail("fitted again"))
+    monkeypatch.setattr("gapless.diagnose.verb.explain_project", lambda *_: pytest.fail("searched again"))
     assert diagnose(folder) == first
 
 
@@ -104,17 +96,30 @@ def test_two_planted_causes_are_both_found(tmp_path: Path) -> None:
     assert all(moment.with_it < moment.without for moment in result.moments)
 
 
-@pytest.mark.slow
-def test_a_fit_shows_causes_that_are_too_far_off_to_be_reached(tmp_path: Path) -> None:
-    """A servo twenty times softer than the model's, with a shifted reading: steps from the model lead elsewhere."""
-    servo = PENDULUM.replace('<motor name="motor" joint="hinge" ctrlrange="-2 2"/>', SERVO)
-    truth = {"actuator/motor/kp": 2.0, "actuator/motor/kd": 0.1, "measurement/q/bias": 0.04}
-    folder = write_reality(tmp_path, truth, xml=servo, parameters=None, size=0.4)
-    fit = write_fit(tmp_path / "fit.json", *(fitted(target, value) for target, value in truth.items()))
-    without, with_fit = diagnose(folder), diagnose(folder, fit=fit)
-    check_form(with_fit)
-    assert {cause.dimension for cause in with_fit.causes if cause.probability > 0.5} == {"actuator", "sensor"}
-    assert with_fit.unexplained < 0.5 * without.unexplained
+@pytest.mark.parametrize("dimension", sorted(PLANTED))
+def test_the_value_is_named_with_the_interval_that_identify_gives(dimension: str, tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, PLANTED[dimension])
+    ((target, truth),) = PLANTED[dimension].items()
+    named = diagnose(folder).causes[0].mechanisms[0]
+    fitted = next(p for p in identify(folder).parameters if p.target == target)
+    assert named.target == target
+    assert named.low <= truth <= named.high
+    assert (named.value, named.low, named.high, named.unit) == (fitted.value, fitted.low, fitted.high, fitted.unit)
+
+
+@pytest.mark.parametrize("truth", [{}, *PLANTED.values(), {**PLANTED["latency"], **PLANTED["sensor"]}])
+def test_the_two_verbs_do_not_contradict_each_other(truth: dict[str, float], tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, truth)
+    causes = {cause.dimension: cause.probability for cause in diagnose(folder).causes}
+    moved = {p.dimension for p in identify(folder).parameters if p.identifiable and not p.low <= p.nominal <= p.high}
+    assert {d for d, chance in causes.items() if chance > 0.5 and d != "numerics"} == moved
+
+
+def test_logs_are_searched_once_for_both_verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_reality(tmp_path, PLANTED["actuator"], num_logs=2)
+    identify(folder)
+    monkeypatch.setattr("gapless.fit.mechanisms.explain.MechanismSearch", lambda *_: pytest.fail("searched again"))
+    assert diagnose(folder).causes[0].dimension == "actuator"
 
 
 def test_a_fit_that_is_none_gets_one_line(tmp_path: Path) -> None:
@@ -145,55 +150,6 @@ def test_outcomes_alone_point_at_a_condition(tmp_path: Path) -> None:
 def test_a_policy_needs_a_task(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--policy needs a task"):
         diagnose(write_reality(tmp_path, {}, num_logs=2), policy=tmp_path / "policy.npz")
-
-
-def test_the_first_diagnosis_of_a_model_is_rehearsed_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: calls.append(1) or SignalCalibration(num_cases=1))
-    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
-    assert diagnose(folder) == diagnose(folder)
-    assert len(calls) == 1
-    kept = list((folder / ".gapless" / "calibration").glob("*.json"))
-    assert [json.loads(path.read_text())["num_cases"] for path in kept] == [1]
-    other = tmp_path / "other"
-    shutil.copytree(folder, other, ignore=shutil.ignore_patterns(".gapless"))
-    assert diagnose(other).causes == diagnose(folder).causes
-    assert len(calls) == 1
-
-
-def test_an_edited_file_that_the_model_includes_is_rehearsed_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[int] = []
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(rehearsal, "rehearse", lambda *_: calls.append(1) or SignalCalibration(num_cases=len(calls)))
-    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
-    model = next(folder.glob("*.xml"))
-    inside = model.read_text().replace("<mujoco>", "<mujocoinclude>").replace("</mujoco>", "</mujocoinclude>")
-    (folder / "body.xml").write_text(inside)
-    model.write_text('<mujoco><include file="body.xml"/></mujoco>')
-    diagnose(folder)
-    diagnose(folder)
-    assert len(calls) == 1
-    (folder / "body.xml").write_text(inside.replace('damping="0.05"', 'damping="0.06"'))
-    diagnose(folder)
-    assert len(calls) == 2
-
-
-def test_a_diagnosis_names_the_calibration_that_it_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    folder = write_reality(tmp_path / "one", PLANTED["actuator"], num_logs=2)
-    used: list[object] = []
-    for temperature in (2.0, 2.0, 4.0):
-        monkeypatch.setattr(rehearsal, "rehearse", lambda *_, t=temperature: SignalCalibration(temperature=t))
-        shutil.rmtree(folder / ".gapless", ignore_errors=True)
-        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
-        identity = diagnose(folder).id
-        assert identity is not None
-        used.append(Catalogue.open(folder).artefact(identity).provenance.config["calibration"])
-    assert used[0] == used[1]
-    assert used[0] != used[2]
 
 
 @pytest.mark.parametrize(("fails", "shifts"), [(0.02, True), (0.97, False)])

@@ -14,6 +14,6 @@ from gapless.core.results.fit import (
     TriedTerm, Verdict,
 )
 from gapless.core.results.gap import (
-    Advice, Cause, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult, HorizonErrors,
-    MeasureResult, NewResult, Note, Probability, Result, TellingMoment, Trace,
+    Advice, Cause, CauseMechanism, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult,
+    HorizonErrors, MeasureResult, NewResult, Note, Probability, Result, TellingMoment, Trace,
 )

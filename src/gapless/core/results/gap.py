@@ -119,6 +119,19 @@ class MeasureResult(Result):
 
 
 @dataclass(frozen=True)
+class CauseMechanism:
+    """One value that is wrong, with what it is instead."""
+
+    target: str  # which value
+    value: float  # fitted to the logs with all that the likeliest explanation frees
+    low: float  # lower end of its 95 % interval
+    high: float  # upper end of its 95 % interval
+    unit: str  # unit of the three
+    probability: float  # that it takes part
+    nominal: float  # what the model has
+
+
+@dataclass(frozen=True)
 class Cause:
     """A dimension that may take part in the gap."""
 
@@ -127,6 +140,7 @@ class Cause:
     share: float  # its share of the explained gap [1]
     low: float  # lower end of the share's interval
     high: float  # upper end of the share's interval
+    mechanisms: tuple[CauseMechanism, ...] = ()  # which of its values are wrong, most probable first
 
     @property
     def is_shared(self) -> bool:

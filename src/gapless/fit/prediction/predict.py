@@ -103,8 +103,8 @@ def play_windows(world: Simulation, states: StateReader, windows: Windows, ident
     Its parameters are set. `identity` says whose random numbers each world has; see `Simulation.restart`.
     """
     fields = world.fields
-    value = (windows.start + windows.slope * fields.reading_delay_s - fields.bias) / fields.scale
-    rate = windows.slope / fields.scale
+    start, slope = windows.start_after(fields.reading_delay_s, world.rate_hz)
+    value, rate = (start - fields.bias) / fields.scale, slope / fields.scale
     qpos, qvel = states.state(value, rate)
     shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
     shown[:, 0] = world.restart(qpos, qvel, windows.history, rate, identity)

@@ -20,6 +20,7 @@ DRIVEN_S = 0.3  # least length where commands need time to show [s]
 MIN_ROWS = 12  # of a window
 MAX_SIMULATED_S = 48.0  # windows of all lengths come to about this much
 SIMULATED_PER_RUN_S = 8.0  # and where runs have values of their own, to this much of each
+AHEAD_S = 0.2  # how late readings may be at most, where their state at the start is looked up [s]
 UNKNOWN_S = 0.25  # windows begin this long after the log: a delay still holds commands from before it
 
 
@@ -37,6 +38,9 @@ class Windows:
     noise: Array  # (num_measurements,) standard deviation of the readings
     start_sd: Array  # (num_measurements,) standard error of `start`
     slope_sd: Array  # (num_measurements,) standard error of `slope` [unit/s]
+    # (num_windows, 2, num_ahead, num_measurements) smoothed readings and slopes from the start on, where late readings
+    # show what the state at the start was; None: readings go on with the slope of the start
+    ahead: Array | None = None
 
     def __len__(self) -> int:
         return len(self.commands)
@@ -49,7 +53,24 @@ class Windows:
     def pick(self, index: NDArray[np.intp] | NDArray[np.bool_]) -> "Windows":
         """Returns some of the windows."""
         names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
-        return replace(self, **{name: getattr(self, name)[index] for name in names})
+        ahead = None if self.ahead is None else self.ahead[index]
+        return replace(self, **{name: getattr(self, name)[index] for name in names}, ahead=ahead)
+
+    def start_after(self, delay_s: Array, rate_hz: float) -> tuple[Array, Array]:
+        """Returns readings and slopes a delay after each start, (num_windows, num_measurements) each.
+
+        `delay_s` is of the same shape [s]. Readings that are late by it show the state at the start then.
+        """
+        if self.ahead is None or not delay_s.any():
+            return self.start + self.slope * delay_s, self.slope
+        last = self.ahead.shape[2] - 1
+        place = np.clip(delay_s * rate_hz, 0.0, last)
+        below = np.minimum(place.astype(np.intp), last - 1)
+        share = (place - below)[:, None]
+        index = below[:, None, None]
+        before, after = (np.take_along_axis(self.ahead, index + k, axis=2)[:, :, 0] for k in (0, 1))
+        moved = before + share * (after - before) - self.ahead[:, :, 0]
+        return self.start + moved[:, 0], self.slope + moved[:, 1]
 
 
 def cut_windows(
@@ -91,7 +112,9 @@ def cut_windows(
     )
     where = np.array(places, dtype=np.intp).reshape(-1, 2)
     errors = [_mean_error(project, tracks, name) for name in ("noise", "value_sd", "slope_sd")]
-    arrays: list[Any] = [*stacked, where[:, 0], where[:, 1], *errors]
+    num_ahead = max(2, int(np.ceil(AHEAD_S * project.rate_hz)) + 1)
+    ahead = np.array([_look_ahead(tracks[index], row, num_ahead) for index, row in places])
+    arrays: list[Any] = [*stacked, where[:, 0], where[:, 1], *errors, ahead if len(ahead) else None]
     return Windows(*arrays)
 
 
@@ -151,6 +174,12 @@ def _piece(track: Track, row: int, num_steps: int, num_past: int) -> tuple[Array
     measured = np.where(known[:, None], track.measured[inside], np.nan)
     past = np.clip(row + np.arange(-num_past, 0), 0, None)
     return track.commands[inside[:-1]], track.commands[past], measured, track.smooth[row], track.slope[row]
+
+
+def _look_ahead(track: Track, row: int, num_ahead: int) -> Array:
+    """Returns smoothed readings and slopes from a row on, (2, num_ahead, num_measurements); the last one stays."""
+    rows = np.minimum(row + np.arange(num_ahead), len(track.measured) - 1)
+    return np.stack([track.smooth[rows], track.slope[rows]])
 
 
 def _nothing(project: Project, num_steps: int, num_past: int) -> list[Array]:

@@ -75,6 +75,7 @@ def search_structure(
     rng: np.random.Generator,
     report: Report = ignore_progress,
     checkpoint: Checkpoint | None = None,
+    start: Structure | None = None,
 ) -> StructureResult:
     """Finds which parameters to fit and a row near the best: on some windows, with coarse slopes.
 
@@ -90,13 +91,22 @@ def search_structure(
         rng: Draws windows and starts.
         report: Called with how far it is.
         checkpoint: Where what each step finds is noted, or was noted by a fit that was stopped; None for nowhere.
+        start: What explains the logs already, and is fitted with what always is; None searches a start.
     """
     checkpoint = checkpoint or Checkpoint()
     step = checkpoint.step
     always, groups = _split_columns(evidence, episodes)
+    if start is not None:  # how the robot stands is in it, if the logs call for it
+        always = tuple(sorted({*always, *start.free}))
+        groups = [group for group in groups if not set(group) & {*always, *range(len(evidence.space))}]
     tiers = _sort_terms(problem, groups)
     few = replace(problem, free=always).on_windows(draw_windows(problem.windows, rng, SEARCH.max_first_windows))
-    found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
+    if start is None:
+        found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
+    else:
+        near = start.row
+        row = step(lambda: descend(few.with_coupling(near).weighted_at(near), near, SEARCH.first))
+        found = Structure(always, row, ())
     row = found.row
     if window_s is None:
         window_s = step(lambda: _choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)

@@ -23,7 +23,6 @@ from gapless.sim.targets.target import split_target
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
 REDUNDANT_FIELDS = ("/creep", "/lag", "/length")  # each acts like one that is in the list already
 MAX_LIMIT_RATIO = 3.0  # of a limit to the peak effort in the logs: a limit above that never acts
-LIMIT_CUTS = (0.1, 0.25, 0.45)  # shares of the peak effort that are cut off where fits of limits begin
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,8 @@ ERROR_SIZES = {
 }
 BIAS_SIZES = {"rad": ErrorSize("amount", 0.015, 0.12), "m": ErrorSize("amount", 0.004, 0.035)}
 OTHER_SIZE = ErrorSize("range", 0.15, 0.5)
+RESISTANCES = ("damping", "frictionloss", "armature")  # known by their factor where the model has some
+RESISTANCE_SIZE = ErrorSize("factor", 0.5, 1.8)
 HUMAN_SIZE = ErrorSize("range", 0.08, 0.4)  # people differ by more than machines do
 
 
@@ -167,15 +168,6 @@ class CandidateParameters:
         """1 or -1: the side to which each parameter can move further, (num_parameters,)."""
         return np.where(self.is_limit | (self.nominal >= 0.5), -1.0, 1.0)
 
-    def limited_rows(self) -> list[Array]:
-        """Returns rows in which one actuator is limited below its peak effort."""
-        rows: list[Array] = []
-        for k in np.flatnonzero(self.is_limit):
-            for cut in LIMIT_CUTS:
-                rows.append(self.space.nominal.copy())
-                rows[-1][k] = self._wrong_value(int(k), cut, 1.0)
-        return rows
-
     def draw(self, dimension: Dimension, rng: np.random.Generator) -> Array:
         """Draws a whole row in which one dimension is wrong: one kind of value or two, at one place or at all."""
         row, targets = self.space.nominal.copy(), self.space.targets
@@ -220,6 +212,8 @@ def _error_size(parameter: Parameter) -> ErrorSize:
     field = field_of(parameter.target)
     if parameter.dimension == "human":
         return HUMAN_SIZE
+    if field in RESISTANCES and parameter.nominal > 0.0:
+        return RESISTANCE_SIZE
     if field == "bias":
         return BIAS_SIZES.get(parameter.unit, OTHER_SIZE)
     return ERROR_SIZES.get(field, OTHER_SIZE)

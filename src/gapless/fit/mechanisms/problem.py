@@ -12,22 +12,22 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags, Indices
-from gapless.diagnose.hypotheses.candidates import CandidateParameters
 from gapless.fit.data import ProjectData
+from gapless.fit.mechanisms.candidates import CandidateParameters
+from gapless.fit.mechanisms.mechanism import Mechanism, list_mechanisms
 from gapless.fit.prediction.predict import Predictor, without_idle_contacts
-from gapless.fit.prediction.windows import Windows, cut_windows, draw_windows
+from gapless.fit.prediction.windows import Windows, cut_windows, draw_windows, shortest_window_s
 from gapless.fit.problem import FitProblem
 from gapless.fit.time_step import with_finer_time_step
 from gapless.signals.track import subtract_readings
 
-WINDOW_S = 0.3
 MAX_WINDOWS = 40
 SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
 MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
 
 
 @dataclass(frozen=True)
-class DiagnosisProblem:
+class MechanismProblem:
     """Windows of some logs, and what points make of them."""
 
     fit: FitProblem  # the windows, their predictor, and how errors of their start states are discounted
@@ -47,25 +47,14 @@ class DiagnosisProblem:
         return self.fit.unit(self.fit.base)
 
     @cached_property
-    def owners(self) -> tuple[str, ...]:
-        """The target that each entry of a point is a value of."""
-        return (*self.candidates.space.targets, "numerics")
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What may be wrong on its own; a finer time step is last."""
+        return list_mechanisms(self.candidates.space)
 
     @cached_property
-    def entries(self) -> dict[Dimension, Indices]:
-        """Dimension -> entries of a point that belong to it; `numerics` is last."""
-        owners = [*(parameter.dimension for parameter in self.candidates.space.parameters), "numerics"]
-        listed: list[Dimension] = [*(d for d in self.candidates.space.dimensions if d != "numerics"), "numerics"]
-        return {d: np.flatnonzero([owner == d for owner in owners]) for d in listed}
-
-    @property
     def dimensions(self) -> tuple[Dimension, ...]:
         """The dimensions that these logs are asked about."""
-        return tuple(self.entries)
-
-    def entries_of(self, subset: Sequence[Dimension]) -> Indices:
-        """Returns the entries of a point that belong to some dimensions, in their order."""
-        return np.concatenate([np.zeros(0, np.intp), *(self.entries[d] for d in subset)])
+        return tuple(dict.fromkeys(mechanism.dimension for mechanism in self.mechanisms))
 
     @cached_property
     def typical(self) -> Array:
@@ -78,9 +67,9 @@ class DiagnosisProblem:
         return np.append(-self.written_unit, 0.0), np.append(1.0 - self.written_unit, MAX_STEP_ENTRY)
 
     @cached_property
-    def limited(self) -> Array:
-        """Points in which one actuator is limited below its peak effort in the logs, (num_points, num_entries)."""
-        return np.array([self.point_of(row) for row in self.candidates.limited_rows()]).reshape(-1, len(self.typical))
+    def side(self) -> Array:
+        """1 or -1: the side to which each entry can move further, (num_entries,)."""
+        return np.append(self.candidates.side, 1.0)
 
     @cached_property
     def num_known(self) -> Array:
@@ -122,7 +111,7 @@ class DiagnosisProblem:
         """Returns one point for each of some entries, in which that entry is moved within bounds."""
         is_limit = np.append(self.candidates.is_limit, False)
         share = np.where(is_limit & (point == 0.0), 1.0, SLOPE_STEP)
-        steps = np.append(self.candidates.side, 1.0) * share * self.typical
+        steps = self.side * share * self.typical
         low, high = self.bounds
         moved = np.clip(point + np.diag(steps), low, high)
         back = np.clip(point - np.diag(steps), low, high)
@@ -136,12 +125,12 @@ class DiagnosisProblem:
         residual = self.with_measured(self.written).residuals(np.concatenate([ahead, behind]))
         return _divide_by_width(residual[: len(entries)] - residual[len(entries) :], np.diag(ahead - behind))
 
-    def with_measured(self, measured: Array) -> "DiagnosisProblem":
+    def with_measured(self, measured: Array) -> "MechanismProblem":
         """Returns the problem with other readings in place of those that are known, shaped as `windows.measured`."""
         measured = np.where(np.isfinite(self.windows.measured), measured, np.nan)
         return replace(self, fit=replace(self.fit, windows=replace(self.windows, measured=measured)))
 
-    def keep_windows(self, chosen: Flags) -> "DiagnosisProblem":
+    def keep_windows(self, chosen: Flags) -> "MechanismProblem":
         """Returns the problem on some of its windows."""
         return replace(
             self,
@@ -157,20 +146,25 @@ def _divide_by_width(change: Array, width: Array) -> Array:
     return change / np.where(width == 0.0, np.inf, width)[:, None, None, None]
 
 
-def draw_fit_problem(data: ProjectData, candidates: CandidateParameters, rng: np.random.Generator) -> FitProblem:
-    """Returns the problem of fitting all candidates to at most `MAX_WINDOWS` windows of the logs."""
-    windows = draw_windows(cut_windows(data.project, data.tracks, WINDOW_S), rng, MAX_WINDOWS)
+def draw_fit_problem(
+    data: ProjectData, candidates: CandidateParameters, episodes: Sequence[int], rng: np.random.Generator
+) -> FitProblem:
+    """Returns the problem of fitting all candidates to at most `MAX_WINDOWS` windows of some episodes."""
+    window_s = shortest_window_s(data.project)
+    windows = cut_windows(data.project, [data.tracks[k] for k in episodes], window_s)
+    windows = replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
+    windows = draw_windows(windows, rng, MAX_WINDOWS)
     predictor = Predictor(without_idle_contacts(data.blueprint, data.tracks), candidates.space)
     return FitProblem(predictor, windows, tuple(range(len(candidates.space))), candidates.space.nominal, windows.noise)
 
 
-def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> DiagnosisProblem:
+def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> MechanismProblem:
     """Returns a fit problem with what all fits of a diagnosis share."""
     predictors = (fit.predictor, with_finer_time_step(fit.predictor))
     written, fine = (predictor.predict(fit.windows, fit.base[None])[0] for predictor in predictors)
     effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
     half = _split_windows(fit.windows, candidates)
-    return DiagnosisProblem(fit.with_starts_at(fit.base), candidates, written, effect, half)
+    return MechanismProblem(fit.with_starts_at(fit.base), candidates, written, effect, half)
 
 
 def _split_windows(windows: Windows, candidates: CandidateParameters) -> Indices:

@@ -1,1 +1,0 @@
-"""What signals say: predictions of short windows under every set of dimensions."""

@@ -1,0 +1,34 @@
+"""Which values are wrong, and what they are instead: the mechanisms of a diagnosis with the values of the fit."""
+
+from gapless.core.dimensions import Dimension
+from gapless.core.results import CauseMechanism, IdentifyResult
+from gapless.fit.mechanisms.explain import SignalEvidence
+
+MIN_PROBABILITY = 0.1  # of a mechanism that is named
+
+
+def name_mechanisms(
+    signals: SignalEvidence, fitted: IdentifyResult | None
+) -> dict[Dimension, tuple[CauseMechanism, ...]]:
+    """Returns dimension -> its probable values, with their intervals in the fit that `identify` gives.
+
+    A value that is not in the fit is named with what the explanation has, its interval from there to the model's.
+    A finer time step has no value.
+    """
+    known = {p.target: p for p in (fitted.parameters if fitted else ())}
+    chances: dict[str, float] = {}
+    for mechanism, chance in signals.probabilities.mechanisms.items():
+        for target in mechanism.targets:
+            chances[target] = min(1.0, chances.get(target, 0.0) + chance)
+    values, found = signals.values, dict[Dimension, list[CauseMechanism]]()
+    for p in {p.target: p for p in signals.problem.candidates.space.parameters}.values():
+        if chances.get(p.target, 0.0) < MIN_PROBABILITY:
+            continue
+        if p.target in known:
+            value, low, high = known[p.target].value, known[p.target].low, known[p.target].high
+        else:
+            value = float(values[p.target].mean())
+            low, high = min(value, p.nominal), max(value, p.nominal)
+        one = CauseMechanism(p.target, value, low, high, p.unit, chances[p.target], p.nominal)
+        found.setdefault(p.dimension, []).append(one)
+    return {d: tuple(sorted(some, key=lambda one: -one.probability)) for d, some in found.items()}

@@ -1,0 +1,122 @@
+"""From logs to explanations of them: what `identify` fits, and what `diagnose` judges."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import mujoco
+import numpy as np
+
+from gapless.core.parameters import ParameterSpace
+from gapless.core.results import FittedParameter
+from gapless.core.signal import Array
+from gapless.data.stored_results import code_version
+from gapless.fit.data import ProjectData
+from gapless.fit.mechanisms.candidates import CandidateParameters
+from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities, find_best
+from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
+from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
+from gapless.fit.mechanisms.stored import load_explanations, save_explanations
+from gapless.fit.summary import find_refusal
+from gapless.project.fingerprint import fingerprint
+
+
+@dataclass(frozen=True)
+class SignalEvidence:
+    """What the signals of some logs say."""
+
+    problem: MechanismProblem  # the windows that were looked at
+    explanations: tuple[Explanation, ...]  # all that were fitted
+    probabilities: CauseProbabilities  # what they say
+
+    @cached_property
+    def best(self) -> Explanation:
+        """The likeliest explanation."""
+        return find_best(self.explanations)
+
+    @cached_property
+    def written(self) -> Explanation:
+        """The model as written."""
+        return next(one for one in self.explanations if not one.mechanisms)
+
+    @property
+    def whole_row(self) -> Array:
+        """The parameters of the best explanation, (num_parameters,), those of each run apart."""
+        return self.problem.rows(self.best.point[None])[0]
+
+    @property
+    def values(self) -> dict[str, Array]:
+        """Target -> its value in the best explanation, (1,), or for per-run parameters that of each run."""
+        row, targets = self.whole_row, np.array(self.problem.candidates.space.targets)
+        return {str(target): row[targets == target] for target in dict.fromkeys(targets)}
+
+    @property
+    def row(self) -> Array:
+        """The parameters of the best one, (num_parameters,), each target once: of per-run parameters the mean."""
+        return np.array([np.mean(values) for values in self.values.values()], dtype=np.float64)
+
+
+def add_explained(data: ProjectData, evidence: SignalEvidence) -> ProjectData:
+    """Returns the data with the parameters of the best explanation among those that may be wrong.
+
+    Terms that it judged already are left out.
+    """
+    known, judged = set(data.space.targets), set(evidence.problem.candidates.space.targets)
+    chosen = {target for mechanism in evidence.best.mechanisms for target in mechanism.targets}
+    shared = {p.target: replace(p, run=None) for p in evidence.problem.candidates.space.parameters}
+    added = tuple(p for target, p in shared.items() if target in chosen - known)
+    terms = tuple(term for term in data.terms if not set(term.targets) & judged)
+    return replace(data, space=ParameterSpace((*data.space.parameters, *added)), terms=terms)
+
+
+def place_explained(space: ParameterSpace, evidence: SignalEvidence) -> tuple[tuple[int, ...], Array]:
+    """Returns the columns of a space that the best explanation moves, and a whole row with its values."""
+    values = {
+        (p.target, p.run): float(value)
+        for p, value in zip(evidence.problem.candidates.space.parameters, evidence.whole_row, strict=True)
+    }
+    row = np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters])
+    chosen = {target for mechanism in evidence.best.mechanisms for target in mechanism.targets}
+    free = tuple(k for k, p in enumerate(space.parameters) if p.target in chosen)
+    return free, np.clip(row, space.low, space.high)
+
+
+def allow_nominal(parameter: FittedParameter, evidence: SignalEvidence | None) -> FittedParameter:
+    """Returns a fitted parameter whose interval holds the model's value unless the best explanation moves it.
+
+    Among all values that were fitted together, one that no explanation needs is as likely right as it was written.
+    """
+    chosen = {target for one in (evidence.best.mechanisms if evidence else ()) for target in one.targets}
+    if evidence is None or parameter.target in chosen:
+        return parameter
+    low, high = min(parameter.low, parameter.nominal), max(parameter.high, parameter.nominal)
+    return replace(parameter, low=low, high=high)
+
+
+def explain_logs(
+    data: ProjectData, candidates: CandidateParameters, episodes: Sequence[int], seed: int, report: Report
+) -> SignalEvidence | str:
+    """Returns what some episodes say of their gap, or why they say nothing; searched once for the same inputs.
+
+    Args:
+        data: The project and its logs.
+        candidates: What may be wrong, without values per run.
+        episodes: Which of the logs are looked at.
+        seed: Of the windows that are drawn.
+        report: Called with how far it is, in [0, 1].
+    """
+    own = candidates.for_runs(len(data.tracks))
+    drawn = draw_fit_problem(data, own, episodes, np.random.default_rng(seed))
+    window_s = drawn.windows.num_steps / data.project.rate_hz
+    if refusal := find_refusal(replace(data, space=own.space), drawn, window_s):
+        return refusal
+    problem = prepare_problem(drawn, own)
+    about = (code_version(), mujoco.__version__, fingerprint(data.project), [data.ids[k] for k in episodes], seed)
+    digest = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+    kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
+    found = load_explanations(kept, problem)
+    if found is None:
+        found = MechanismSearch(problem).run(report=report)
+        save_explanations(kept, found, problem)
+    return SignalEvidence(problem, found, estimate_probabilities(found, problem.dimensions))

@@ -1,0 +1,46 @@
+from gapless.fit.mechanisms.evidence import estimate_probabilities, measure_lasting_errors
+from gapless.fit.mechanisms.search import CONFIG
+from unit.fit.mechanisms.explanations import DIMENSIONS, explanation, explanations
+
+
+def test_the_set_that_predicts_best_is_believed() -> None:
+    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), DIMENSIONS)
+    assert found.causes["actuator"] > 0.9
+    assert found.causes["latency"] < 0.2
+    assert found.no_gap < 0.1
+
+
+def test_a_second_cause_must_pay_its_price() -> None:
+    for more, believed in ((0.4 * CONFIG.price, False), (2.5 * CONFIG.price, True)):
+        found = estimate_probabilities(explanations(300.0, 100.0, 300.0 + more, left=7.5), DIMENSIONS)
+        assert (found.causes["latency"] > 0.5) == believed
+
+
+def test_an_error_that_is_left_makes_all_less_sure() -> None:
+    """Scores are the same; what even the best explanation leaves is not."""
+    chances = [
+        estimate_probabilities(explanations(20.0, 0.0, 20.0, left), DIMENSIONS).causes["actuator"]
+        for left in (0.5, 3.0)
+    ]
+    assert 0.5 < chances[1] < chances[0]
+
+
+def test_nothing_to_explain_is_no_gap_and_errors_that_last_are_none() -> None:
+    calm = estimate_probabilities(explanations(1.0, 2.0, 3.0), DIMENSIONS)
+    assert calm.no_gap > 0.8
+    assert calm.unmodelled < 0.1
+    strange = estimate_probabilities(explanations(1.0, 2.0, 3.0, left=1.0), DIMENSIONS)
+    assert strange.no_gap < 0.1
+    assert strange.unmodelled > 0.9
+
+
+def test_errors_that_do_not_last_are_noise() -> None:
+    calm, strange = (explanation((), 0.0, left=1.0, lasts=lasts) for lasts in (False, True))
+    assert measure_lasting_errors(calm) < 0.1 * measure_lasting_errors(strange)
+
+
+def test_mechanisms_have_the_chance_of_the_explanations_that_hold_them() -> None:
+    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), DIMENSIONS)
+    assert {mechanism.dimension for mechanism in found.mechanisms} == {"actuator", "latency"}
+    for mechanism, chance in found.mechanisms.items():
+        assert abs(chance - found.causes[mechanism.dimension]) < 0.01
