@@ -27,6 +27,7 @@ from pathlib import Path
 
 import gap_outcome_tables
 import gap_outcomes
+import gap_planted
 import gap_policies
 import gap_tables
 import numpy as np
@@ -36,8 +37,8 @@ from gap_scores import FAILED, Answer
 from identify import heading
 from tables import Table, markdown
 
-SOURCES: tuple[Source, ...] = ("outcomes", "policy")
-"""Kinds of cases that are not judged by signals alone."""
+SOURCES: tuple[Source, ...] = ("planted", "outcomes", "policy")
+"""Kinds of cases with tables of their own."""
 CACHE = Path(".gapless") / "calibration"
 """Where a project keeps what `diagnose` calibrates for its model."""
 
@@ -76,9 +77,9 @@ def run(job: Job) -> Answer:
     folder = job.folder
     if not is_there(job.case, folder):
         shutil.rmtree(folder, ignore_errors=True)
-        {"signals": write, "outcomes": gap_outcomes.write, "policy": gap_policies.write}[job.case.source](
-            job.case, folder
-        )
+        writers = {"signals": write, "planted": gap_planted.write}
+        writers |= {"outcomes": gap_outcomes.write, "policy": gap_policies.write}
+        writers[job.case.source](job.case, folder)
         if job.permuted:
             permute(folder, [column.name for column in ROBOTS[job.case.robot].columns])
     shutil.rmtree(folder / ".gapless", ignore_errors=True)
@@ -126,13 +127,16 @@ def answers_of(chosen: Sequence[Case], root: Path, num_jobs: int, permuted: bool
         yield from pool.map(run, others)
 
 
-def chosen_cases(split: str, kinds: Sequence[str], robots: Sequence[str], limit: int | None) -> list[Case]:
+def chosen_cases(
+    split: str, kinds: Sequence[str], robots: Sequence[str], machines: Sequence[str], limit: int | None
+) -> list[Case]:
     """Returns the cases that were asked for; with a limit, that many of each kind, always the same."""
     found: list[Case] = []
-    elsewhere = {"outcomes": gap_outcomes.cases, "policy": gap_policies.cases}
+    elsewhere = {"planted": gap_planted.cases, "outcomes": gap_outcomes.cases, "policy": gap_policies.cases}
     for kind in kinds:
         if kind in elsewhere:
             listed = elsewhere[kind](split)  # type: ignore[arg-type]
+            listed = [case for case in listed if kind != "planted" or case.robot in machines]
         else:
             listed = [case for case in cases(split, kind) if case.robot in robots]  # type: ignore[arg-type]
         picks = np.random.default_rng(0).permutation(len(listed))[:limit]
@@ -145,7 +149,7 @@ def describe_answer(answer: Answer) -> str:
     if answer.error:
         return f"{answer.case.name} {answer.case.kind} {answer.case.detail}: FAILED: {answer.error}"
     right = answer.verdict == answer.truth or (
-        answer.case.kind == "pair" and answer.case.causes <= answer.first_causes(2)
+        len(answer.case.causes) > 1 and answer.case.causes <= answer.first_causes(len(answer.case.causes))
     )
     top = ", ".join(f"{name} {p:.2f}" for name, p in list(answer.causes.items())[:3])
     rest = f"no gap {answer.no_gap:.2f}, unmodelled {answer.unmodelled:.2f}"
@@ -181,7 +185,10 @@ def collect(found: Iterator[Answer], total: int, raw: Path | None) -> list[Answe
 
 def tables(answers: Sequence[Answer], split: str) -> Iterator[Table]:
     """Yields the tables of a run."""
-    for source in SOURCES:
+    planted = [answer for answer in answers if answer.case.source == "planted"]
+    if planted:
+        yield gap_tables.planted_table(f"Planted on real logs, {split} split", planted)
+    for source in ("outcomes", "policy"):
         yield from gap_outcome_tables.tables([a for a in answers if a.case.source == source], split)
     answers = [answer for answer in answers if answer.case.source == "signals"]
     if not answers:
@@ -207,6 +214,8 @@ def main() -> None:
     parser.add_argument("--split", choices=("tuning", "test"), default="test")
     parser.add_argument("--kinds", nargs="+", choices=(*KINDS, *SOURCES), default=KINDS)
     parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS))
+    machines = list(gap_planted.MACHINES)
+    parser.add_argument("--machines", nargs="+", choices=machines, default=machines, help="real ones, of `planted`")
     parser.add_argument("--limit", type=int, help="at most this many cases of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="diagnoses at once; more than one makes each slower")
     parser.add_argument("--cases", type=Path, help="keep cases and calibrations here, and use those that are there")
@@ -228,7 +237,7 @@ def main() -> None:
 
 def _all_tables(options: argparse.Namespace, root: Path) -> Iterator[Table]:
     """Yields the tables that were asked for."""
-    chosen = chosen_cases(options.split, options.kinds, options.robots, options.limit)
+    chosen = chosen_cases(options.split, options.kinds, options.robots, options.machines, options.limit)
     if options.from_raw:
         lines = options.from_raw.read_text(encoding="utf-8").splitlines()
         asked = {case.name for case in chosen}

@@ -21,10 +21,11 @@ from gap_world import NUM_EPISODES, Log, Reality, play, readings, visibility
 from gapless.core.dimensions import Dimension
 
 Split = Literal["tuning", "test"]
-Source = Literal["signals", "outcomes", "policy"]
-Kind = Literal["single", "pair", "null", "unmodelled"]
-KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled")
-NUMBERS: dict[Kind, int] = {"single": 105, "pair": 50, "null": 30, "unmodelled": 50}  # of the test; tuning has half
+Source = Literal["signals", "planted", "outcomes", "policy"]
+Kind = Literal["single", "pair", "null", "unmodelled", "many", "planted"]
+KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled", "many")
+NUMBERS: dict[Kind, int] = {"single": 105, "pair": 60, "null": 60, "unmodelled": 60, "many": 60}  # tuning has half
+MANY = (3, 4, 5, 6)  # causes of a case of `many`, in turn
 VISIBLE = 3.0  # a cause shows: predictions of 0.3 s are off by this many times the noise
 PART = 0.05  # the weaker cause of a pair is at least this share of the stronger, by the same measure
 TRIES = 12
@@ -58,6 +59,8 @@ class Case:
     @property
     def model(self) -> str:
         """Name of the model that its project has; cases with the same one share what is calibrated for it."""
+        if self.source == "planted":
+            return self.name  # most are wrong in the model itself
         return f"{self.robot}-{self.split}-coarse" if "numerics" in self.causes else self.robot
 
 
@@ -66,7 +69,8 @@ def cases(split: Split, kind: Kind) -> list[Case]:
     wanted = NUMBERS[kind] if split == "test" else -(-NUMBERS[kind] // 2)
     first = (20_000 if split == "test" else 10_000) + 1_000 * KINDS.index(kind)
     rng = np.random.default_rng(first)
-    listed = {"single": _singles, "pair": _pairs, "null": _nulls, "unmodelled": _unmodelled}[kind](wanted, rng)
+    makers = {"single": _singles, "pair": _pairs, "null": _nulls, "unmodelled": _unmodelled, "many": _many}
+    listed = makers[kind](wanted, rng)
     return [
         Case(robot, kind, frozenset(dims), detail, first + k, split) for k, (robot, dims, detail) in enumerate(listed)
     ]
@@ -104,6 +108,18 @@ def _pairs(wanted: int, rng: np.random.Generator) -> _Listed:
         robot = robots[(k + turn) % len(robots)]
         details = [f"{d}/{rng.choice(names_of(d, robot))}" for d in (one, other)]
         found.append((robot, (one, other), " + ".join(details)))
+    return found
+
+
+def _many(wanted: int, rng: np.random.Generator) -> _Listed:
+    """Returns sets of 3 to 6 different dimensions, over all robots in turn, with any of their causes."""
+    found: _Listed = []
+    for k in range(wanted):
+        robot, size = list(ROBOTS)[k % len(ROBOTS)], MANY[k // len(ROBOTS) % len(MANY)]
+        able = [dimension for dimension in CAUSES if names_of(dimension, robot)]
+        chosen = [able[number] for number in np.sort(rng.permutation(len(able))[:size])]
+        details = [f"{d}/{rng.choice(names_of(d, robot))}" for d in chosen]
+        found.append((robot, tuple(chosen), " + ".join(details)))
     return found
 
 
@@ -158,7 +174,8 @@ def draw(case: Case) -> Drawn:
         logs = play(robot, reality, case.split, case.seed, duration_s) if changes else plain
         each = [logs] if len(alone) < 2 else [play(robot, r, case.split, case.seed, duration_s) for r in alone]
         shown = tuple(_shown(robot, r, coarse, seen) for r, seen in zip(alone, each, strict=False))
-        if not shown or min(shown) >= max(VISIBLE, PART * max(shown)):
+        least = VISIBLE if case.kind == "many" else max(VISIBLE, PART * max(shown, default=0.0))
+        if not shown or min(shown) >= least:
             return Drawn(logs, "; ".join(texts), shown, robot.text(coarse))
     raise RuntimeError(f"{case.name}: {case.detail} does not show ({shown}), however it is drawn")
 

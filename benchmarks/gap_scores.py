@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from gap_cases import Case
+from gap_cases import KINDS, Case
 from gap_causes import CAUSES
 
 from gapless.core.dimensions import DIMENSIONS
@@ -68,8 +68,14 @@ class Answer:
     @property
     def truth(self) -> str:
         """What the verdict should be; of a pair, both dimensions."""
-        other = {"null": NO_GAP, "unmodelled": UNMODELLED}.get(self.case.kind)
-        return other or " + ".join(sorted(self.case.causes))
+        if self.case.kind == "unmodelled":
+            return UNMODELLED
+        return NO_GAP if not self.case.causes else " + ".join(sorted(self.case.causes))
+
+    @property
+    def likely(self) -> set[str]:
+        """The dimensions above 0.5."""
+        return {dimension for dimension, probability in self.causes.items() if probability > LIKELY}
 
     def first_causes(self, number: int) -> set[str]:
         """Returns the most probable dimensions, some of them."""
@@ -93,6 +99,12 @@ class Scores:
     false_alarm: Interval
     unmodelled_named: Interval
     auroc: Interval
+    many_recall: Interval
+    """Of true dimensions of `many`, those above 0.5."""
+    many_precision: Interval
+    """Of dimensions above 0.5 in `many`, those that are true."""
+    many_exact: Interval
+    """Of `many`, the dimensions above 0.5 are the causes, all of them and no other."""
     calibration_error: Interval
     calibration_error_no_gap: Interval
     median_s: Interval
@@ -105,8 +117,8 @@ class Scores:
 
 def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
     """Returns the scores of some diagnoses."""
-    of = {kind: [a for a in answers if a.case.kind == kind] for kind in ("single", "pair", "null", "unmodelled")}
-    known, judged = of["single"] + of["pair"], of["single"] + of["pair"] + of["null"]
+    of = {kind: [a for a in answers if a.case.kind == kind] for kind in KINDS}
+    known, judged = of["single"] + of["pair"], of["single"] + of["pair"] + of["null"] + of["many"]
     rng = np.random.default_rng(seed)
     later = [a.seconds for a in answers if not a.first]
     return Scores(
@@ -119,6 +131,9 @@ def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
         _share(a.no_gap < LIKELY for a in of["null"]),
         _share(a.unmodelled > LIKELY for a in of["unmodelled"]),
         auroc([a.unmodelled for a in of["unmodelled"]], [a.unmodelled for a in known], rng),
+        _share(d in a.likely for a in of["many"] for d in sorted(a.case.causes)),
+        _share(d in a.case.causes for a in of["many"] for d in sorted(a.likely)),
+        _share(a.likely == a.case.causes for a in of["many"]),
         _resampled([dimension_claims(a) for a in judged], _error_of, rng, "bootstrap"),
         _resampled([np.array([[a.no_gap, a.case.kind == "null"]]) for a in judged], _error_of, rng, "bootstrap"),
         _quantile(later, 0.5, rng),
@@ -199,7 +214,7 @@ def confusion(answers: Sequence[Answer]) -> dict[str, Counter[str]]:
     names = dict.fromkeys((*CAUSES, *DIMENSIONS, NO_GAP, UNMODELLED))
     found: dict[str, Counter[str]] = {name: Counter() for name in names}
     for answer in answers:
-        if answer.case.kind != "pair":
+        if answer.case.kind not in ("pair", "many"):
             found[answer.truth][answer.verdict] += 1
     return {truth: counts for truth, counts in found.items() if counts}
 
@@ -208,7 +223,8 @@ def by_detail(answers: Sequence[Answer]) -> dict[str, Interval]:
     """Returns what a case is -> how often its verdict is right, per robot and cause."""
     groups: dict[str, list[bool]] = {}
     for answer in answers:
-        right = answer.case.causes <= answer.first_causes(2) if answer.case.kind == "pair" else _right(answer)
+        several = len(answer.case.causes) > 1
+        right = answer.case.causes <= answer.first_causes(len(answer.case.causes)) if several else _right(answer)
         groups.setdefault(f"{answer.case.robot}: {answer.case.detail}", []).append(right)
     return {name: wilson(sum(flags), len(flags)) for name, flags in sorted(groups.items())}
 

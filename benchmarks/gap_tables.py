@@ -7,7 +7,7 @@ from gap_causes import CAUSES
 from gap_scores import NO_GAP, UNMODELLED, Answer, Scores, by_detail, confusion, score, shuffled_truths
 from tables import Bar, Table
 
-from gapless.core.interval import Interval
+from gapless.core.interval import Interval, wilson
 
 NUM_SHUFFLES = 100
 
@@ -18,6 +18,9 @@ LINES = (
     ("pair: both among the two most probable dimensions", "both", "%"),
     ("pair: exact, and both above 0.5", "exact_pair", "%"),
     ("single and pair: true dimensions above 0.5 (recall)", "recall", "%"),
+    ("many: true dimensions above 0.5 (recall)", "many_recall", "%"),
+    ("many: dimensions above 0.5 that are true (precision)", "many_precision", "%"),
+    ("many: exactly the causes above 0.5", "many_exact", "%"),
     ("null: false alarms (no gap below 0.5)", "false_alarm", "%"),
     ("unmodelled: said so (above 0.5)", "unmodelled_named", "%"),
     ("unmodelled against single and pair: AUROC", "auroc", ""),
@@ -49,6 +52,9 @@ def bars(found: Scores) -> list[Bar]:
         bar("both of a pair found", found.both, 0.8, False),
         bar("false alarms on nulls", found.false_alarm, 0.05, True),
         bar("AUROC of unmodelled", found.auroc, 0.9, False),
+        bar("recall of many causes", found.many_recall, 0.85, False),
+        bar("precision of many causes", found.many_precision, 0.9, False),
+        bar("exact sets of many causes", found.many_exact, 0.5, False),
         bar("calibration error", found.calibration_error, 0.05, True),
         bar("median seconds", found.median_s, 30.0, True),
         bar("95th percentile of seconds", found.slow_s, 90.0, True),
@@ -110,3 +116,19 @@ def shuffled_table(answers: Sequence[Answer]) -> Table:
         if values
     ]
     return Table(f"Control: truths shuffled, {NUM_SHUFFLES} times", ("measure", "mean", "range"), cells)
+
+
+def planted_table(title: str, answers: Sequence[Answer]) -> Table:
+    """Returns how often what was planted on real logs comes first, machine by machine, and what nulls are called."""
+
+    def cells(some: Sequence[Answer]) -> list[str]:
+        caused, nulls = [a for a in some if a.case.causes], [a for a in some if not a.case.causes]
+        first = wilson(sum(a.case.causes <= a.first_causes(len(a.case.causes)) for a in caused), len(caused))
+        recall = [d in a.likely for a in caused for d in sorted(a.case.causes)]
+        calm = f"{sum(not a.likely for a in nulls)} of {len(nulls)}"
+        return [*said(first, "%"), said(wilson(sum(recall), len(recall)), "%")[0], calm]
+
+    machines = list(dict.fromkeys(a.case.robot for a in answers))
+    rows = [[name, *cells([a for a in answers if a.case.robot == name])] for name in machines]
+    header = ("machine", "planted first", "95 % interval", "n", "planted above 0.5", "nulls without a cause above 0.5")
+    return Table(title, header, [*rows, ["all", *cells(answers)]], (), ())

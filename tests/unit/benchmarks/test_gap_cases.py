@@ -25,22 +25,13 @@ def played(robot: str, **changes: Any) -> Any:
 
 def test_numbers_of_cases_are_those_promised() -> None:
     cases, kinds = part("gap_cases").cases, part("gap_cases").KINDS
-    assert {kind: len(cases("test", kind)) for kind in kinds} == {
-        "single": 105,
-        "pair": 50,
-        "null": 30,
-        "unmodelled": 50,
-    }
-    assert {kind: len(cases("tuning", kind)) for kind in kinds} == {
-        "single": 53,
-        "pair": 25,
-        "null": 15,
-        "unmodelled": 25,
-    }
+    numbers = {kind: len(cases("test", kind)) for kind in kinds}
+    assert numbers == {kind: 105 if kind == "single" else 60 for kind in kinds}
+    assert {kind: len(cases("tuning", kind)) for kind in kinds} == {kind: -(-n // 2) for kind, n in numbers.items()}
     per_dimension = Counter(dimension for case in cases("test", "single") for dimension in case.causes)
     assert set(per_dimension.values()) == {15}
     assert len(per_dimension) == 7
-    assert set(Counter(case.detail for case in cases("test", "unmodelled")).values()) == {10}
+    assert set(Counter(case.detail for case in cases("test", "unmodelled")).values()) == {12}
     assert all(len(case.causes) == 2 for case in cases("test", "pair"))
     assert {case.robot for case in cases("test", "pair")} == set(part("gap_robots").ROBOTS)
 
@@ -129,3 +120,10 @@ def test_permuted_logs_hold_the_same_numbers_under_other_names(tmp_path: Path) -
     (tmp_path / "logs" / "run0.csv").write_text("time_s,u,a,b,c\n0,9,1,2,3\n")
     part("diagnose").permute(tmp_path, ["a", "b", "c"])
     assert (tmp_path / "logs" / "run0.csv").read_text() == "time_s,u,b,c,a\n0,9,1,2,3\n"
+
+
+def test_many_causes_are_of_different_dimensions_and_of_all_sizes() -> None:
+    many = part("gap_cases").cases("test", "many")
+    assert all(len(case.causes) == len(case.detail.split(" + ")) for case in many)
+    assert Counter(len(case.causes) for case in many) == {3: 16, 4: 16, 5: 16, 6: 12}
+    assert {case.robot for case in many if len(case.causes) == 6} == set(part("gap_robots").ROBOTS)
