@@ -8,6 +8,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import yaml
+from gap_causes import tilt_angles
 
 from gapless.measure.verb import measure
 
@@ -133,11 +134,11 @@ def tilted(axes: str, low_deg: float = 2.5, high_deg: float = 5.7) -> Plant:
             lean["xy".index(axis)] += sign * size * np.sin(angle)
             spec.option.gravity = lean / np.linalg.norm(lean) * size
 
-        true = tilt_angles(folder.model().opt.gravity)
+        about = "yx".index(axis)  # leaning towards x is a turn about y
+        true = tilt_angles(folder.model().opt.gravity)[about]
         folder.edit_model(edit)
-        back = true - tilt_angles(folder.model().opt.gravity)
-        field, value = ("tilt/y", back[1]) if axis == "x" else ("tilt/x", back[0])
-        return f"model tilted by {np.degrees(angle):.1f} deg along {axis}", {f"world/{field}": float(value)}
+        back = true - tilt_angles(folder.model().opt.gravity)[about]
+        return f"model tilted by {np.degrees(angle):.1f} deg along {axis}", {f"world/tilt/{'xy'[about]}": back}
 
     return plant
 
@@ -209,9 +210,3 @@ def stretched(columns: Sequence[str], low: float = 1.08, high: float = 1.2) -> P
         return f"{name} x{factor:.3f}", {f"measurement/{name}/scale": factor}
 
     return plant
-
-
-def tilt_angles(gravity: np.ndarray) -> np.ndarray:
-    """Returns the floor's angles about x and y, (2,) [rad], that give a gravity: first about x, then about y."""
-    size = float(np.linalg.norm(gravity))
-    return np.array([-np.arcsin(gravity[1] / size), np.arctan2(gravity[0], -gravity[2])])
