@@ -24,7 +24,7 @@ from gap_far import make_far
 from gap_robots import ROBOTS, Robot
 from gap_scatter import SCATTER
 from gap_unmodelled import UNMODELLED
-from gap_world import NUM_EPISODES, Log, Reality, Spoil, Step, play, readings, visibility
+from gap_world import NUM_EPISODES, Log, Places, Reality, Spoil, Step, play, readings, visibility
 
 from gapless.core.dimensions import Dimension
 
@@ -179,7 +179,7 @@ class Drawn:
         text: Causes with their severities.
         shown: How visible each cause is alone: the largest of its columns' ratios of prediction error to noise.
         model: Text of the model that the project has.
-        places: Parameter target -> its true value, of all targets that express a cause.
+        places: All targets that express a cause, with their true values.
         spoil: What happens to readings on their way into the logs.
     """
 
@@ -187,7 +187,7 @@ class Drawn:
     text: str
     shown: tuple[float, ...]
     model: str
-    places: Mapping[str, float]
+    places: Places
     spoil: Spoil | None
 
 

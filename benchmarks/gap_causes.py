@@ -3,7 +3,8 @@
 A cause is a function of (reality, robot, rng, scene) that returns the changed reality and a text with the severity.
 Ranges are what people find on real robots; `gap_cases.py` draws again what does not show in the logs. The changed
 reality says where it was changed: `places`, all parameter targets that express the cause, each with its true value.
-Of several ways to say the same (damping of a joint or of its servo, commands or readings that are late) all are there.
+Of several ways to say the same (damping of a joint or of its servo, commands or readings that are late) all are there;
+None stands for a target at the right place whose form is another, so that no value of it is the true one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 import mujoco
 import numpy as np
 from gap_robots import Robot
-from gap_world import Reality
+from gap_world import Places, Reality
 
 from gapless.core.dimensions import Dimension
 
@@ -48,12 +49,12 @@ def some_joint(robot: Robot, rng: np.random.Generator) -> str:
     return str(rng.choice(list(robot.drives)))
 
 
-def marked(reality: Reality, places: Mapping[str, float]) -> Reality:
+def marked(reality: Reality, places: Places) -> Reality:
     """Returns a reality with more targets that express how it was changed."""
     return replace(reality, places={**reality.places, **places})
 
 
-def edited(reality: Reality, edit: Edit, places: Mapping[str, float]) -> Reality:
+def edited(reality: Reality, edit: Edit, places: Places) -> Reality:
     """Returns a reality with one more change of its model, and the targets that express it."""
     return marked(replace(reality, edits=(*reality.edits, edit)), places)
 
@@ -190,7 +191,7 @@ def second_joint(reality: Reality, joint: str, *, gap: float | None, drag: float
             second.limited, second.range = mujoco.mjtLimited.mjLIMITED_TRUE, [-half, half]
             second.solref_limit = [0.005, 1]
 
-    places = {} if gap is None else {f"joint/{joint}/backlash": gap}
+    places = {} if gap is None else {f"joint/{joint}/backlash": None}  # that one plays before the motor
     return replace(edited(reality, edit, places), seconds={**reality.seconds, joint: name})
 
 
@@ -285,7 +286,8 @@ def payload(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
     if np.allclose(own.ipos, place):
         places[f"body/{body}/payload"] = mass
     else:
-        places[f"body/{body}/com/z"] = float(link.ipos[2])
+        spread = float((link.inertia[0] / link.mass[0]) / (own.inertia[0] / own.mass[0]))
+        places |= {f"body/{body}/com/z": float(link.ipos[2]), f"body/{body}/inertia": spread}
     return marked(found, places), f"payload {mass:.3f} kg"
 
 
@@ -324,9 +326,12 @@ def softness(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
         for name in names:
             spec.geom(name).solref[0] *= factor
 
-    times_s = {name: float(robot.model().geom(name).solref[0]) for name in names}
-    places = {f"geom/{name}/stiffness": (factor * time_s) ** -2 for name, time_s in times_s.items()}
-    places |= {"geom/*/stiffness": factor**-2} if robot.box is None else {}  # there, not of the box on its table
+    time_s = float(robot.model().geom(names[0]).solref[0])
+    places: Places = {f"geom/{name}/stiffness": (factor * time_s) ** -2 for name in names}
+    if robot.box is None:
+        places["geom/*/stiffness"] = factor**-2
+    else:  # the box is softer on its table, too, but less: a contact takes the mean of both
+        places |= {"geom/box/stiffness": None, "geom/table/stiffness": ((factor + 1) / 2 * time_s) ** -2}
     return edited(reality, edit, places), f"contact time constant x{factor:.2f} of {' and '.join(names)}"
 
 

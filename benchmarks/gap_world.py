@@ -19,6 +19,8 @@ Effect = Callable[[mujoco.MjModel, mujoco.MjData, float], None]
 """(model, data, time in the log [s]): changes either, before a step."""
 Step = Callable[[mujoco.MjModel, mujoco.MjData, int], None]
 """(model, data, number of steps): moves the state on by some time steps of the model."""
+Places = dict[str, float | None]
+"""Parameter target that expresses a cause -> its true value; None where the place is right but the form is another."""
 Spoil = Callable[[Array, np.random.Generator], Array]
 """(readings of a log with their noise, rng) -> what is logged of them, (num_rows, num_columns)."""
 
@@ -67,7 +69,7 @@ class Reality:
     jitter_s: float = 0.0
     spoil: Spoil | None = None
     engine: Callable[[mujoco.MjModel], Step] = lambda model: step_mujoco
-    places: Mapping[str, float] = field(default_factory=dict[str, float])
+    places: Places = field(default_factory=dict[str, float | None])
 
     def model(self, robot: Robot) -> mujoco.MjModel:
         """Returns the true model."""
