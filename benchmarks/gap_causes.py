@@ -59,9 +59,10 @@ def edited(reality: Reality, edit: Edit, places: Places) -> Reality:
     return marked(replace(reality, edits=(*reality.edits, edit)), places)
 
 
-def late_by(delay_s: float) -> dict[str, float]:
+def late_by(robot: Robot, delay_s: float) -> Places:
     """Returns the targets of a delay: logs do not tell whether commands act late or all readings are old."""
-    return {"actuator/*/delay": float(delay_s), "measurement/*/delay": float(delay_s)}
+    names = ["actuator/*", "measurement/*", *(f"actuator/{a}" for a in robot.commands.values() if robot.has_one_drive)]
+    return {f"{name}/delay": float(delay_s) for name in names}
 
 
 def tilt_angles(gravity: Sequence[float]) -> tuple[float, float]:
@@ -198,13 +199,17 @@ def second_joint(reality: Reality, joint: str, *, gap: float | None, drag: float
 def command_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Commands act 15-60 ms late."""
     delay_s = rng.uniform(0.015, 0.06)
-    return marked(replace(reality, command_delay_s=delay_s), late_by(delay_s)), f"commands {1000 * delay_s:.0f} ms late"
+    return marked(
+        replace(reality, command_delay_s=delay_s), late_by(robot, delay_s)
+    ), f"commands {1000 * delay_s:.0f} ms late"
 
 
 def reading_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Readings are 15-60 ms old."""
     delay_s = rng.uniform(0.015, 0.06)
-    return marked(replace(reality, reading_delay_s=delay_s), late_by(delay_s)), f"readings {1000 * delay_s:.0f} ms late"
+    return marked(
+        replace(reality, reading_delay_s=delay_s), late_by(robot, delay_s)
+    ), f"readings {1000 * delay_s:.0f} ms late"
 
 
 def joint_bias(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:

@@ -71,6 +71,11 @@ class Robot:
             raise ValueError(f"{self.name}.xml has no {fine}")
         return text.replace(fine, f'timestep="{coarse[0]:g}" integrator="{coarse[1]}"')
 
+    @property
+    def has_one_drive(self) -> bool:
+        """Whether one actuator is all that there are."""
+        return len(self.drives) == 1
+
     def model(self) -> mujoco.MjModel:
         """Returns the model as its maker wrote it, compiled."""
         return mujoco.MjModel.from_xml_string(self.text())

@@ -35,9 +35,9 @@ def dropouts(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
 
 
 def jitter(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
-    """Each command arrives late by 10-30 ms times |n|."""
+    """Each command arrives late by 10-30 ms times |n|; the newest that has arrived acts."""
     size_s = float(rng.uniform(0.01, 0.03))
-    found = marked(replace(reality, jitter_s=size_s), {"actuator/*/jitter/jitter_s": size_s})
+    found = marked(replace(reality, jitter_s=size_s), {"actuator/*/jitter/jitter_s": None})
     return found, f"commands late by {1000 * size_s:.0f} ms times |n|"
 
 
