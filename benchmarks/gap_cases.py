@@ -2,10 +2,16 @@
 
 Tuning and test differ in seeds, and so in motions, severities and noise; test also moves in families, and in cases of
 `numerics` has time steps or integrators, that tuning never sees.
+
+Kinds: `single`, `pair` and `many` have 1, 2 and 3 to 6 causes of different dimensions, each of which shows alone;
+`null` has none; `unmodelled` has an effect that no parameter expresses. `far` has a single cause of a dimension in
+`FAR`, and a model whose gains, inertias and frictions are all off by factors of 3 to 10: those are wrong as well, and
+make `actuator` and `object` true, so that the planted cause is judged among the dimensions of `FAR`. `foreign` is
+played by PyBullet instead of MuJoCo, on robots that touch nothing. `scatter` has a cause that acts by chance.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -14,17 +20,23 @@ from typing import Literal
 import mujoco
 import numpy as np
 from gap_causes import CAUSES, Change, Scene, names_of
+from gap_far import make_far
 from gap_robots import ROBOTS, Robot
+from gap_scatter import SCATTER
 from gap_unmodelled import UNMODELLED
-from gap_world import NUM_EPISODES, Log, Reality, play, readings, visibility
+from gap_world import NUM_EPISODES, Log, Places, Reality, Spoil, Step, play, readings, visibility
 
 from gapless.core.dimensions import Dimension
 
 Split = Literal["tuning", "test"]
-Source = Literal["signals", "outcomes", "policy"]
-Kind = Literal["single", "pair", "null", "unmodelled"]
-KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled")
-NUMBERS: dict[Kind, int] = {"single": 105, "pair": 50, "null": 30, "unmodelled": 50}  # of the test; tuning has half
+Source = Literal["signals", "planted", "outcomes", "policy"]
+Kind = Literal["single", "pair", "null", "unmodelled", "many", "far", "foreign", "scatter", "planted"]
+KINDS: tuple[Kind, ...] = ("single", "pair", "null", "unmodelled", "many", "far", "foreign", "scatter")
+NUMBERS: dict[Kind, int] = {kind: 105 if kind == "single" else 60 for kind in KINDS}  # of the test; tuning has half
+FAR: tuple[Dimension, ...] = ("latency", "sensor", "contact", "environment")
+"""Dimensions that are right in a model of `far` but for the cause; its time step, too, may be coarse for its gains."""
+FOREIGN = ("arm", "cartpole", "torquearm")  # robots that can do without contact
+MANY = (3, 4, 5, 6)  # causes of a case of `many`, in turn
 VISIBLE = 3.0  # a cause shows: predictions of 0.3 s are off by this many times the noise
 PART = 0.05  # the weaker cause of a pair is at least this share of the stronger, by the same measure
 TRIES = 12
@@ -58,6 +70,10 @@ class Case:
     @property
     def model(self) -> str:
         """Name of the model that its project has; cases with the same one share what is calibrated for it."""
+        if self.kind in ("planted", "far"):
+            return self.name  # the model itself is wrong, each in its own way
+        if self.kind == "foreign":
+            return f"{self.robot}-free{'-coarse' if 'numerics' in self.causes else ''}-{self.split}"
         return f"{self.robot}-{self.split}-coarse" if "numerics" in self.causes else self.robot
 
 
@@ -66,7 +82,9 @@ def cases(split: Split, kind: Kind) -> list[Case]:
     wanted = NUMBERS[kind] if split == "test" else -(-NUMBERS[kind] // 2)
     first = (20_000 if split == "test" else 10_000) + 1_000 * KINDS.index(kind)
     rng = np.random.default_rng(first)
-    listed = {"single": _singles, "pair": _pairs, "null": _nulls, "unmodelled": _unmodelled}[kind](wanted, rng)
+    makers = {"single": _singles, "pair": _pairs, "null": _nulls, "unmodelled": _unmodelled, "many": _many}
+    makers |= {"far": _far, "foreign": _foreign, "scatter": _scatter}
+    listed = makers[kind](wanted, rng)
     return [
         Case(robot, kind, frozenset(dims), detail, first + k, split) for k, (robot, dims, detail) in enumerate(listed)
     ]
@@ -76,15 +94,29 @@ _Listed = list[tuple[str, tuple[Dimension, ...], str]]
 
 
 def _singles(wanted: int, rng: np.random.Generator) -> _Listed:
+    return _in_turn(wanted, rng, list(CAUSES), list(ROBOTS))
+
+
+def _far(wanted: int, rng: np.random.Generator) -> _Listed:
+    return _in_turn(wanted, rng, FAR, list(ROBOTS))
+
+
+def _foreign(wanted: int, rng: np.random.Generator) -> _Listed:
+    return _in_turn(wanted, rng, [d for d in CAUSES if d != "contact"], FOREIGN, without=("backlash",))
+
+
+def _in_turn(
+    wanted: int, rng: np.random.Generator, dimensions: Sequence[Dimension], robots: Sequence[str], without: tuple = ()
+) -> _Listed:
     """Returns single causes: dimensions in turn, each over its robots in turn, each over its causes in turn."""
     found: _Listed = []
     order = _order(rng)
     for k in range(wanted):
-        dimension, turn = list(CAUSES)[k % len(CAUSES)], k // len(CAUSES)
-        robots = [robot for robot in ROBOTS if names_of(dimension, robot)]
-        robot = robots[turn % len(robots)]
-        names = order[dimension, robot]
-        found.append((robot, (dimension,), f"{dimension}/{names[turn // len(robots) % len(names)]}"))
+        dimension, turn = dimensions[k % len(dimensions)], k // len(dimensions)
+        able = [robot for robot in robots if names_of(dimension, robot)]
+        robot = able[turn % len(able)]
+        names = [name for name in order[dimension, robot] if name not in without]
+        found.append((robot, (dimension,), f"{dimension}/{names[turn // len(able) % len(names)]}"))
     return found
 
 
@@ -104,6 +136,26 @@ def _pairs(wanted: int, rng: np.random.Generator) -> _Listed:
         robot = robots[(k + turn) % len(robots)]
         details = [f"{d}/{rng.choice(names_of(d, robot))}" for d in (one, other)]
         found.append((robot, (one, other), " + ".join(details)))
+    return found
+
+
+def _many(wanted: int, rng: np.random.Generator) -> _Listed:
+    """Returns sets of 3 to 6 different dimensions, over all robots in turn, with any of their causes."""
+    found: _Listed = []
+    for k in range(wanted):
+        robot, size = list(ROBOTS)[k % len(ROBOTS)], MANY[k // len(ROBOTS) % len(MANY)]
+        able = [dimension for dimension in CAUSES if names_of(dimension, robot)]
+        chosen = [able[number] for number in np.sort(rng.permutation(len(able))[:size])]
+        details = [f"{d}/{rng.choice(names_of(d, robot))}" for d in chosen]
+        found.append((robot, tuple(chosen), " + ".join(details)))
+    return found
+
+
+def _scatter(wanted: int, rng: np.random.Generator) -> _Listed:
+    found: _Listed = []
+    for k in range(wanted):
+        name, robot = list(SCATTER)[k % len(SCATTER)], list(ROBOTS)[k // len(SCATTER) % len(ROBOTS)]
+        found.append((robot, (SCATTER[name][0],), f"scatter/{name}"))
     return found
 
 
@@ -127,12 +179,16 @@ class Drawn:
         text: Causes with their severities.
         shown: How visible each cause is alone: the largest of its columns' ratios of prediction error to noise.
         model: Text of the model that the project has.
+        places: All targets that express a cause, with their true values.
+        spoil: What happens to readings on their way into the logs.
     """
 
     logs: list[Log]
     text: str
     shown: tuple[float, ...]
     model: str
+    places: Places
+    spoil: Spoil | None
 
 
 def draw(case: Case) -> Drawn:
@@ -141,43 +197,73 @@ def draw(case: Case) -> Drawn:
     Raises:
         RuntimeError: If no draw of `TRIES` shows.
     """
-    robot = ROBOTS[case.robot]
+    robot, nothing = robot_of(case), Reality(engine=_engine(case))
     duration_s = np.random.default_rng([case.seed, 5]).uniform(4.0, 6.0, NUM_EPISODES)
-    plain = play(robot, Reality(), case.split, case.seed, duration_s)
+    plain = play(robot, nothing, case.split, case.seed, duration_s)
     scene, coarse = scene_of(robot, plain), robot.coarse[case.split] if "numerics" in case.causes else None
-    changes = [_change(name) for name in case.detail.split(" + ") if name != "nothing"]
+    names = [name for name in case.detail.split(" + ") if name != "nothing"]
     shown: tuple[float, ...] = ()
     for attempt in range(TRIES):
         rng = np.random.default_rng([case.seed, 4, attempt])
-        reality, alone, texts = Reality(), [], []
-        for change in changes:
+        reality, alone, texts = nothing, [], []
+        for change in map(_change, names):
             seed = rng.integers(2**32)
             reality, text = change(reality, robot, np.random.default_rng(seed), scene)
-            alone.append(change(Reality(), robot, np.random.default_rng(seed), scene)[0])
+            alone.append(change(nothing, robot, np.random.default_rng(seed), scene)[0])
             texts.append(text)
-        logs = play(robot, reality, case.split, case.seed, duration_s) if changes else plain
+        logs = play(robot, reality, case.split, case.seed, duration_s) if names else plain
         each = [logs] if len(alone) < 2 else [play(robot, r, case.split, case.seed, duration_s) for r in alone]
-        shown = tuple(_shown(robot, r, coarse, seen) for r, seen in zip(alone, each, strict=False))
-        if not shown or min(shown) >= max(VISIBLE, PART * max(shown)):
-            return Drawn(logs, "; ".join(texts), shown, robot.text(coarse))
+        shown = tuple(_shown(robot, n, r, coarse, seen) for n, r, seen in zip(names, alone, each, strict=False))
+        least = VISIBLE if case.kind == "many" else max(VISIBLE, PART * max(shown, default=0.0))
+        if not shown or min(shown) >= least:
+            model = robot.text(coarse)
+            if case.kind == "far":
+                model, far = make_far(robot, np.random.default_rng([case.seed, 6]))
+                texts = [*texts, far]
+            return Drawn(logs, "; ".join(texts), shown, model, reality.places, reality.spoil)
     raise RuntimeError(f"{case.name}: {case.detail} does not show ({shown}), however it is drawn")
+
+
+def robot_of(case: Case) -> Robot:
+    """Returns the robot of a case; of `foreign`, one that touches nothing."""
+    return replace(ROBOTS[case.robot], free=True) if case.kind == "foreign" else ROBOTS[case.robot]
+
+
+def _engine(case: Case) -> Callable[[mujoco.MjModel], Step]:
+    """Returns what plays reality."""
+    if case.kind == "foreign":
+        import gap_bullet  # only who asks for it needs the extra `engines`
+
+        return gap_bullet.make_step
+    return Reality.engine
 
 
 def _change(name: str) -> Change:
     group, _, cause = name.partition("/")
+    if group == "scatter":
+        return SCATTER[cause][1]
     return UNMODELLED[cause] if group == "unmodelled" else CAUSES[group][cause][0]  # type: ignore[index]
 
 
-def _shown(robot: Robot, reality: Reality, coarse: tuple[float, str] | None, logs: list[Log]) -> float:
+def _shown(robot: Robot, name: str, reality: Reality, coarse: tuple[float, str] | None, logs: list[Log]) -> float:
     """Returns how visible one cause is; the model's step is coarse only where that is the cause."""
-    is_step = coarse is not None and replace(reality, timestep_s=0.0) == replace(Reality(), timestep_s=0.0)
-    model = mujoco.MjModel.from_xml_string(robot.text(coarse if is_step else None))
+    if reality.spoil is not None:
+        return _spoiled(robot, reality.spoil, logs)
+    model = mujoco.MjModel.from_xml_string(robot.text(coarse if name.startswith("numerics/") else None))
     return max(visibility(robot, model, logs).values())
+
+
+def _spoiled(robot: Robot, spoil: Spoil, logs: list[Log]) -> float:
+    """Returns how far readings are off where they are spoiled, over their noise: the root mean square."""
+    rng, noise = np.random.default_rng(0), np.array([column.noise for column in robot.columns])
+    seen = [readings(robot, robot.model(), log.states) for log in logs]
+    off = np.concatenate([(spoil(some, rng) - some) / noise for some in seen])
+    return float(np.sqrt(np.mean(off[off != 0] ** 2))) if np.any(off) else 0.0
 
 
 def scene_of(robot: Robot, logs: list[Log]) -> Scene:
     """Returns the efforts and speeds of some logs."""
-    model = mujoco.MjModel.from_xml_string(robot.text())
+    model = robot.model()
     efforts = np.max([log.efforts for log in logs], axis=0)
     speeds = np.sqrt(np.mean(np.concatenate([log.states for log in logs])[:, model.nq :] ** 2, axis=0))
     return Scene(
@@ -188,12 +274,13 @@ def scene_of(robot: Robot, logs: list[Log]) -> Scene:
 
 def write(case: Case, folder: Path) -> Path:
     """Writes a case as a project folder, and its truth beside it as FOLDER.truth.json; returns the folder."""
-    robot, drawn = ROBOTS[case.robot], draw(case)
+    robot, drawn = robot_of(case), draw(case)
     (folder / "logs").mkdir(parents=True, exist_ok=True)
     (folder / "robot.xml").write_text(drawn.model, encoding="utf-8")
     (folder / "gapless.yaml").write_text(robot.yaml(), encoding="utf-8")
-    write_logs(robot, folder, drawn.logs, np.random.default_rng([case.seed, 3]))
-    write_truth(case, folder, severity=drawn.text, shown=[round(ratio, 2) for ratio in drawn.shown])
+    write_logs(robot, folder, drawn.logs, np.random.default_rng([case.seed, 3]), drawn.spoil)
+    shown, places = [round(ratio, 2) for ratio in drawn.shown], dict(drawn.places)
+    write_truth(case, folder, severity=drawn.text, shown=shown, places=places)
     return folder
 
 
@@ -213,13 +300,16 @@ def planted(
     return Case(robot, "single", frozenset({dimension}), f"{dimension}/{cause}", seed, split, source)
 
 
-def write_logs(robot: Robot, folder: Path, logs: Sequence[Log], rng: np.random.Generator) -> None:
+def write_logs(
+    robot: Robot, folder: Path, logs: Sequence[Log], rng: np.random.Generator, spoil: Spoil | None = None
+) -> None:
     """Writes logs as run0.csv and so on, each with its sidecar, with the noise of the robot's sensors."""
-    model = mujoco.MjModel.from_xml_string(robot.text())
+    model = robot.model()
     noise = np.array([column.noise for column in robot.columns])
     names = ["time_s", *robot.commands, *(column.name for column in robot.columns)]
     for k, log in enumerate(logs):
         seen = readings(robot, model, log.states) + noise * rng.standard_normal((len(log.states), len(noise)))
+        seen = spoil(seen, rng) if spoil else seen
         rows = np.column_stack([np.arange(len(seen)) / robot.rate_hz, log.commands, seen])
         path = folder / "logs" / f"run{k}.csv"
         np.savetxt(path, rows, fmt="%.8g", delimiter=",", header=",".join(names), comments="")

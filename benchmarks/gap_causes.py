@@ -1,16 +1,19 @@
 """Causes of a gap, by dimension: each changes reality by a severity that is drawn from a stated range.
 
 A cause is a function of (reality, robot, rng, scene) that returns the changed reality and a text with the severity.
-Ranges are what people find on real robots; `gap_cases.py` draws again what does not show in the logs.
+Ranges are what people find on real robots; `gap_cases.py` draws again what does not show in the logs. The changed
+reality says where it was changed: `places`, all parameter targets that express the cause, each with its true value.
+Of several ways to say the same (damping of a joint or of its servo, commands or readings that are late) all are there;
+None stands for a target at the right place whose form is another, so that no value of it is the true one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 from gap_robots import Robot
-from gap_world import Reality
+from gap_world import Places, Reality
 
 from gapless.core.dimensions import Dimension
 
@@ -46,9 +49,34 @@ def some_joint(robot: Robot, rng: np.random.Generator) -> str:
     return str(rng.choice(list(robot.drives)))
 
 
-def edited(reality: Reality, edit: Edit) -> Reality:
-    """Returns a reality with one more change of its model."""
-    return replace(reality, edits=(*reality.edits, edit))
+def marked(reality: Reality, places: Places) -> Reality:
+    """Returns a reality with more targets that express how it was changed."""
+    return replace(reality, places={**reality.places, **places})
+
+
+def edited(reality: Reality, edit: Edit, places: Places) -> Reality:
+    """Returns a reality with one more change of its model, and the targets that express it."""
+    return marked(replace(reality, edits=(*reality.edits, edit)), places)
+
+
+def late_by(robot: Robot, delay_s: float) -> Places:
+    """Returns the targets of a delay: logs do not tell whether commands act late or all readings are old."""
+    names = ["actuator/*", "measurement/*", *(f"actuator/{a}" for a in robot.commands.values() if robot.has_one_drive)]
+    return {f"{name}/delay": float(delay_s) for name in names}
+
+
+def tilt_angles(gravity: Sequence[float]) -> tuple[float, float]:
+    """Returns the floor's angles about x and y [rad] that give a gravity: turned about x first, then about y."""
+    size = float(np.linalg.norm(gravity))
+    return float(-np.arcsin(gravity[1] / size)), float(np.arctan2(gravity[0], -gravity[2]))
+
+
+def _damping_places(robot: Robot, joint: str, more: float) -> dict[str, float]:
+    """Returns the targets of more damping [N·m·s/rad]: the joint's or, where there is one, its servo's."""
+    model, actuator = robot.model(), robot.drives[joint]
+    own, servo = float(model.dof_damping[model.joint(joint).dofadr[0]]), -float(model.actuator(actuator).biasprm[2])
+    found = {f"joint/{joint}/damping": own + more, f"actuator/{actuator}/kd": servo + more}
+    return {target: value for target, value in found.items() if value >= 0 and (robot.servo or "kd" not in target)}
 
 
 def gain(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -62,7 +90,12 @@ def gain(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene)
             actuator.gainprm[0] *= factor
             actuator.biasprm[1] *= factor
 
-    return edited(reality, edit), f"gain x{factor:.2f} of {', '.join(joints)}"
+    names, field = [robot.drives[joint] for joint in joints], "kp" if robot.servo else "gain"
+    sizes = {a: float(robot.model().actuator(a).gainprm[0]) if robot.servo else 1.0 for a in names}
+    places = {f"actuator/{a}/{field}": factor * size for a, size in sizes.items()}
+    if len(joints) == len(robot.drives):
+        places[f"actuator/*/{field}"] = factor
+    return edited(reality, edit, places), f"gain x{factor:.2f} of {', '.join(joints)}"
 
 
 def servo_damping(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -73,7 +106,9 @@ def servo_damping(reality: Reality, robot: Robot, rng: np.random.Generator, scen
     def edit(spec: mujoco.MjSpec) -> None:
         spec.actuator(robot.drives[joint]).biasprm[2] *= factor
 
-    return edited(reality, edit), f"kd x{factor:.2f} of {joint}"
+    written = -float(robot.model().actuator(robot.drives[joint]).biasprm[2])
+    places = _damping_places(robot, joint, (factor - 1) * written)
+    return edited(reality, edit, places), f"kd x{factor:.2f} of {joint}"
 
 
 def damping(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -83,7 +118,9 @@ def damping(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
     def edit(spec: mujoco.MjSpec) -> None:
         spec.joint(joint).damping[0] *= factor
 
-    return edited(reality, edit), f"damping x{factor:.2f} of {joint}"
+    model = robot.model()
+    places = _damping_places(robot, joint, (factor - 1) * float(model.dof_damping[model.joint(joint).dofadr[0]]))
+    return edited(reality, edit, places), f"damping x{factor:.2f} of {joint}"
 
 
 def coulomb(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -94,7 +131,9 @@ def coulomb(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
     def edit(spec: mujoco.MjSpec) -> None:
         spec.joint(joint).frictionloss += size
 
-    return edited(reality, edit), f"dry friction +{size:.2f} of {joint}"
+    model = robot.model()
+    places = {f"joint/{joint}/frictionloss": float(model.dof_frictionloss[model.joint(joint).dofadr[0]]) + size}
+    return edited(reality, edit, places), f"dry friction +{size:.2f} of {joint}"
 
 
 def limit(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -105,7 +144,8 @@ def limit(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene
     def edit(spec: mujoco.MjSpec) -> None:
         spec.actuator(robot.drives[joint]).forcerange = [-size, size]
 
-    return edited(reality, edit), f"limit {size:.2f} of {joint}"
+    places = {f"actuator/{robot.drives[joint]}/limit": size}
+    return edited(reality, edit, places), f"limit {size:.2f} of {joint}"
 
 
 def armature(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -115,7 +155,9 @@ def armature(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
     def edit(spec: mujoco.MjSpec) -> None:
         spec.joint(joint).armature *= factor
 
-    return edited(reality, edit), f"armature x{factor:.2f} of {joint}"
+    model = robot.model()
+    places = {f"joint/{joint}/armature": factor * float(model.dof_armature[model.joint(joint).dofadr[0]])}
+    return edited(reality, edit, places), f"armature x{factor:.2f} of {joint}"
 
 
 def backlash(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -150,19 +192,24 @@ def second_joint(reality: Reality, joint: str, *, gap: float | None, drag: float
             second.limited, second.range = mujoco.mjtLimited.mjLIMITED_TRUE, [-half, half]
             second.solref_limit = [0.005, 1]
 
-    return replace(edited(reality, edit), seconds={**reality.seconds, joint: name})
+    places = {} if gap is None else {f"joint/{joint}/backlash": None}  # that one plays before the motor
+    return replace(edited(reality, edit, places), seconds={**reality.seconds, joint: name})
 
 
 def command_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Commands act 15-60 ms late."""
     delay_s = rng.uniform(0.015, 0.06)
-    return replace(reality, command_delay_s=delay_s), f"commands {1000 * delay_s:.0f} ms late"
+    return marked(
+        replace(reality, command_delay_s=delay_s), late_by(robot, delay_s)
+    ), f"commands {1000 * delay_s:.0f} ms late"
 
 
 def reading_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Readings are 15-60 ms old."""
     delay_s = rng.uniform(0.015, 0.06)
-    return replace(reality, reading_delay_s=delay_s), f"readings {1000 * delay_s:.0f} ms late"
+    return marked(
+        replace(reality, reading_delay_s=delay_s), late_by(robot, delay_s)
+    ), f"readings {1000 * delay_s:.0f} ms late"
 
 
 def joint_bias(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -172,21 +219,25 @@ def joint_bias(reality: Reality, robot: Robot, rng: np.random.Generator, scene: 
     column = str(rng.choice(names))
     size = rng.uniform(0.004, 0.012) if robot.name == "pusher" else rng.uniform(0.02, 0.1)
     bias = float(rng.choice([-1, 1])) * size
-    return replace(reality, bias={**reality.bias, column: bias}), f"bias {bias:+.4f} of {column}"
+    found = replace(reality, bias={**reality.bias, column: bias})
+    return marked(found, {f"measurement/{column}/bias": bias}), f"bias {bias:+.4f} of {column}"
 
 
 def joint_scale(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """A joint's readings are 5-15 % too large."""
     names = [c.name for c in robot.columns if c.kind == "joint" and c.quantity == "position"]
     column, factor = str(rng.choice(names)), rng.uniform(1.05, 1.15)
-    return replace(reality, scale={**reality.scale, column: factor}), f"scale x{factor:.3f} of {column}"
+    found = replace(reality, scale={**reality.scale, column: factor})
+    both = [c.name for c in robot.columns if c.name in (column, column.replace("q_", "v_"))]  # and speeds with it
+    return marked(found, {f"measurement/{name}/scale": factor for name in both}), f"scale x{factor:.3f} of {column}"
 
 
 def box_bias(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """The tracker of the box is off by 1-3 cm."""
     size, turn = rng.uniform(0.01, 0.03), rng.uniform(-np.pi, np.pi)
     off = {"box_x": size * np.cos(turn), "box_y": size * np.sin(turn)}
-    return replace(reality, bias={**reality.bias, **off}), f"box pose off by {100 * size:.1f} cm at {turn:+.2f} rad"
+    found = marked(replace(reality, bias={**reality.bias, **off}), {f"measurement/{c}/bias": b for c, b in off.items()})
+    return found, f"box pose off by {100 * size:.1f} cm at {turn:+.2f} rad"
 
 
 def box_mass(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -196,7 +247,8 @@ def box_mass(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
     def edit(spec: mujoco.MjSpec) -> None:
         spec.geom("box").mass *= factor
 
-    return edited(reality, edit), f"box mass x{factor:.2f}"
+    places = {"body/box/mass": factor * float(robot.model().body("box").mass[0])}
+    return edited(reality, edit, places), f"box mass x{factor:.2f}"
 
 
 def box_centre(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -213,7 +265,8 @@ def box_centre(reality: Reality, robot: Robot, rng: np.random.Generator, scene: 
         )
         body.iquat = [1, 0, 0, 0]
 
-    return edited(reality, edit), f"box centre off by {shares[0]:+.2f}, {shares[1]:+.2f} of its half size"
+    places = dict(zip(("body/box/com/x", "body/box/com/y"), shares * robot.model().geom("box").size[:2], strict=True))
+    return edited(reality, edit, places), f"box centre off by {shares[0]:+.2f}, {shares[1]:+.2f} of its half size"
 
 
 def payload(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -232,7 +285,15 @@ def payload(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
             conaffinity=0,
         )
 
-    return edited(reality, edit), f"payload {mass:.3f} kg"
+    found = edited(reality, edit, {})
+    link, own = (found.model(robot).body(body), robot.model().body(body))
+    places = {f"body/{body}/mass": float(link.mass[0])}
+    if np.allclose(own.ipos, place):
+        places[f"body/{body}/payload"] = mass
+    else:
+        spread = float((link.inertia[0] / link.mass[0]) / (own.inertia[0] / own.mass[0]))
+        places |= {f"body/{body}/com/z": float(link.ipos[2]), f"body/{body}/inertia": spread}
+    return marked(found, places), f"payload {mass:.3f} kg"
 
 
 def link_mass(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -243,7 +304,8 @@ def link_mass(reality: Reality, robot: Robot, rng: np.random.Generator, scene: S
     def edit(spec: mujoco.MjSpec) -> None:
         spec.geom(link).mass *= factor
 
-    return edited(reality, edit), f"mass x{factor:.2f} of {link}"
+    places = {f"body/{link}/mass": factor * float(robot.model().body(link).mass[0])}
+    return edited(reality, edit, places), f"mass x{factor:.2f} of {link}"
 
 
 def friction(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -254,7 +316,10 @@ def friction(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
         for name in SURFACES[robot.name]:
             spec.geom(name).friction[0] *= factor
 
-    return edited(reality, edit), f"friction x{factor:.2f} of {' and '.join(SURFACES[robot.name])}"
+    written = {name: float(robot.model().geom(name).friction[0]) for name in SURFACES[robot.name]}
+    places = {f"geom/{name}/friction": factor * size for name, size in written.items()}
+    places["geom/*/friction"] = factor
+    return edited(reality, edit, places), f"friction x{factor:.2f} of {' and '.join(SURFACES[robot.name])}"
 
 
 def softness(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -266,7 +331,13 @@ def softness(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sc
         for name in names:
             spec.geom(name).solref[0] *= factor
 
-    return edited(reality, edit), f"contact time constant x{factor:.2f} of {' and '.join(names)}"
+    time_s = float(robot.model().geom(names[0]).solref[0])
+    places: Places = {f"geom/{name}/stiffness": (factor * time_s) ** -2 for name in names}
+    if robot.box is None:
+        places["geom/*/stiffness"] = factor**-2
+    else:  # the box is softer on its table, too, but less: a contact takes the mean of both
+        places |= {"geom/box/stiffness": None, "geom/table/stiffness": ((factor + 1) / 2 * time_s) ** -2}
+    return edited(reality, edit, places), f"contact time constant x{factor:.2f} of {' and '.join(names)}"
 
 
 def tilt(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -275,7 +346,10 @@ def tilt(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene)
     angle = np.radians(rng.uniform(3.0 if robot.servo else 2.0, 6.0))
     turn = float(rng.choice([0.0, np.pi])) if planar else rng.uniform(-np.pi, np.pi)
     gravity = 9.81 * np.array([np.sin(angle) * np.cos(turn), np.sin(angle) * np.sin(turn), -np.cos(angle)])
-    return replace(reality, gravity=tuple(gravity)), f"tilt {np.degrees(angle):.1f} deg towards {turn:+.2f} rad"
+    places = {f"world/tilt/{axis}": a for axis, a in zip("xy", tilt_angles(gravity), strict=True) if abs(a) > 1e-6}
+    return marked(
+        replace(reality, gravity=tuple(gravity)), places
+    ), f"tilt {np.degrees(angle):.1f} deg towards {turn:+.2f} rad"
 
 
 def side_load(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
@@ -286,7 +360,8 @@ def side_load(reality: Reality, robot: Robot, rng: np.random.Generator, scene: S
     joint = str(rng.choice(LOADED.get(robot.name, tuple(robot.drives))))
     share = rng.uniform(0.2, 0.4) if robot.name == "arm" else rng.uniform(0.1, 0.25)
     load = float(rng.choice([-1, 1])) * share * scene.efforts[robot.drives[joint]]
-    return replace(reality, load={**reality.load, joint: load}), f"load {load:+.2f} on {joint}"
+    found = replace(reality, load={**reality.load, joint: load})
+    return marked(found, {f"joint/{joint}/load": load}), f"load {load:+.2f} on {joint}"
 
 
 def coarse(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:

@@ -45,6 +45,7 @@ class Robot:
         pilot: (rng, family of motions, times) -> who moves it.
         start: Joint -> position where an episode begins, drawn.
         coarse: (time step [s], integrator) of the model in cases of `numerics`: for tuning and for test.
+        free: Whether nothing of it touches anything.
     """
 
     name: str
@@ -56,16 +57,28 @@ class Robot:
     coarse: Mapping[str, tuple[float, str]]
     servo: bool = False
     box: str | None = None
+    free: bool = False
 
     def text(self, coarse: tuple[float, str] | None = None) -> str:
         """Returns the model as its maker wrote it: converged, or with a coarse step."""
         text = (MODELS / f"{self.name}.xml").read_text(encoding="utf-8")
+        if self.free:
+            text = text.replace(' contype="1" conaffinity="1"', "")
         if coarse is None:
             return text
         fine = 'timestep="0.002" integrator="implicitfast"'
         if fine not in text:
             raise ValueError(f"{self.name}.xml has no {fine}")
         return text.replace(fine, f'timestep="{coarse[0]:g}" integrator="{coarse[1]}"')
+
+    @property
+    def has_one_drive(self) -> bool:
+        """Whether one actuator is all that there are."""
+        return len(self.drives) == 1
+
+    def model(self) -> mujoco.MjModel:
+        """Returns the model as its maker wrote it, compiled."""
+        return mujoco.MjModel.from_xml_string(self.text())
 
     def yaml(self) -> str:
         """Returns the project file."""

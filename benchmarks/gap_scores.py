@@ -6,12 +6,13 @@ percentile bootstrap intervals over cases.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from gap_cases import Case
+from gap_cases import FAR, KINDS, Case
 from gap_causes import CAUSES
+from gap_mechanisms import is_place_right, is_value_right
 
 from gapless.core.dimensions import DIMENSIONS
 from gapless.core.interval import Interval, wilson
@@ -32,6 +33,9 @@ class Answer:
         seconds: Wall time.
         first: Whether it was the first one of its model, which is calibrated then.
         error: What went wrong, if it did; it counts as a wrong answer.
+        cpu_s: Processor time of all threads and children [s]; None where it was not measured.
+        places: Targets that express the causes, with their true values.
+        contradictions: Where `identify` says otherwise of the same case; None where it was not asked.
     """
 
     case: Case
@@ -39,6 +43,9 @@ class Answer:
     seconds: float
     first: bool = False
     error: str | None = None
+    cpu_s: float | None = None
+    places: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
+    contradictions: Sequence[str] | None = None
 
     @property
     def causes(self) -> dict[str, float]:
@@ -68,8 +75,27 @@ class Answer:
     @property
     def truth(self) -> str:
         """What the verdict should be; of a pair, both dimensions."""
-        other = {"null": NO_GAP, "unmodelled": UNMODELLED}.get(self.case.kind)
-        return other or " + ".join(sorted(self.case.causes))
+        if self.case.kind == "unmodelled":
+            return UNMODELLED
+        return NO_GAP if not self.case.causes else " + ".join(sorted(self.case.causes))
+
+    @property
+    def likely(self) -> set[str]:
+        """The dimensions above 0.5."""
+        return {dimension for dimension, probability in self.causes.items() if probability > LIKELY}
+
+    @property
+    def right(self) -> bool:
+        """Whether it is right, by what its kind asks for."""
+        if self.case.kind == "far":
+            return is_planted_first(self)
+        if self.case.kind == "many":
+            return self.likely == self.case.causes
+        if self.case.kind == "planted" and not self.case.causes:
+            return not self.likely
+        if self.case.kind in ("pair", "planted"):
+            return self.case.causes <= self.first_causes(len(self.case.causes))
+        return self.verdict == self.truth
 
     def first_causes(self, number: int) -> set[str]:
         """Returns the most probable dimensions, some of them."""
@@ -93,6 +119,23 @@ class Scores:
     false_alarm: Interval
     unmodelled_named: Interval
     auroc: Interval
+    many_recall: Interval
+    """Of true dimensions of `many`, those above 0.5."""
+    many_precision: Interval
+    """Of dimensions above 0.5 in `many`, those that are true."""
+    many_exact: Interval
+    """Of `many`, the dimensions above 0.5 are the causes, all of them and no other."""
+    many_calibration_error: Interval
+    far_first: Interval
+    """Of `far`, the planted cause is the most probable of the dimensions that are right but for it, and above 0.5."""
+    far_strict: Interval
+    """Of `far`, it is the most probable dimension of all, though gains, inertias and frictions are wrong, too."""
+    foreign_top_1: Interval
+    scatter_top_1: Interval
+    place: Interval
+    """Of `single`, the most probable mechanism of the true dimension names the right joint, body or column."""
+    mechanism: Interval
+    """The same, and it is a target that expresses the cause, with the true value inside its interval."""
     calibration_error: Interval
     calibration_error_no_gap: Interval
     median_s: Interval
@@ -100,15 +143,18 @@ class Scores:
     """95th percentile."""
     first_s: Interval
     """Median of the first diagnosis of each model."""
+    median_cpu_s: Interval
+    first_cpu_s: Interval
     num_failed: int
 
 
 def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
     """Returns the scores of some diagnoses."""
-    of = {kind: [a for a in answers if a.case.kind == kind] for kind in ("single", "pair", "null", "unmodelled")}
+    of = {kind: [a for a in answers if a.case.kind == kind] for kind in KINDS}
     known, judged = of["single"] + of["pair"], of["single"] + of["pair"] + of["null"]
     rng = np.random.default_rng(seed)
-    later = [a.seconds for a in answers if not a.first]
+    placed = [a for a in of["single"] if a.places]
+    later, first = ([a for a in answers if a.first == is_first] for is_first in (False, True))
     return Scores(
         _share(a.verdict in a.case.causes for a in of["single"]),
         _share(a.first_causes(1) == a.case.causes for a in of["single"]),
@@ -119,13 +165,31 @@ def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
         _share(a.no_gap < LIKELY for a in of["null"]),
         _share(a.unmodelled > LIKELY for a in of["unmodelled"]),
         auroc([a.unmodelled for a in of["unmodelled"]], [a.unmodelled for a in known], rng),
+        _share(d in a.likely for a in of["many"] for d in sorted(a.case.causes)),
+        _share(d in a.case.causes for a in of["many"] for d in sorted(a.likely)),
+        _share(a.right for a in of["many"]),
+        _resampled([dimension_claims(a) for a in of["many"]], _error_of, rng, "bootstrap"),
+        _share(a.right for a in of["far"]),
+        _share(a.first_causes(1) == a.case.causes for a in of["far"]),
+        _share(a.right for a in of["foreign"]),
+        _share(a.right for a in of["scatter"]),
+        _share(is_place_right(a.result, a.case, a.places) for a in placed),
+        _share(is_value_right(a.result, a.case, a.places) for a in placed),
         _resampled([dimension_claims(a) for a in judged], _error_of, rng, "bootstrap"),
         _resampled([np.array([[a.no_gap, a.case.kind == "null"]]) for a in judged], _error_of, rng, "bootstrap"),
-        _quantile(later, 0.5, rng),
-        _quantile(later, 0.95, rng),
-        _quantile([a.seconds for a in answers if a.first], 0.5, rng),
+        _quantile([a.seconds for a in later], 0.5, rng),
+        _quantile([a.seconds for a in later], 0.95, rng),
+        _quantile([a.seconds for a in first], 0.5, rng),
+        _quantile([a.cpu_s for a in later if a.cpu_s is not None], 0.5, rng),
+        _quantile([a.cpu_s for a in first if a.cpu_s is not None], 0.5, rng),
         sum(a.error is not None for a in answers),
     )
+
+
+def is_planted_first(answer: Answer) -> bool:
+    """Tells whether the cause of a far model comes before all others that are no part of being far, above 0.5."""
+    rivals = [dimension for dimension in answer.causes if dimension in FAR]
+    return bool(rivals) and {rivals[0]} == answer.case.causes <= answer.likely
 
 
 def exact(answer: Answer) -> bool:
@@ -195,11 +259,11 @@ def _share(flags: Iterable[bool]) -> Interval:
 
 
 def confusion(answers: Sequence[Answer]) -> dict[str, Counter[str]]:
-    """Returns truth -> how often each verdict was given, of all but pairs."""
+    """Returns truth -> how often each verdict was given, of cases with one truth in a model that is near."""
     names = dict.fromkeys((*CAUSES, *DIMENSIONS, NO_GAP, UNMODELLED))
     found: dict[str, Counter[str]] = {name: Counter() for name in names}
     for answer in answers:
-        if answer.case.kind != "pair":
+        if answer.case.kind not in ("pair", "many", "far"):
             found[answer.truth][answer.verdict] += 1
     return {truth: counts for truth, counts in found.items() if counts}
 
@@ -208,13 +272,9 @@ def by_detail(answers: Sequence[Answer]) -> dict[str, Interval]:
     """Returns what a case is -> how often its verdict is right, per robot and cause."""
     groups: dict[str, list[bool]] = {}
     for answer in answers:
-        right = answer.case.causes <= answer.first_causes(2) if answer.case.kind == "pair" else _right(answer)
-        groups.setdefault(f"{answer.case.robot}: {answer.case.detail}", []).append(right)
+        far = "far: " if answer.case.kind == "far" else ""
+        groups.setdefault(f"{answer.case.robot}: {far}{answer.case.detail}", []).append(answer.right)
     return {name: wilson(sum(flags), len(flags)) for name, flags in sorted(groups.items())}
-
-
-def _right(answer: Answer) -> bool:
-    return answer.verdict == answer.truth
 
 
 def shuffled_truths(answers: Sequence[Answer], rng: np.random.Generator) -> list[Answer]:

@@ -17,6 +17,17 @@ WINDOW_S = 0.3  # of predictions that tell how visible a cause is
 
 Effect = Callable[[mujoco.MjModel, mujoco.MjData, float], None]
 """(model, data, time in the log [s]): changes either, before a step."""
+Step = Callable[[mujoco.MjModel, mujoco.MjData, int], None]
+"""(model, data, number of steps): moves the state on by some time steps of the model."""
+Places = dict[str, float | None]
+"""Parameter target that expresses a cause -> its true value; None where the place is right but the form is another."""
+Spoil = Callable[[Array, np.random.Generator], Array]
+"""(readings of a log with their noise, rng) -> what is logged of them, (num_rows, num_columns)."""
+
+
+def step_mujoco(model: mujoco.MjModel, data: mujoco.MjData, num_steps: int) -> None:
+    """Moves a state on by MuJoCo itself."""
+    mujoco.mj_step(model, data, nstep=num_steps)
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,10 @@ class Reality:
         slow_effect: What changes little from one control interval to the next.
         effect: What has to act at every step.
         timestep_s: Of reality.
+        jitter_s: Commands arrive late by this times |n|, n standard normal, drawn anew for each.
+        spoil: What happens to readings on their way into a log.
+        engine: Makes what steps a model.
+        places: Parameter target -> its true value, of all targets that express what is changed here.
     """
 
     edits: tuple[Callable[[mujoco.MjSpec], None], ...] = ()
@@ -51,6 +66,10 @@ class Reality:
     effect: Callable[[mujoco.MjModel, float], Effect] | None = None
     """(model, time step [s]) -> an effect with a memory of its own."""
     timestep_s: float = 0.002
+    jitter_s: float = 0.0
+    spoil: Spoil | None = None
+    engine: Callable[[mujoco.MjModel], Step] = lambda model: step_mujoco
+    places: Places = field(default_factory=dict[str, float | None])
 
     def model(self, robot: Robot) -> mujoco.MjModel:
         """Returns the true model."""
@@ -101,7 +120,7 @@ class _Episode:
 
     def __init__(self, robot: Robot, reality: Reality, rng: np.random.Generator) -> None:
         self.robot, self.reality, self.rng = robot, reality, rng
-        self.written = mujoco.MjModel.from_xml_string(robot.text())
+        self.written = robot.model()
         self.model = reality.model(robot)
         self.data = mujoco.MjData(self.model)
         self.steps = round(1 / (robot.rate_hz * reality.timestep_s))
@@ -110,6 +129,8 @@ class _Episode:
         for joint, load in reality.load.items():
             self.data.qfrc_applied[self.model.joint(joint).dofadr[0]] = load
         self.effect = reality.effect(self.model, reality.timestep_s) if reality.effect else None
+        self.step = reality.engine(self.model)
+        self.arrivals, self.luck = dict[int, int](), rng.spawn(1)[0]
         self.efforts = np.zeros(self.model.nu)
 
     def run(self, family: str, duration_s: float) -> Log:
@@ -136,16 +157,23 @@ class _Episode:
         cuts = sorted({0, self.late % self.steps, -self.stale % self.steps, self.steps})
         if self.reality.slow_effect:
             self.reality.slow_effect(self.model, data, at * self.reality.timestep_s)
+        if self.reality.jitter_s:
+            wait_s = self.reality.jitter_s * abs(self.luck.standard_normal())
+            self.arrivals[at // self.steps] = at + self.late + round(wait_s / self.reality.timestep_s)
+            cuts = list(range(self.steps + 1))
         for begin, end in pairwise(cuts):
             if self.stale and begin == -self.stale % self.steps:
                 seen[at + begin] = self._read()
-            data.ctrl[:] = commands[max((at + begin - self.late) // self.steps, oldest)]
+            row = (at + begin - self.late) // self.steps
+            if self.reality.jitter_s:  # the newest that has arrived
+                row = max((r for r, due in self.arrivals.items() if due <= at + begin), default=oldest)
+            data.ctrl[:] = commands[max(row, oldest)]
             if self.effect is None:
-                mujoco.mj_step(self.model, data, nstep=end - begin)
+                self.step(self.model, data, end - begin)
             else:
                 for step in range(begin, end):
                     self.effect(self.model, data, (at + step) * self.reality.timestep_s)
-                    mujoco.mj_step(self.model, data)
+                    self.step(self.model, data, 1)
             if at >= 0:
                 np.maximum(self.efforts, np.abs(data.actuator_force), out=self.efforts)
 

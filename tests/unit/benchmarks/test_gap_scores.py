@@ -1,6 +1,7 @@
 """The benchmark of diagnosis scores what it says: on answers whose scores are known."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,17 @@ def answer(
     seconds: float = 1.0,
     first: bool = False,
     robot: str = "arm",
+    mechanisms: dict[str, list[dict[str, Any]]] | None = None,
+    **more: Any,
 ) -> Any:
-    causes = [
+    causes: list[dict[str, Any]] = [
         {"dimension": name, "probability": p, "share": 0.0, "low": 0.0, "high": 1.0} for name, p in claims.items()
     ]
+    for cause in causes if mechanisms is not None else ():
+        cause["mechanisms"] = mechanisms.get(cause["dimension"], [])
     result = {"causes": causes, "no_gap": {"probability": no_gap}, "unmodelled": {"probability": unmodelled}}
     case = part("gap_cases").Case(robot, kind, frozenset(truth), "+".join(truth), 0, "test")
-    return part("gap_scores").Answer(case, result, seconds, first)
+    return part("gap_scores").Answer(case, result, seconds, first, **more)
 
 
 def test_top_1_counts_no_gap_and_unmodelled_as_rivals() -> None:
@@ -167,4 +172,128 @@ def test_shuffled_truths_bring_a_perfect_diagnosis_to_chance() -> None:
 def test_answers_survive_the_file_they_are_kept_in() -> None:
     benchmark = part("diagnose")
     before = answer("pair", ("actuator", "sensor"), {"actuator": 0.75}, no_gap=0.25, seconds=2.5, first=True)
+    before = replace(before, cpu_s=3.5, places={"joint/elbow/damping": 1.2, "joint/yaw/backlash": None})
+    before = replace(before, contradictions=["one"])
     assert benchmark.from_line(benchmark.as_line(before)) == before
+
+
+def test_many_counts_each_dimension_and_whole_sets() -> None:
+    three = ("actuator", "latency", "sensor")
+    found = part("gap_scores").score(
+        [
+            answer("many", three, {"actuator": 0.9, "latency": 0.8, "sensor": 0.7, "object": 0.2}),  # exact
+            answer("many", three, {"actuator": 0.9, "latency": 0.8, "sensor": 0.4, "object": 0.9}),  # 2 of 3, 1 false
+        ]
+    )
+    assert found.many_recall.value == pytest.approx(5 / 6)
+    assert found.many_precision.value == pytest.approx(5 / 6)
+    assert found.many_exact.value == pytest.approx(1 / 2)
+    # |claims - true| by bin: 0.9 to 1: 2.7 - 2; 0.8: 1.6 - 2; 0.7: 0.7 - 1; 0.4: 0.4 - 1; 0.2: 0.2. Over 8 claims.
+    assert found.many_calibration_error.value == pytest.approx((0.7 + 0.4 + 0.3 + 0.6 + 0.2) / 8)
+    assert found.calibration_error.n == 0  # that one stays what it was: single, pair and null
+
+
+def test_the_cause_of_a_far_model_has_no_rivals_in_what_is_far() -> None:
+    found = part("gap_scores").score(
+        [
+            answer("far", ("latency",), {"actuator": 0.99, "object": 0.99, "latency": 0.8, "sensor": 0.1}),  # right
+            answer("far", ("latency",), {"latency": 0.99, "actuator": 0.9}),  # right, and first of all
+            answer("far", ("latency",), {"actuator": 0.99, "sensor": 0.9, "latency": 0.8}),  # sensor comes before
+            answer("far", ("latency",), {"actuator": 0.99, "latency": 0.4}),  # not likely
+        ]
+    )
+    assert found.far_first.value == pytest.approx(2 / 4)
+    assert found.far_strict.value == pytest.approx(1 / 4)
+
+
+def test_foreign_and_scatter_are_judged_like_single_causes() -> None:
+    found = part("gap_scores").score(
+        [
+            answer("foreign", ("object",), {"object": 0.9}),
+            answer("foreign", ("object",), {"object": 0.8}, unmodelled=0.9),
+            answer("scatter", ("sensor",), {"sensor": 0.9}),
+        ]
+    )
+    assert found.foreign_top_1.value == pytest.approx(1 / 2)
+    assert found.scatter_top_1.value == 1.0
+    assert found.top_1.n == 0
+
+
+def mechanism(target: str, low: float, high: float, probability: float = 0.9) -> dict[str, Any]:
+    return {"target": target, "value": (low + high) / 2, "low": low, "high": high, "probability": probability}
+
+
+@pytest.mark.parametrize(
+    ("named", "place", "value"),
+    [
+        ([mechanism("joint/elbow/damping", 1.0, 1.4)], True, True),
+        ([mechanism("actuator/elbow/kd", 2.6, 3.0)], True, True),  # the same, said of the servo
+        ([mechanism("joint/elbow/damping", 1.3, 1.4)], True, False),  # the interval misses
+        ([mechanism("joint/elbow/frictionloss", 0.0, 9.0)], True, False),  # the joint, but not what is wrong there
+        ([mechanism("joint/yaw/damping", 1.0, 1.4)], False, False),
+        ([mechanism("joint/yaw/damping", 1, 2, 0.9), mechanism("joint/elbow/damping", 1, 2, 0.3)], False, False),
+        ([], False, False),
+    ],
+)
+def test_a_mechanism_is_right_by_place_and_value(named: list[dict[str, Any]], place: bool, value: bool) -> None:
+    true = {"joint/elbow/damping": 1.2, "actuator/elbow/kd": 2.8}
+    said = answer("single", ("actuator",), {"actuator": 0.9}, mechanisms={"actuator": named}, places=true)
+    found = part("gap_scores").score([said, answer("single", ("numerics",), {"numerics": 0.9})])
+    assert (found.place.value, found.mechanism.value) == (float(place), float(value))
+    assert found.place.n == 1  # a time step has no place
+
+
+def test_mechanisms_may_be_missing_and_an_actuator_is_where_its_joint_is() -> None:
+    true = {"joint/tip_x/frictionloss": 1.2}
+    without = answer("single", ("actuator",), {"actuator": 0.9}, robot="pusher", places=true)
+    assert part("gap_scores").score([without]).place.value == 0.0
+    assert part("gap_mechanisms").place_of("actuator/servo_x/limit", "pusher") == "joint/tip_x"
+    assert part("gap_mechanisms").place_of("world/tilt/x", "pusher") == "world"
+
+
+def test_a_form_without_a_true_value_asks_for_its_place_only() -> None:
+    named = {"actuator": [mechanism("joint/yaw/backlash", 0.01, 0.02)]}
+    said = answer("single", ("actuator",), {"actuator": 0.9}, mechanisms=named, places={"joint/yaw/backlash": None})
+    assert part("gap_scores").score([said]).mechanism.value == 1.0
+
+
+def fitted(target: str, dimension: str, low: float, high: float, *, identifiable: bool = True) -> dict[str, Any]:
+    value = {"target": target, "dimension": dimension, "nominal": 1.0, "low": low, "high": high}
+    return {**value, "value": (low + high) / 2, "identifiable": identifiable}
+
+
+def test_verbs_contradict_each_other_either_way_round() -> None:
+    found = part("gap_mechanisms").find_contradictions
+    said = answer("single", ("contact",), {"contact": 0.01, "object": 0.9, "numerics": 0.9, "sensor": 0.5}).result
+    slides, heavy = fitted("geom/box/friction", "contact", 0.4, 0.6), fitted("body/box/mass", "object", 1.5, 1.7)
+    assert found(said, {"verdict": "good", "parameters": [heavy]}) == []  # no parameter says what the time step is
+    assert len(found(said, {"verdict": "good", "parameters": [heavy, slides]})) == 1
+    assert len(found(said, {"verdict": "good", "parameters": [slides]})) == 2  # and nothing of the object moved
+    unsure = fitted("geom/box/friction", "contact", 0.4, 0.6, identifiable=False)
+    assert found(said, {"verdict": "good", "parameters": [heavy, unsure]}) == []
+    near = fitted("geom/box/friction", "contact", 0.4, 1.0)
+    assert found(said, {"verdict": "good", "parameters": [heavy, near]}) == []
+    assert found(said, {"verdict": "refused", "parameters": []}) == []
+    assert part("gap_mechanisms").count_contradicted([None, [], ["a", "b"]]) == (1, 2)
+
+
+def test_planted_is_counted_by_machine_and_nulls_by_what_is_above_a_half() -> None:
+    answers = [
+        answer("planted", ("actuator",), {"actuator": 0.6, "sensor": 0.2}, unmodelled=0.99, robot="qube"),
+        answer("planted", ("actuator", "sensor"), {"actuator": 0.9, "object": 0.8, "sensor": 0.7}, robot="qube"),
+        answer("planted", (), {"object": 0.5}, unmodelled=0.99, robot="cube"),
+        answer("planted", (), {"object": 0.6}, no_gap=0.9, robot="cube"),
+    ]
+    table = part("gap_tables").planted_table("planted", answers)
+    rows = {row[0]: row for row in table.rows}
+    assert rows["qube"][1] == "50.0 %"
+    assert rows["qube"][4] == "100.0 %"  # three of three above 0.5
+    assert rows["cube"][5] == rows["all"][5] == "1 of 2"
+    assert {bar.text: bar.met for bar in table.bars}["planted first, qube"] is False
+
+
+def test_processor_time_stands_beside_wall_time() -> None:
+    times = [answer("null", (), {}, seconds=1.0, cpu_s=s) for s in (2.0, 4.0, 9.0)]
+    found = part("gap_scores").score([*times, answer("null", (), {}), answer("null", (), {}, first=True, cpu_s=50.0)])
+    assert found.median_cpu_s.value == 4.0
+    assert found.first_cpu_s.value == 50.0
