@@ -2,9 +2,11 @@
 
 With white noise and perfect fits, a set that predicts unseen windows better by x nats is exp(x) times likelier. Real
 fits end near the best, not at it, and real errors last. So scores are divided by a temperature, which grows with what
-even the best set leaves unexplained, and every number has a price.
+even the best set leaves unexplained, and every number has a price. Before anything is known, a dimension with many
+mechanisms is as likely as one with few.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,8 +26,8 @@ MAX_PROBABILITY = 0.995  # some cases are like none that was ever tried
 class EvidenceConfig:
     """What turns scores into probabilities, found on the tuning cases of `benchmarks/diagnose.py`."""
 
-    temperature: float = 3.0  # by which scores are divided [nats]
-    doubt: float = 2.0  # how much the temperature grows per unit of what is left unexplained [1]
+    temperature: float = 2.0  # by which scores are divided [nats]
+    doubt: float = 4.0  # how much the temperature grows per unit of what is left unexplained [1]
     unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
     unmodelled_width: float = 0.1  # over which that changes [1]
 
@@ -66,14 +68,18 @@ def find_best(explanations: Sequence[Explanation]) -> Explanation:
 
 
 def estimate_probabilities(
-    explanations: Sequence[Explanation], dimensions: Sequence[Dimension], config: EvidenceConfig = EVIDENCE
+    explanations: Sequence[Explanation], mechanisms: Sequence[Mechanism], config: EvidenceConfig = EVIDENCE
 ) -> CauseProbabilities:
-    """Returns what explanations say of each dimension."""
+    """Returns what explanations say of the dimensions of some mechanisms, all that were asked about."""
     best = find_best(explanations)
     temperature = config.temperature * (1.0 + config.doubt * measure_unexplained(best))
-    scores = np.array([one.total - CONFIG.price * one.price for one in explanations]) / temperature
+    rivals = Counter(mechanism.dimension for mechanism in mechanisms)
+    choices = [sum(np.log(rivals[mechanism.dimension]) for mechanism in one.mechanisms) for one in explanations]
+    scores = np.array([one.total - CONFIG.price * one.price for one in explanations]) / temperature - choices
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
+    best = explanations[int(np.argmax(weights))]
+    dimensions: dict[Dimension, None] = dict.fromkeys(one.dimension for one in mechanisms)
     causes: dict[Dimension, float] = {
         d: bound_probability(float(weights[[d in one.dimensions for one in explanations]].sum())) for d in dimensions
     }

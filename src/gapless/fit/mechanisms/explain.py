@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities, find_best
+from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
@@ -33,7 +33,7 @@ class SignalEvidence:
     @cached_property
     def best(self) -> Explanation:
         """The likeliest explanation."""
-        return find_best(self.explanations)
+        return self.explanations[int(np.argmax(self.probabilities.weights))]
 
     @cached_property
     def written(self) -> Explanation:
@@ -119,4 +119,4 @@ def explain_logs(
     if found is None:
         found = MechanismSearch(problem).run(report=report)
         save_explanations(kept, found, problem)
-    return SignalEvidence(problem, found, estimate_probabilities(found, problem.dimensions))
+    return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))

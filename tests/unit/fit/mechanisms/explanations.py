@@ -7,6 +7,7 @@ from gapless.fit.mechanisms.mechanism import Mechanism
 from gapless.fit.mechanisms.search import Explanation
 
 DIMENSIONS: tuple[Dimension, ...] = ("actuator", "latency", "sensor")
+MECHANISMS = tuple(Mechanism(dimension, (dimension,), (k,)) for k, dimension in enumerate(DIMENSIONS))
 
 
 def explanation(dimensions: tuple[Dimension, ...], score: float, left: float = 0.0, lasts: bool = True) -> Explanation:
@@ -14,7 +15,7 @@ def explanation(dimensions: tuple[Dimension, ...], score: float, left: float = 0
 
     `left` is the mean logarithm of what remains above noise.
     """
-    mechanisms = tuple(Mechanism(d, (d,), (DIMENSIONS.index(d),)) for d in dimensions)
+    mechanisms = tuple(MECHANISMS[DIMENSIONS.index(d)] for d in dimensions)
     squares = np.full((10, 2), 2.0 * np.exp(left - score / 40.0))
     rng = np.random.default_rng(0)
     residual = np.ones((10, 30, 2)) if lasts else rng.standard_normal((10, 30, 2))

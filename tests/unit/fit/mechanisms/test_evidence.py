@@ -1,10 +1,10 @@
 from gapless.fit.mechanisms.evidence import estimate_probabilities, measure_lasting_errors
 from gapless.fit.mechanisms.search import CONFIG
-from unit.fit.mechanisms.explanations import DIMENSIONS, explanation, explanations
+from unit.fit.mechanisms.explanations import MECHANISMS, explanation, explanations
 
 
 def test_the_set_that_predicts_best_is_believed() -> None:
-    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), DIMENSIONS)
+    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), MECHANISMS)
     assert found.causes["actuator"] > 0.9
     assert found.causes["latency"] < 0.2
     assert found.no_gap < 0.1
@@ -12,24 +12,24 @@ def test_the_set_that_predicts_best_is_believed() -> None:
 
 def test_a_second_cause_must_pay_its_price() -> None:
     for more, believed in ((0.4 * CONFIG.price, False), (2.5 * CONFIG.price, True)):
-        found = estimate_probabilities(explanations(300.0, 100.0, 300.0 + more, left=7.5), DIMENSIONS)
+        found = estimate_probabilities(explanations(300.0, 100.0, 300.0 + more, left=7.5), MECHANISMS)
         assert (found.causes["latency"] > 0.5) == believed
 
 
 def test_an_error_that_is_left_makes_all_less_sure() -> None:
     """Scores are the same; what even the best explanation leaves is not."""
     chances = [
-        estimate_probabilities(explanations(20.0, 0.0, 20.0, left), DIMENSIONS).causes["actuator"]
+        estimate_probabilities(explanations(40.0, 0.0, 40.0, left), MECHANISMS).causes["actuator"]
         for left in (0.5, 3.0)
     ]
     assert 0.5 < chances[1] < chances[0]
 
 
 def test_nothing_to_explain_is_no_gap_and_errors_that_last_are_none() -> None:
-    calm = estimate_probabilities(explanations(1.0, 2.0, 3.0), DIMENSIONS)
+    calm = estimate_probabilities(explanations(1.0, 2.0, 3.0), MECHANISMS)
     assert calm.no_gap > 0.8
     assert calm.unmodelled < 0.1
-    strange = estimate_probabilities(explanations(1.0, 2.0, 3.0, left=1.0), DIMENSIONS)
+    strange = estimate_probabilities(explanations(1.0, 2.0, 3.0, left=1.0), MECHANISMS)
     assert strange.no_gap < 0.1
     assert strange.unmodelled > 0.9
 
@@ -40,7 +40,7 @@ def test_errors_that_do_not_last_are_noise() -> None:
 
 
 def test_mechanisms_have_the_chance_of_the_explanations_that_hold_them() -> None:
-    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), DIMENSIONS)
+    found = estimate_probabilities(explanations(300.0, 100.0, 305.0), MECHANISMS)
     assert {mechanism.dimension for mechanism in found.mechanisms} == {"actuator", "latency"}
     for mechanism, chance in found.mechanisms.items():
         assert abs(chance - found.causes[mechanism.dimension]) < 0.01
