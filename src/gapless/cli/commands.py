@@ -158,14 +158,14 @@ def excite(
 def diagnose(
     directory: Directory,
     policy: Annotated[File, Option(metavar="POLICY.npz", help="policy of the runs: its failures are evidence")] = None,
-    fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to search near as well")] = None,
+    fit: Annotated[File, Option(metavar="FIT.json", help="no longer needed: the fit of these logs is taken")] = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
     """Which dimension causes the gap, how sure are we, what to do next?
 
-    The first time for a model it rehearses on simulated cases of that model (a minute or two), and keeps what it
-    learned in the project.
+    Names what is wrong (which joint, body, column), with the values and intervals that identify gives for the same
+    logs: what one of the two has searched or fitted, the other takes from the catalogue.
     """
     _publish(_run(verbs.diagnose, directory, policy=policy, fit=fit, seed=seed), json)
 

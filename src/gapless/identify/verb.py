@@ -165,7 +165,7 @@ def fit_explained(
     if refusal:
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
-    start = None if evidence is None else Structure(*place_explained(data.whole, evidence), ())
+    start = None if evidence is None else Structure(*place_explained(data.whole, evidence, fitted), ())
     with open_checkpoint(data.catalogue, provenance) as checkpoint:
         label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
         report = ignore_progress if options.progress is None else partial(options.progress, label)

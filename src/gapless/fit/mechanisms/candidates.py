@@ -21,7 +21,6 @@ from gapless.sim.targets import driven_joint, is_object, is_position_servo
 from gapless.sim.targets.target import split_target
 
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
-REDUNDANT_FIELDS = ("/creep", "/lag", "/length")  # each acts like one that is in the list already
 MAX_LIMIT_RATIO = 3.0  # of a limit to the peak effort in the logs: a limit above that never acts
 
 
@@ -82,7 +81,7 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _body_paths(model) + _contact_paths(data)
     found: list[Parameter] = []
-    for path in (path for path in dict.fromkeys(paths) if not _is_redundant(path)):
+    for path in (path for path in dict.fromkeys(paths) if not field_of(path).startswith("spread/")):
         with suppress(InputError):  # this model has no such thing
             found += [_bound_limit(p, peaks) for p in parameters_of(data.blueprint, data.tracks, [path])]
     return ParameterSpace(tuple(found))
@@ -95,11 +94,6 @@ def _bound_limit(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
         return parameter
     high = min(parameter.nominal, MAX_LIMIT_RATIO * peak)
     return replace(parameter, nominal=high, low=min(0.2 * peak, 0.5 * high), high=high)
-
-
-def _is_redundant(path: str) -> bool:
-    spring = path.startswith("joint/") and path.endswith("/stiffness")
-    return spring or path.endswith(REDUNDANT_FIELDS) or field_of(path).startswith("spread/")
 
 
 def _body_paths(model: mujoco.MjModel) -> list[str]:

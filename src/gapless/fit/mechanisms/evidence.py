@@ -16,23 +16,23 @@ from scipy.special import expit
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
 from gapless.fit.mechanisms.mechanism import Mechanism
-from gapless.fit.mechanisms.search import CONFIG, Explanation
+from gapless.fit.mechanisms.search import NOISE_LOG, Explanation
 
-NOISE_LOG = float(np.log(2.0))  # mean logarithm of `held_out` where only noise is left
 MAX_PROBABILITY = 0.995  # some cases are like none that was ever tried
 
 
 @dataclass(frozen=True)
-class EvidenceConfig:
+class WeighingConfig:
     """What turns scores into probabilities, found on the tuning cases of `benchmarks/diagnose.py`."""
 
-    temperature: float = 2.0  # by which scores are divided [nats]
-    doubt: float = 4.0  # how much the temperature grows per unit of what is left unexplained [1]
+    price: float = 20.0  # of each number: more than the search asks, since several may be chosen by chance [nats]
+    temperature: float = 4.0  # by which scores are divided [nats]
+    doubt: float = 2.0  # how much the temperature grows per unit of what is left unexplained [1]
     unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
     unmodelled_width: float = 0.1  # over which that changes [1]
 
 
-EVIDENCE = EvidenceConfig()
+WEIGHING = WeighingConfig()
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,21 @@ def measure_lasting_errors(explanation: Explanation) -> float:
 
 def find_best(explanations: Sequence[Explanation]) -> Explanation:
     """Returns the one with the best score less the price of its numbers."""
-    return max(explanations, key=lambda one: one.total - CONFIG.price * one.price)
+    return max(explanations, key=lambda one: one.total - WEIGHING.price * one.price)
 
 
 def estimate_probabilities(
-    explanations: Sequence[Explanation], mechanisms: Sequence[Mechanism], config: EvidenceConfig = EVIDENCE
+    explanations: Sequence[Explanation], mechanisms: Sequence[Mechanism], config: WeighingConfig = WEIGHING
 ) -> CauseProbabilities:
     """Returns what explanations say of the dimensions of some mechanisms, all that were asked about."""
     best = find_best(explanations)
     temperature = config.temperature * (1.0 + config.doubt * measure_unexplained(best))
     rivals = Counter(mechanism.dimension for mechanism in mechanisms)
     choices = [sum(np.log(rivals[mechanism.dimension]) for mechanism in one.mechanisms) for one in explanations]
-    scores = np.array([one.total - CONFIG.price * one.price for one in explanations]) / temperature - choices
+    prices = [
+        config.price * one.price + config.temperature * more for one, more in zip(explanations, choices, strict=True)
+    ]
+    scores = (np.array([one.total for one in explanations]) - prices) / temperature
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     best = explanations[int(np.argmax(weights))]

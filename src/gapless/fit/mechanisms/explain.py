@@ -18,6 +18,8 @@ from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabi
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
+from gapless.fit.prediction.windows import shortest_window_s
+from gapless.fit.search.structure import build_problem, search_structure
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
@@ -70,15 +72,17 @@ def add_explained(data: ProjectData, evidence: SignalEvidence) -> ProjectData:
     return replace(data, space=ParameterSpace((*data.space.parameters, *added)), terms=terms)
 
 
-def place_explained(space: ParameterSpace, evidence: SignalEvidence) -> tuple[tuple[int, ...], Array]:
-    """Returns the columns of a space that the best explanation moves, and a whole row with its values."""
+def place_explained(
+    space: ParameterSpace, evidence: SignalEvidence, episodes: Sequence[int]
+) -> tuple[tuple[int, ...], Array]:
+    """Returns the columns of a space that the best explanation moves in some episodes, and a row with its values."""
     values = {
         (p.target, p.run): float(value)
         for p, value in zip(evidence.problem.candidates.space.parameters, evidence.whole_row, strict=True)
     }
     row = np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters])
     chosen = {target for mechanism in evidence.best.mechanisms for target in mechanism.targets}
-    free = tuple(k for k, p in enumerate(space.parameters) if p.target in chosen)
+    free = tuple(k for k, p in enumerate(space.parameters) if p.target in chosen and p.run in (None, *episodes))
     return free, np.clip(row, space.low, space.high)
 
 
@@ -117,6 +121,20 @@ def explain_logs(
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(report=report)
+        found = MechanismSearch(problem).run(lambda: _find_far_start(data, problem, episodes, seed), report)
         save_explanations(kept, found, problem)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
+
+
+def _find_far_start(data: ProjectData, problem: MechanismProblem, episodes: Sequence[int], seed: int) -> Array:
+    """Returns the point where a fit of all that is proposed, with the terms that the logs call for, ends.
+
+    A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere.
+    """
+    own, rng = data.for_runs, np.random.default_rng([seed, 3])
+    train = build_problem(own, own.whole, episodes, shortest_window_s(data.project), rng)
+    row = search_structure(train, own, episodes, None, rng).structure.row
+    values = {(p.target, p.run): value for p, value in zip(own.whole.parameters, row, strict=True)}
+    space = problem.candidates.space
+    near = np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters])
+    return np.clip(problem.point_of(near), *problem.bounds)

@@ -34,11 +34,14 @@ class MechanismSearchConfig:
     min_gain: float = 1.0  # a step that gains less is the last [nats]
     jump_sizes: tuple[float, ...] = (0.2, 0.6, 1.2)  # of play and limits that are probed, in typical errors
     num_exchanged: int = 3  # proposals that leave one out, or exchange it
+    max_left_near: float = 0.7  # mean logarithm of squares above noise [1], beyond which a start far away is tried
+    min_moved: float = 0.05  # of its typical error: what moved less at a far start is as written
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
     num_substitutes: int = 6  # mechanisms that may take the place of a dimension that is put back
 
 
+NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
 DELAYS = ("actuator/*/delay", "measurement/*/delay")
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
@@ -95,15 +98,23 @@ class MechanismSearch:
         self._slopes = slopes
         self.found: dict[MechanismSet, Explanation] = {}
 
-    def run(self, start: Array | None = None, report: Report = lambda done: None) -> tuple[Explanation, ...]:
+    def run(
+        self, find_far_start: Callable[[], Array] | None = None, report: Report = lambda done: None
+    ) -> tuple[Explanation, ...]:
         """Returns all explanations that were fitted, the best first.
 
         Args:
-            start: A point at which something better is expected, if there is one: the search begins there as well.
+            find_far_start: Returns a point far from the model as written at which something better is expected; asked
+                where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
         everything = range(len(self.mechanisms))
         state = self._search(self._begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
+        left = np.log(self.problem.mean_squares(state.residual)).mean() - NOISE_LOG
+        if find_far_start is not None and left > CONFIG.max_left_near:
+            begun = self._begin_far(find_far_start())
+            far = self._search(begun, everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
+            state = min(state, far, key=self._priced_cost)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
             better = min(without, key=self._priced_cost, default=state)
@@ -211,6 +222,12 @@ class MechanismSearch:
         if near is not None:
             point[entries] = near[entries]
         return self._begin_at(chosen, point)
+
+    def _begin_far(self, point: Array) -> _State:
+        """Returns a state at a point, with every mechanism that it moves on its own."""
+        moved = np.abs(point) > CONFIG.min_moved * self.problem.typical
+        chosen = tuple(k for k, m in enumerate(self.mechanisms) if not m.tied and moved[list(m.entries)].any())
+        return self._begin(chosen, point)
 
     def _begin_at(self, chosen: MechanismSet, point: Array) -> _State:
         residual = self.problem.residuals(point[None])

@@ -106,8 +106,10 @@ def play_windows(world: Simulation, states: StateReader, windows: Windows, ident
     start, slope = windows.start_after(fields.reading_delay_s, world.rate_hz)
     value, rate = (start - fields.bias) / fields.scale, slope / fields.scale
     qpos, qvel = states.state(value, rate)
+    delay_s = fields.reading_delay_s
+    before = np.where(delay_s > 0, (start - windows.start) / np.where(delay_s > 0, delay_s, 1.0), slope) / fields.scale
     shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
-    shown[:, 0] = world.restart(qpos, qvel, windows.history, rate, identity)
+    shown[:, 0] = world.restart(qpos, qvel, windows.history, before, identity)
     shown[:, 1:] = world.rollout(windows.commands)
     return shown
 

@@ -105,7 +105,8 @@ def search_structure(
         found = _fit_first_windows(few, tiers[0], rng, report, checkpoint)
     else:
         near = start.row
-        row = step(lambda: descend(few.with_coupling(near).weighted_at(near), near, SEARCH.first))
+        part = report_part(report, 0.0, 0.4)
+        row = step(lambda: descend(few.with_coupling(near).weighted_at(near), near, SEARCH.first, part))
         found = Structure(always, row, ())
     row = found.row
     if window_s is None:

@@ -1,5 +1,4 @@
-from gapless.fit.mechanisms.evidence import estimate_probabilities, measure_lasting_errors
-from gapless.fit.mechanisms.search import CONFIG
+from gapless.fit.mechanisms.evidence import WEIGHING, estimate_probabilities, measure_lasting_errors
 from unit.fit.mechanisms.explanations import MECHANISMS, explanation, explanations
 
 
@@ -11,7 +10,7 @@ def test_the_set_that_predicts_best_is_believed() -> None:
 
 
 def test_a_second_cause_must_pay_its_price() -> None:
-    for more, believed in ((0.4 * CONFIG.price, False), (2.5 * CONFIG.price, True)):
+    for more, believed in ((0.4 * WEIGHING.price, False), (2.5 * WEIGHING.price, True)):
         found = estimate_probabilities(explanations(300.0, 100.0, 300.0 + more, left=7.5), MECHANISMS)
         assert (found.causes["latency"] > 0.5) == believed
 
@@ -19,7 +18,7 @@ def test_a_second_cause_must_pay_its_price() -> None:
 def test_an_error_that_is_left_makes_all_less_sure() -> None:
     """Scores are the same; what even the best explanation leaves is not."""
     chances = [
-        estimate_probabilities(explanations(40.0, 0.0, 40.0, left), MECHANISMS).causes["actuator"]
+        estimate_probabilities(explanations(60.0, 0.0, 60.0, left), MECHANISMS).causes["actuator"]
         for left in (0.5, 3.0)
     ]
     assert 0.5 < chances[1] < chances[0]
