@@ -44,7 +44,7 @@ import gap_planted
 import gap_policies
 import gap_tables
 import numpy as np
-from gap_cases import KINDS, Case, Source, cases, write
+from gap_cases import KINDS, Case, NotShownError, Source, cases, write
 from gap_mechanisms import find_contradictions
 from gap_robots import ROBOTS
 from gap_scores import FAILED, Answer
@@ -85,8 +85,8 @@ class Job:
         return self.root / "calibration" / self.case.model
 
 
-def run(job: Job) -> Answer:
-    """Writes a case unless it is there, and diagnoses it."""
+def run(job: Job) -> Answer | None:
+    """Writes a case unless it is there, and diagnoses it; None where its cause does not show, however it is drawn."""
     from gapless.core.results import to_json
     from gapless.diagnose.verb import diagnose
     from gapless.identify.verb import identify
@@ -103,6 +103,9 @@ def run(job: Job) -> Answer:
         if job.contradictions:
             said = find_contradictions(found, json.loads(json.dumps(to_json(identify(folder, seed=0)))))
         error = None
+    except NotShownError as fault:
+        print(f"left out: {fault}", file=sys.stderr, flush=True)
+        return None
     except Exception as fault:  # one failure must not lose hours of others; it is reported, and counts as wrong
         error = f"{type(fault).__name__}: {fault}"
     if (folder / CACHE).is_dir():
@@ -157,18 +160,18 @@ def permute(folder: Path, columns: Sequence[str]) -> None:
 def answers_of(
     chosen: Sequence[Case], root: Path, num_jobs: int, *, permuted: bool = False, contradictions: bool = False
 ) -> Iterator[Answer]:
-    """Yields the diagnoses of some cases: first one of each model by itself, then the others."""
+    """Yields the diagnoses of some cases that show: first one of each model by itself, then the others."""
     jobs = [Job(case, root, permuted, contradictions=contradictions) for case in chosen]
     firsts = {job.case.model: job for job in reversed(jobs) if not job.shared.is_dir()}
     for job in firsts.values():
-        yield run(replace(job, first=True))
+        yield from filter(None, [run(replace(job, first=True))])
     begun = {job.case.name for job in firsts.values()}
     others = [job for job in jobs if job.case.name not in begun]
     if num_jobs == 1:
-        yield from map(run, others)
+        yield from filter(None, map(run, others))
         return
     with ProcessPoolExecutor(num_jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(run, others)
+        yield from filter(None, pool.map(run, others))
 
 
 def chosen_cases(

@@ -170,6 +170,10 @@ def _unmodelled(wanted: int, rng: np.random.Generator) -> _Listed:
     ]
 
 
+class NotShownError(RuntimeError):
+    """However a cause was drawn, it does not show in the logs: nobody could find it, and the case is left out."""
+
+
 @dataclass(frozen=True)
 class Drawn:
     """What a case turned out to be.
@@ -195,7 +199,7 @@ def draw(case: Case) -> Drawn:
     """Returns a case with severities that show in its logs.
 
     Raises:
-        RuntimeError: If no draw of `TRIES` shows.
+        NotShownError: If no draw of `TRIES` shows.
     """
     robot, nothing = robot_of(case), Reality(engine=_engine(case))
     duration_s = np.random.default_rng([case.seed, 5]).uniform(4.0, 6.0, NUM_EPISODES)
@@ -221,7 +225,7 @@ def draw(case: Case) -> Drawn:
                 model, far = make_far(robot, np.random.default_rng([case.seed, 6]))
                 texts = [*texts, far]
             return Drawn(logs, "; ".join(texts), shown, model, reality.places, reality.spoil)
-    raise RuntimeError(f"{case.name}: {case.detail} does not show ({shown}), however it is drawn")
+    raise NotShownError(f"{case.name}: {case.detail} does not show ({shown}), however it is drawn")
 
 
 def robot_of(case: Case) -> Robot:

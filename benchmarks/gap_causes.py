@@ -71,7 +71,7 @@ def tilt_angles(gravity: Sequence[float]) -> tuple[float, float]:
     return float(-np.arcsin(gravity[1] / size)), float(np.arctan2(gravity[0], -gravity[2]))
 
 
-def _damping_places(robot: Robot, joint: str, more: float) -> dict[str, float]:
+def _damping_places(robot: Robot, joint: str, more: float) -> Places:
     """Returns the targets of more damping [N·m·s/rad]: the joint's or, where there is one, its servo's."""
     model, actuator = robot.model(), robot.drives[joint]
     own, servo = float(model.dof_damping[model.joint(joint).dofadr[0]]), -float(model.actuator(actuator).biasprm[2])
@@ -199,17 +199,15 @@ def second_joint(reality: Reality, joint: str, *, gap: float | None, drag: float
 def command_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Commands act 15-60 ms late."""
     delay_s = rng.uniform(0.015, 0.06)
-    return marked(
-        replace(reality, command_delay_s=delay_s), late_by(robot, delay_s)
-    ), f"commands {1000 * delay_s:.0f} ms late"
+    found = marked(replace(reality, command_delay_s=delay_s), late_by(robot, delay_s))
+    return found, f"commands {1000 * delay_s:.0f} ms late"
 
 
 def reading_delay(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Readings are 15-60 ms old."""
     delay_s = rng.uniform(0.015, 0.06)
-    return marked(
-        replace(reality, reading_delay_s=delay_s), late_by(robot, delay_s)
-    ), f"readings {1000 * delay_s:.0f} ms late"
+    found = marked(replace(reality, reading_delay_s=delay_s), late_by(robot, delay_s))
+    return found, f"readings {1000 * delay_s:.0f} ms late"
 
 
 def joint_bias(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:

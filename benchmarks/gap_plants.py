@@ -20,9 +20,10 @@ Plant = Callable[["Folder", np.random.Generator], tuple[str, Places]]
 
 @dataclass(frozen=True)
 class Folder:
-    """A project folder that is being made wrong."""
+    """A project folder that is being made wrong; `strength` times as wrong as usual, tilts excepted."""
 
     place: Path
+    strength: float = 1.0
 
     def edit_model(self, edit: Callable[[mujoco.MjSpec], None]) -> None:
         """Changes the model."""
@@ -68,7 +69,7 @@ def weaker(actuators: Sequence[str], low: float = 1.3, high: float = 1.8) -> Pla
     """The model's drive is too strong or too weak."""
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
-        name, factor = str(rng.choice(list(actuators))), either(rng, low, high)
+        name, factor = str(rng.choice(list(actuators))), either(rng, low, high) ** folder.strength
 
         def edit(spec: mujoco.MjSpec) -> None:
             actuator = spec.actuator(name)
@@ -88,7 +89,7 @@ def rubbing(joints: Mapping[str, float]) -> Plant:
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
         name = str(rng.choice(list(joints)))
-        size = rng.uniform(0.5, 1.0) * joints[name]
+        size = folder.strength * rng.uniform(0.5, 1.0) * joints[name]
 
         def edit(spec: mujoco.MjSpec) -> None:
             spec.joint(name).frictionloss += size
@@ -105,7 +106,7 @@ def heavier(bodies: Sequence[str], low: float = 1.4, high: float = 2.0) -> Plant
     """A body of the model is too heavy or too light, its inertia with it."""
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
-        name, factor = str(rng.choice(list(bodies))), either(rng, low, high)
+        name, factor = str(rng.choice(list(bodies))), either(rng, low, high) ** folder.strength
 
         def edit(spec: mujoco.MjSpec) -> None:
             body = spec.body(name)
@@ -147,7 +148,7 @@ def slippery(geoms: Sequence[str], low: float = 1.5, high: float = 2.5) -> Plant
     """Friction of the model's surfaces is wrong."""
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
-        factor = either(rng, low, high)
+        factor = either(rng, low, high) ** folder.strength
 
         def edit(spec: mujoco.MjSpec) -> None:
             for name in geoms:
@@ -165,7 +166,7 @@ def late(commands: Sequence[str], low_s: float, high_s: float) -> Plant:
     """Commands of the logs are stamped too early: they act later than the logs say."""
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
-        delay_s = rng.uniform(low_s, high_s)
+        delay_s = folder.strength * rng.uniform(low_s, high_s)
 
         def change(columns: dict[str, np.ndarray]) -> None:
             times_s = columns["time_s"]
@@ -186,7 +187,7 @@ def shifted(columns: Mapping[str, float]) -> Plant:
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
         name = str(rng.choice(list(columns)))
-        size = rng.uniform(0.5, 1.0) * columns[name] * float(rng.choice([-1, 1]))
+        size = folder.strength * rng.uniform(0.5, 1.0) * columns[name] * float(rng.choice([-1, 1]))
 
         def change(values: dict[str, np.ndarray]) -> None:
             values[name] = values[name] + size
@@ -201,7 +202,7 @@ def stretched(columns: Sequence[str], low: float = 1.08, high: float = 1.2) -> P
     """A reading has a wrong scale."""
 
     def plant(folder: Folder, rng: np.random.Generator) -> tuple[str, Places]:
-        name, factor = str(rng.choice(list(columns))), either(rng, low, high)
+        name, factor = str(rng.choice(list(columns))), either(rng, low, high) ** folder.strength
 
         def change(values: dict[str, np.ndarray]) -> None:
             values[name] = factor * values[name]

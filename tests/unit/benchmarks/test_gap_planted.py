@@ -104,3 +104,20 @@ def test_a_bias_is_in_units_of_the_model(folder: Any) -> None:
 def test_play_is_used_up_before_anything_moves() -> None:
     passed = part("gap_planted").pass_play(np.array([0.0, 0.4, 1.0, 0.6, -1.0]), 1.0)
     assert passed == pytest.approx([0.0, 0.0, 0.5, 0.5, -0.5])
+
+
+def test_what_does_not_show_is_planted_more_strongly(folder: Any) -> None:
+    plants = part("gap_plants")
+    weak = plants.late(("u",), 0.04, 0.04)(folder, np.random.default_rng(0))[1]["actuator/*/delay"]
+    stronger = plants.Folder(folder.place, 1.5)
+    assert plants.late(("u",), 0.04, 0.04)(stronger, np.random.default_rng(0))[1]["actuator/*/delay"] == 1.5 * weak
+
+
+def test_a_case_that_never_shows_is_left_out_of_the_scores(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    benchmark, cases = part("diagnose"), part("gap_cases")
+
+    def refuse(job: Any) -> None:
+        raise cases.NotShownError("too small")
+
+    monkeypatch.setattr(benchmark, "prepare", refuse)
+    assert list(benchmark.answers_of(cases.cases("tuning", "null")[:2], tmp_path, 1)) == []
