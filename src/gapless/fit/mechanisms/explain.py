@@ -42,6 +42,12 @@ class SignalEvidence:
         """The model as written."""
         return next(one for one in self.explanations if not one.mechanisms)
 
+    @cached_property
+    def fitted_targets(self) -> frozenset[str]:
+        """What is fitted for these logs: the best explanation, and where a search began far from the model."""
+        shown = [self.best, *(one for one in self.explanations if one.is_far)]
+        return frozenset(target for one in shown for mechanism in one.mechanisms for target in mechanism.targets)
+
     @property
     def whole_row(self) -> Array:
         """The parameters of the best explanation, (num_parameters,), those of each run apart."""
@@ -60,14 +66,13 @@ class SignalEvidence:
 
 
 def add_explained(data: ProjectData, evidence: SignalEvidence) -> ProjectData:
-    """Returns the data with the parameters of the best explanation among those that may be wrong.
+    """Returns the data with all that is fitted for these logs among the parameters that may be wrong.
 
     Terms that it judged already are left out.
     """
     known, judged = set(data.space.targets), set(evidence.problem.candidates.space.targets)
-    chosen = {target for mechanism in evidence.best.mechanisms for target in mechanism.targets}
     shared = {p.target: replace(p, run=None) for p in evidence.problem.candidates.space.parameters}
-    added = tuple(p for target, p in shared.items() if target in chosen - known)
+    added = tuple(p for target, p in shared.items() if target in evidence.fitted_targets - known)
     terms = tuple(term for term in data.terms if not set(term.targets) & judged)
     return replace(data, space=ParameterSpace((*data.space.parameters, *added)), terms=terms)
 
@@ -75,13 +80,15 @@ def add_explained(data: ProjectData, evidence: SignalEvidence) -> ProjectData:
 def place_explained(
     space: ParameterSpace, evidence: SignalEvidence, episodes: Sequence[int]
 ) -> tuple[tuple[int, ...], Array]:
-    """Returns the columns of a space that the best explanation moves in some episodes, and a row with its values."""
+    """Returns the columns of a space that are fitted to some episodes, and a row as the best explanation has it."""
     values = {
         (p.target, p.run): float(value)
         for p, value in zip(evidence.problem.candidates.space.parameters, evidence.whole_row, strict=True)
     }
-    row = np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters])
-    chosen = {target for mechanism in evidence.best.mechanisms for target in mechanism.targets}
+    row, chosen = (
+        np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters]),
+        evidence.fitted_targets,
+    )
     free = tuple(k for k, p in enumerate(space.parameters) if p.target in chosen and p.run in (None, *episodes))
     return free, np.clip(row, space.low, space.high)
 

@@ -56,6 +56,7 @@ class Explanation:
     point: Array  # (num_entries,) where it fits all windows best
     held_out: Array  # (num_windows, num_measurements) 1 + mean squares under a fit to the other half
     residual: Array  # (num_windows, num_steps, num_measurements) what is left where it was fitted, in units of noise
+    is_far: bool = False  # whether it is where a search began that was far from the model as written
 
     @cached_property
     def window_scores(self) -> Array:
@@ -114,6 +115,7 @@ class MechanismSearch:
         if find_far_start is not None and left > CONFIG.max_left_near:
             begun = self._begin_far(find_far_start())
             far = self._search(begun, everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
+            self.found[begun.chosen] = replace(self.found[begun.chosen], is_far=True)
             state = min(state, far, key=self._priced_cost)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
