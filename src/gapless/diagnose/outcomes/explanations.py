@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.diagnose.outcomes.regression import ModelPosterior
 
 OTHER_WEIGHT = 0.05  # of reasons that are no gap, beside the weights of the vocabulary
-EVERYWHERE_CHANCE = 0.02  # that a dimension takes part where no condition matters
+EVERYWHERE_CHANCE = 0.01  # that a dimension takes part where no condition matters
 
 
 def weigh_explanations(
@@ -54,7 +54,7 @@ def _weigh_reasons(
     speaks_for: Sequence[Mapping[Dimension, float]],
     exposed_phases: Mapping[Dimension, Array],
 ) -> Array:
-    """Returns how much each dimension explains each exposure, (num_exposures, num_dimensions + 1); last, other reasons."""
+    """Returns how much each dimension and, last, other reasons explain exposures, (num_exposures, num_dimensions + 1)."""
     reasons = np.zeros((len(posterior.exposures), len(DIMENSIONS) + 1))
     for k, exposure in enumerate(posterior.exposures):
         meaning = speaks_for[exposure.factor]

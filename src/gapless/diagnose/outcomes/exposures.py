@@ -12,7 +12,7 @@ from gapless.diagnose.outcomes.factors import FactorColumn
 
 SIZE_RATIO = 0.3  # how much less likely it is that k + 1 values are bad than k
 FALLING_SHARE = 0.1  # of trends over time that go down: robots wear
-OWN_EFFECTS_SHARE = 0.1  # that all values of a factor differ, instead of some that are bad
+OWN_EFFECTS_SHARE = 0.05  # that all values of a factor differ, instead of some that are bad
 MAX_SETS = 60  # sets of values of one factor; larger sets are left out where there are more
 
 

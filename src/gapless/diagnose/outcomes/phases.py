@@ -89,7 +89,10 @@ def compare_phases(episodes: Sequence[Episode], attributable: Array) -> dict[Dim
 
 
 def _log_likelihood(caused: Array, phase: Array, shares: Array) -> Array:
-    """Returns that of phases, (num_exposures,), if `caused` of each failure, (num_exposures, num_failures), has `shares`."""
+    """Returns that of phases, (num_exposures,), if a part of failures has the phases of a cause.
+
+    This part is `caused`, (num_exposures, num_failures), and the cause's phases have `shares`.
+    """
     indicator = (phase[:, None] == np.arange(len(shares))).astype(float)
     equal = EVEN_FAILURES / len(shares)
     everyday = np.full((len(caused), len(shares)), 1.0 / len(shares))

@@ -23,7 +23,7 @@ from gapless.diagnose.outcomes.factors import RunFactors
 EXPECTED_FACTORS = 0.5  # factors expected to matter, whatever their number
 MAX_PRIOR = 0.2  # largest prior probability that one factor matters, where there are only one or two
 # Priors (mean, sd) [logit], of the kinds USUAL and ANY. Set on the tuning split of `benchmarks/diagnose.py`.
-KIND_SHARES = np.array([0.8, 0.2])
+KIND_SHARES = np.array([0.9, 0.1])
 BASE = np.array([(-1.6, 0.8), (0.0, 2.0)])  # of unexposed runs: 8 to 31 % fail; anything
 EVEN = np.array([(-1.0, 1.0), (0.0, 2.0)])  # of all runs, where no values are known to be bad: 12 to 50 %; anything
 EFFECT = np.array([(2.2, 0.7), (0.0, 1.5)])  # of exposure: multiplies the odds by 4.5 to 18; anything, either way
@@ -62,13 +62,13 @@ class ModelPosterior:
 
 @dataclass(frozen=True)
 class _Fit:
-    """A fitted model: log evidence, mean and deviation of averages [logit], linear predictor at the base and of runs."""
+    """A model with its effects integrated out."""
 
-    log_evidence: float
-    means: Array
-    sds: Array
-    base: float
-    predictor: Array
+    log_evidence: float  # [nat]
+    means: Array  # (num_averages,) mean of each average of the linear predictor [logit]
+    sds: Array  # (num_averages,) its standard deviation [logit]
+    base: float  # linear predictor of unexposed runs [logit]
+    predictor: Array  # (num_runs,) that of each run [logit]
 
 
 def weigh_models(runs: RunFactors, groups: Sequence[Flags], alike: Flags) -> ModelPosterior:
