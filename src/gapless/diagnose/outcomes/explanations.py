@@ -54,7 +54,7 @@ def _weigh_reasons(
     speaks_for: Sequence[Mapping[Dimension, float]],
     exposed_phases: Mapping[Dimension, Array],
 ) -> Array:
-    """Returns how much each dimension and, last, other reasons explain exposures, (num_exposures, num_dimensions + 1)."""
+    """Returns how much each dimension and, last, other reasons explain exposures, (num_exposures, num_reasons)."""
     reasons = np.zeros((len(posterior.exposures), len(DIMENSIONS) + 1))
     for k, exposure in enumerate(posterior.exposures):
         meaning = speaks_for[exposure.factor]

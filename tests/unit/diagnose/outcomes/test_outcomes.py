@@ -6,6 +6,7 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.dimensions import DIMENSIONS
+from gapless.diagnose.outcomes.phases import MAX_PHASE_LOG_ODDS, weigh_phases
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.vocabulary import (
     CONDITION_WORDS,
@@ -14,7 +15,7 @@ from gapless.diagnose.outcomes.vocabulary import (
     condition_dimensions,
     phase_dimensions,
 )
-from gapless.diagnose.outcomes.weigh import MAX_PHASE_LOG_ODDS, weigh_outcomes, weigh_phases
+from gapless.diagnose.outcomes.weigh import weigh_outcomes
 from unit.diagnose.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
