@@ -9,7 +9,7 @@ from scipy.stats import beta as beta_distribution
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Indices
 from gapless.diagnose.outcomes.records import FailurePhase
 from gapless.diagnose.outcomes.regression import prior_probability
 from gapless.diagnose.outcomes.vocabulary import normalize_name, phase_dimensions
@@ -88,7 +88,7 @@ def compare_phases(episodes: Sequence[Episode], attributable: Array) -> dict[Dim
     return found
 
 
-def _log_likelihood(caused: Array, phase: Array, shares: Array) -> Array:
+def _log_likelihood(caused: Array, phase: Indices, shares: Array) -> Array:
     """Returns that of phases, (num_exposures,), if a part of failures has the phases of a cause.
 
     This part is `caused`, (num_exposures, num_failures), and the cause's phases have `shares`.
