@@ -1,13 +1,14 @@
 """One diagnosis from three kinds of evidence: signals, outcomes, and what a policy does in simulation.
 
 Probabilities are combined as odds. Outcomes and simulated failures come from the same runs as the signals, so their log
-odds count for less where signals were judged.
+odds count for less where signals were judged. Without signals, explanations of the outcomes exclude each other.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 from scipy.special import expit, logit
 
 from gapless.core.dimensions import Dimension
@@ -49,6 +50,39 @@ def combine_evidence(
         outcomes: What outcomes, phases and conditions say; None where they are not known.
         counterfactual: Dimension -> log likelihood ratio from simulated failures [nats].
     """
+    if signals is None and outcomes is not None:
+        probability, no_gap = _weigh_ratios(outcomes, counterfactual)
+    else:
+        probability, no_gap = _shift_signals(signals, outcomes, counterfactual)
+    causes = [Cause(d, p, 0.0, 0.0, 0.0) for d, p in probability.items()]
+    causes.sort(key=lambda cause: -cause.probability)
+    ambiguous = _exchangeable_pairs(signals, probability) if signals else ()
+    return Diagnosis(
+        tuple(causes),
+        bound_probability(no_gap),
+        signals.probabilities.unmodelled if signals else PRIOR_PROBABILITY,
+        ambiguous + _confounded_groups(outcomes, probability),
+    )
+
+
+def _weigh_ratios(
+    outcomes: OutcomeEvidence, counterfactual: Mapping[Dimension, float]
+) -> tuple[dict[Dimension, float], float]:
+    """Returns probabilities of dimensions and of no gap without signals.
+
+    Explanations of the outcomes are each weighed by the likelihood ratio of simulated failures.
+    """
+    before = outcomes.probabilities
+    weighed = {d: p * float(np.exp(counterfactual.get(d, 0.0))) for d, p in before.items()}
+    growth = sum(weighed.values()) / sum(before.values())
+    total = outcomes.no_gap + (1.0 - outcomes.no_gap) * growth
+    return {d: bound_probability(p / total) for d, p in weighed.items()}, outcomes.no_gap / total
+
+
+def _shift_signals(
+    signals: SignalEvidence | None, outcomes: OutcomeEvidence | None, counterfactual: Mapping[Dimension, float]
+) -> tuple[dict[Dimension, float], float]:
+    """Returns probabilities of dimensions and of no gap: those of signals, shifted by what else is known."""
     log_odds = dict(outcomes.log_odds) if outcomes else {}
     for dimension, ratio in counterfactual.items():
         log_odds[dimension] = log_odds.get(dimension, 0.0) + ratio
@@ -61,15 +95,7 @@ def combine_evidence(
         if dimension not in own:
             probability[dimension] = _shift(PRIOR_PROBABILITY, odds)
             no_gap *= 1.0 - probability[dimension]
-    causes = [Cause(d, p, 0.0, 0.0, 0.0) for d, p in probability.items()]
-    causes.sort(key=lambda cause: -cause.probability)
-    ambiguous = _exchangeable_pairs(signals, probability) if signals else ()
-    return Diagnosis(
-        tuple(causes),
-        bound_probability(no_gap),
-        signals.probabilities.unmodelled if signals else PRIOR_PROBABILITY,
-        ambiguous + _confounded_groups(outcomes, probability),
-    )
+    return probability, no_gap
 
 
 def _shift(probability: float, log_odds: float) -> float:

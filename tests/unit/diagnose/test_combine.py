@@ -6,20 +6,20 @@ from gapless.diagnose.combine import combine_evidence
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 
 
-def outcomes(log_odds: dict[Dimension, float]) -> OutcomeEvidence:
-    return OutcomeEvidence((), (), log_odds, ("9 of 12 failed",), ())
+def outcomes(probabilities: dict[Dimension, float], no_gap: float) -> OutcomeEvidence:
+    return OutcomeEvidence((), (), {}, ("9 of 12 failed",), (), probabilities, no_gap)
 
 
-def test_outcomes_alone_shift_a_rare_prior() -> None:
-    verdict = combine_evidence(None, outcomes({"visual": 5.0, "contact": 0.0, "human": -1.0}), {})
-    assert [cause.dimension for cause in verdict.causes] == ["visual", "contact", "human"]
+def test_outcomes_alone_are_taken_as_they_are() -> None:
+    verdict = combine_evidence(None, outcomes({"contact": 0.02, "visual": 0.78}, 0.2), {})
+    assert [cause.dimension for cause in verdict.causes] == ["visual", "contact"]
     assert verdict.likely == ("visual",)
-    assert verdict.causes[1].probability == pytest.approx(0.06)
-    assert verdict.no_gap < 0.15
+    assert [cause.probability for cause in verdict.causes] == [0.78, 0.02]
+    assert verdict.no_gap == 0.2
 
 
-def test_two_kinds_of_evidence_add_up() -> None:
-    one = combine_evidence(None, outcomes({"visual": 2.0}), {}).causes[0].probability
-    two = combine_evidence(None, outcomes({"visual": 2.0}), {"visual": 2.0}).causes[0].probability
-    odds = np.log(two / (1 - two)) - np.log(one / (1 - one))
-    assert odds == pytest.approx(2.0)
+def test_simulated_failures_weigh_the_explanations_of_outcomes() -> None:
+    verdict = combine_evidence(None, outcomes({"visual": 0.2, "contact": 0.2}, 0.6), {"visual": np.log(6.0)})
+    # 0.2 * 6 = 1.2 beside 0.2 and 0.6: of 2.0 in all
+    assert [cause.probability for cause in verdict.causes] == pytest.approx([0.6, 0.1])
+    assert verdict.no_gap == pytest.approx(0.3)

@@ -28,6 +28,7 @@ class FactorColumn:
     # (num_runs, num_effects) [1], indicators of the levels or one trend, each with mean 0 over the runs that have a
     # value and 0 where unknown: a factor separates its values, not the runs that name it from others
     basis: Array
+    ordered: bool = False  # whether neighbouring values are alike: numbers, times
 
     @property
     def known(self) -> Flags:
@@ -77,11 +78,14 @@ def _normalize_value(value: object) -> str:
     return "" if value is None else str(value).strip().lower()
 
 
-def _make_column(name: str, values: Sequence[str | None], order: tuple[str, ...]) -> FactorColumn:
+def _make_column(
+    name: str, values: Sequence[str | None], order: tuple[str, ...], ordered: bool = False
+) -> FactorColumn:
     level = np.array([-1 if value is None else order.index(value) for value in values], dtype=np.intp)
     known = (level >= 0)[:, None]
     indicators = (level[:, None] == np.arange(len(order))).astype(float)
-    return FactorColumn(name, order, level, np.where(known, indicators - indicators.sum(axis=0) / known.sum(), 0.0))
+    basis = np.where(known, indicators - indicators.sum(axis=0) / known.sum(), 0.0)
+    return FactorColumn(name, order, level, basis, ordered)
 
 
 def _make_numeric_column(name: str, values: Sequence[str | None]) -> FactorColumn | None:
@@ -98,7 +102,7 @@ def _make_numeric_column(name: str, values: Sequence[str | None]) -> FactorColum
     ranges.append(f"above {edges[-1]:.3g}")
     bins = np.searchsorted(edges, numbers, side="left")
     texts = [ranges[k] if ok else None for k, ok in zip(bins, known, strict=True)]
-    return _make_column(name, texts, tuple(text for text in ranges if text in texts))
+    return _make_column(name, texts, tuple(text for text in ranges if text in texts), ordered=True)
 
 
 def _parse_time(text: str | None) -> datetime | None:
@@ -116,7 +120,7 @@ def _make_time_of_day(episodes: Sequence[Episode], times: Sequence[datetime | No
         has_clock = time is not None and ":" in (episode.recorded_at or "")
         parts.append(next(part for until, part in HOURS if time.hour < until) if time and has_clock else None)
     order = tuple(part for part in dict.fromkeys(part for _, part in HOURS) if part in parts)
-    return [_make_column(TIME_OF_DAY, parts, order)] if len(order) > 1 else []
+    return [_make_column(TIME_OF_DAY, parts, order, ordered=True)] if len(order) > 1 else []
 
 
 def _make_trend(times: Sequence[datetime | None]) -> list[FactorColumn]:

@@ -64,7 +64,10 @@ class OutcomeEvidence:
 
     factors: tuple[FailureFactor, ...]  # most probable first
     phases: tuple[FailurePhase, ...]  # most probable first; empty where no failure names its phase
-    # dimension -> what to add to the log odds that it takes part [nat]; 0 where nothing is said
+    # dimension -> what to add to the log odds that it takes part [nat], beside other evidence; 0 where nothing is said
     log_odds: dict[Dimension, float]
     sentences: tuple[str, ...]  # what a person can check
     suggestions: tuple[str, ...]  # which recordings would show what these do not
+    # dimension -> probability that it takes part, if outcomes are all that is known: explanations exclude each other
+    probabilities: dict[Dimension, float]
+    no_gap: float  # probability of no gap, if outcomes are all that is known

@@ -4,28 +4,24 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.special import expit, gammaln, logit, logsumexp, ndtr
-from scipy.stats import beta as beta_distribution
+from scipy.special import expit, ndtr
 
 from gapless.core.dimensions import DIMENSIONS, Dimension
 from gapless.core.episode import Episode
 from gapless.core.interval import Interval, wilson
 from gapless.core.signal import Array, Flags
+from gapless.diagnose.outcomes.explanations import weigh_explanations
 from gapless.diagnose.outcomes.factors import FactorColumn, RunFactors, find_factors
-from gapless.diagnose.outcomes.records import FactorLevel, FailureFactor, FailurePhase, OutcomeEvidence
-from gapless.diagnose.outcomes.regression import ModelPosterior, prior_probability, weigh_models
+from gapless.diagnose.outcomes.phases import compare_phases, weigh_phases
+from gapless.diagnose.outcomes.records import FactorLevel, FailureFactor, OutcomeEvidence
+from gapless.diagnose.outcomes.regression import ModelPosterior, weigh_models
 from gapless.diagnose.outcomes.sentences import describe_factors, describe_phases, suggest_recordings
-from gapless.diagnose.outcomes.vocabulary import OTHER_CHANCE, condition_dimensions, normalize_name, phase_dimensions
+from gapless.diagnose.outcomes.vocabulary import OTHER_CHANCE, condition_dimensions
 
 MIN_RUNS = 4  # known outcomes below which nothing is said
 MIN_SAME = 0.95  # shared variance from which two factors divide the runs alike
 MIN_SIMILAR = 0.5  # shared variance from which they may be confounded, if the posterior is undecided between them
 LOG_ODDS_BOUNDS = (-1.5, 4.5)  # from conditions [nat]
-MIN_PHASES = 2  # a task has at least these, even if all failures are in one
-MAX_ODDS_FACTOR = 6.0  # a gap multiplies the odds of failing in a phase of weight 1 by up to this
-STRENGTHS = (1 / 3, 2 / 3, 1.0)  # exponents of that, equally likely: a dimension may take part without dominating
-UNIFORM_FAILURES = 6.0  # how many failures the uniform expectation counts for: phases differ for many reasons
-MAX_PHASE_LOG_ODDS = 2.0  # from phases alone [nat]
 
 
 def weigh_outcomes(episodes: Sequence[Episode]) -> OutcomeEvidence | None:
@@ -43,6 +39,7 @@ def weigh_outcomes(episodes: Sequence[Episode]) -> OutcomeEvidence | None:
     sentences = [f"{num_failures} of {len(runs)} runs failed: {wilson(num_failures, len(runs)).percent()}"]
     found = find_factors(runs)
     factors: tuple[FailureFactor, ...] = ()
+    probabilities, no_gap = weigh_explanations(None, (), {}, log_odds)
     if num_failures == len(runs):
         sentences.append("no run succeeded: conditions say nothing")
         suggestions = ("record runs that succeed, on an easier object or in better light: only contrast shows causes",)
@@ -50,18 +47,22 @@ def weigh_outcomes(episodes: Sequence[Episode]) -> OutcomeEvidence | None:
         sentences.append("no condition was varied: only phases say something")
         suggestions = suggest_recordings((), found)
     else:
-        unsorted, from_conditions = judge_factors(found)
+        unsorted, posterior = judge_factors(found)
+        speaks_for = [factor.speaks_for for factor in unsorted]
+        exposed_phases = compare_phases(runs, posterior.attributable)
+        probabilities, no_gap = weigh_explanations(posterior, speaks_for, exposed_phases, log_odds)
+        from_conditions = _condition_log_odds(unsorted, posterior)
         for dimension in DIMENSIONS:
             log_odds[dimension] += from_conditions[dimension]
         factors = tuple(sorted(unsorted, key=lambda factor: (-factor.probability, factor.name)))
         sentences += describe_factors(factors)
         suggestions = suggest_recordings(factors, found)
     sentences += describe_phases(phases)
-    return OutcomeEvidence(factors, phases, log_odds, tuple(sentences), suggestions)
+    return OutcomeEvidence(factors, phases, log_odds, tuple(sentences), suggestions, probabilities, no_gap)
 
 
-def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], dict[Dimension, float]]:
-    """Returns the factors in the order of their columns, and what they add to the log odds of each dimension [nat]."""
+def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], ModelPosterior]:
+    """Returns the factors in the order of their columns, and the models behind them."""
     groups = []
     for column in runs.columns:
         for j in range(len(column.values)):
@@ -80,7 +81,7 @@ def judge_factors(runs: RunFactors) -> tuple[list[FailureFactor], dict[Dimension
         meaning = condition_dimensions(column.name)
         alone, together = _any_matters(posterior, [k]), _any_matters(posterior, [k, *partners])
         factors.append(FailureFactor(column.name, alone, tuple(levels), *meaning, names, together))
-    return factors, _condition_log_odds(factors, posterior)
+    return factors, posterior
 
 
 def _predict_failures(posterior: ModelPosterior, groups: Sequence[Flags]) -> list[Interval]:
@@ -153,7 +154,7 @@ def _condition_log_odds(factors: Sequence[FailureFactor], posterior: ModelPoster
     """
 
     def evidence(chances: Sequence[float]) -> float:
-        models = np.where(posterior.includes, chances, 1 - np.array(chances)).prod(axis=1)
+        models = posterior.shares * np.where(posterior.includes, chances, 1 - np.array(chances)).prod(axis=1)
         return float(np.sum(models * posterior.weights / posterior.priors) / models.sum())
 
     base = evidence([OTHER_CHANCE] * len(factors))
@@ -162,43 +163,3 @@ def _condition_log_odds(factors: Sequence[FailureFactor], posterior: ModelPoster
         chances = [factor.speaks_for.get(dimension, OTHER_CHANCE) for factor in factors]
         found[dimension] = float(np.clip(np.log(evidence(chances) / base), *LOG_ODDS_BOUNDS))
     return found
-
-
-def weigh_phases(episodes: Sequence[Episode]) -> tuple[tuple[FailurePhase, ...], dict[Dimension, float]]:
-    """Returns the phases, most probable first, and log odds per dimension [nat].
-
-    Counts of failures are Dirichlet-multinomial about the expected shares q, which are equal. A gap in dimension d
-    moves the expectation to q_d ∝ q · MAX_ODDS_FACTOR^(strength · weight), averaged over STRENGTHS; its log odds are
-    the log ratio of the two probabilities of the counts, squeezed into ±MAX_PHASE_LOG_ODDS. A single phase concentrates
-    failures if raising it alone explains the counts better, with the sparse prior of conditions.
-    """
-    named = [normalize_name(e.failed_in) for e in episodes if e.outcome == "failure" and e.failed_in]
-    if not named:
-        return (), {dimension: 0.0 for dimension in DIMENSIONS}
-    names = list(dict.fromkeys(named))
-    expected = np.full(len(names), 1.0 / max(len(names), MIN_PHASES))
-    counts = np.array([*map(named.count, names), 0.0])  # the last is elsewhere: phases nobody named
-    shares = np.append(expected, max(1.0 - expected.sum(), 1e-6))
-    speaks_for = [phase_dimensions(name) for name in names]
-
-    def log_probability(weights: Array) -> float:
-        """Returns that of the counts if phases are raised by MAX_ODDS_FACTOR^weight, up to a constant."""
-        raised = shares * MAX_ODDS_FACTOR ** np.append(weights, 0.0)
-        concentration = UNIFORM_FAILURES * raised / raised.sum()
-        return float(np.sum(gammaln(counts + concentration) - gammaln(concentration)))
-
-    before, prior = log_probability(np.zeros(len(names))), logit(prior_probability(len(names)))
-    phases: list[FailurePhase] = []
-    for k, name in enumerate(names):
-        a, b = counts[k] + expected[k], len(named) - counts[k] + 1 - expected[k]  # the share is Beta(q, 1 - q) before
-        low, high = beta_distribution.ppf([0.025, 0.975], a, b)
-        share = Interval(a / (a + b), float(low), float(high), 0.95, len(named), "dirichlet-multinomial")
-        probability = float(expit(log_probability(np.eye(len(names))[k]) - before + prior))
-        phases.append(FailurePhase(name, int(counts[k]), share, float(expected[k]), probability, speaks_for[k]))
-    log_odds: dict[Dimension, float] = {}
-    for dimension in DIMENSIONS:
-        weights = np.array([some.get(dimension, 0.0) for some in speaks_for])
-        raised = [log_probability(strength * weights) for strength in STRENGTHS]
-        ratio = logsumexp(raised) - np.log(len(STRENGTHS)) - before if weights.any() else 0.0
-        log_odds[dimension] = float(MAX_PHASE_LOG_ODDS * np.tanh(ratio / MAX_PHASE_LOG_ODDS))
-    return tuple(sorted(phases, key=lambda phase: (-phase.probability, -phase.num_failures, phase.name))), log_odds

@@ -6,6 +6,7 @@ import pytest
 
 from architecture.tree import ROOT
 from gapless.core.dimensions import DIMENSIONS
+from gapless.diagnose.outcomes.phases import MAX_PHASE_LOG_ODDS, weigh_phases
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.vocabulary import (
     CONDITION_WORDS,
@@ -14,7 +15,7 @@ from gapless.diagnose.outcomes.vocabulary import (
     condition_dimensions,
     phase_dimensions,
 )
-from gapless.diagnose.outcomes.weigh import MAX_PHASE_LOG_ODDS, weigh_outcomes, weigh_phases
+from gapless.diagnose.outcomes.weigh import weigh_outcomes
 from unit.diagnose.outcomes.outcome_runs import LEVELS, factor, moment, run
 
 
@@ -45,7 +46,7 @@ def test_dim_light_speaks_for_vision() -> None:
     assert evidence.log_odds["object"] < 0.0  # well sampled, and no difference
     assert evidence.log_odds["latency"] == 0.0
     assert evidence.sentences[0] == "11 of 42 runs failed: 26 % [15, 41]"
-    assert evidence.sentences[1].startswith("9 of 12 runs with light=dim failed, 2 of 30 otherwise: 7")
+    assert evidence.sentences[1].startswith("9 of 12 runs with light=dim failed, 2 of 30 otherwise: 6")
     assert evidence.sentences[1].endswith("probability that light matters 1.00")
     dim = light.levels[0]
     assert (dim.value, dim.num_runs, dim.num_failures) == ("dim", 12, 9)
@@ -233,3 +234,26 @@ def test_two_hundred_runs_take_no_time() -> None:
     start = time.process_time()
     weighed(runs)
     assert time.process_time() - start < 2.0
+
+
+def test_phases_of_exposed_runs_tell_a_cause_from_chance() -> None:
+    def judge(phase: str) -> OutcomeEvidence:
+        dim = [run(k < 6, {"light": "dim"}, None, phase) for k in range(12)]
+        return weighed(dim + [run(k < 5, {"light": "bright"}, None, ["lift", "return"][k % 2]) for k in range(28)])
+
+    seen, elsewhere = judge("approach"), judge("handover")  # six dim runs of twelve fail, five bright ones of 28
+    assert seen.probabilities["visual"] > 0.5 > elsewhere.probabilities["visual"]
+    assert seen.probabilities["visual"] > 2 * seen.no_gap
+
+
+def test_explanations_exclude_each_other() -> None:
+    evidence = weighed(dim_light())
+    total = sum(evidence.probabilities.values()) + evidence.no_gap
+    assert evidence.probabilities["visual"] > evidence.probabilities["environment"] > 0.1  # 0.5 and 0.2 of the table
+    assert total == pytest.approx(1.0, abs=0.1)  # above 1 only where several conditions matter
+    assert evidence.no_gap < 0.15
+
+
+def test_what_was_run_is_no_gap() -> None:
+    evidence = weighed([run(k % 2 == 0, {"policy": "ab"[k % 2]}) for k in range(40)])
+    assert evidence.no_gap > 0.9

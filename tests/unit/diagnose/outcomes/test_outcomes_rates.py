@@ -7,9 +7,10 @@ import pytest
 from numpy.polynomial.hermite_e import hermegauss
 
 from gapless.diagnose.outcomes import regression
+from gapless.diagnose.outcomes.exposures import list_exposures
 from gapless.diagnose.outcomes.factors import find_factors
 from gapless.diagnose.outcomes.weigh import weigh_outcomes
-from unit.diagnose.outcomes.outcome_runs import LEVELS, balanced, drawn, factor, run
+from unit.diagnose.outcomes.outcome_runs import LEVELS, balanced, drawn, factor
 
 
 def planted(num_runs: int, num_sets: int, seed: int) -> np.ndarray:
@@ -53,11 +54,29 @@ def test_factors_that_do_not_matter_raise_few_alarms() -> None:
         evidence = weigh_outcomes(drawn(balanced(40, rng), np.full(40, 0.45), rng))
         assert evidence is not None
         alarms += evidence.factors[0].probability > 0.5
-        lows.append(min(evidence.log_odds.values()))
+        lows.append([evidence.log_odds[d] for d in ("object", "visual")])
         highs.append(max(evidence.log_odds.values()))
     assert alarms / 200 < 0.05
     assert np.median(highs) < 0.5
-    assert np.median(lows) > -0.7  # forty runs without an effect acquit a little, not wholly
+    # Forty runs without an effect acquit a little, not wholly. The most that can be: one condition speaks for objects
+    # and leaves ln(1 - 0.5), two speak for vision and leave twice that.
+    assert np.all(np.median(lows, axis=0) > 0.8 * np.array([1, 2]) * np.log(0.5))
+
+
+def draw_logits(levels: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Returns which factors matter, and the logit of each run's failure, drawn from the prior of the model."""
+    columns = find_factors(drawn(levels, np.zeros(len(levels)), rng)).columns
+    share = rng.beta(1.0, 1 / regression.prior_probability(6) - 1)
+    matters, kind = rng.random(6) < share, int(rng.random() < regression.KIND_SHARES[1])
+    exposures = list_exposures(columns)
+    own = [[e for e in exposures if e.factor == k] for k in np.flatnonzero(matters)]
+    chosen = [some[rng.choice(len(some), p=[e.share for e in some])] for some in own]
+    base = regression.BASE if any(e.raises for e in chosen) else regression.EVEN
+    logit = np.full(len(levels), rng.normal(*base[kind]))
+    for exposure in chosen:
+        effect = (regression.EFFECT if exposure.raises else regression.OWN_EFFECT)[kind]
+        logit += exposure.basis @ rng.normal(*effect, exposure.basis.shape[1])
+    return matters, logit
 
 
 def test_probabilities_and_intervals_are_calibrated() -> None:
@@ -65,10 +84,7 @@ def test_probabilities_and_intervals_are_calibrated() -> None:
     said, true, covered = [], [], []
     for _ in range(100):
         levels = np.stack([rng.integers(0, n, 60) for n in LEVELS.values()], axis=1)
-        logit = np.full(60, rng.normal(0.0, 1.0))
-        matters = rng.random(6) < regression.prior_probability(6)
-        for k in np.flatnonzero(matters):
-            logit += rng.normal(0.0, abs(rng.normal(0.0, regression.TAU_SCALE)), levels[:, k].max() + 1)[levels[:, k]]
+        matters, logit = draw_logits(levels, rng)
         probability = 1 / (1 + np.exp(-logit))
         evidence = weigh_outcomes(drawn(levels, probability, rng))
         if evidence is None or not evidence.factors:
@@ -92,40 +108,44 @@ def calibration_error(said: np.ndarray, true: np.ndarray, num_bins: int = 10) ->
 
 @pytest.mark.parametrize("counts", [(14, 20, 4, 20), (4, 4, 0, 4), (10, 20, 9, 20), (3, 20, 0, 20)])
 def test_laplace_agrees_with_quadrature(counts: tuple[int, int, int, int]) -> None:
-    # Two levels of n runs each, centred: logit = a ± (u - v) / 2 with u, v ~ N(0, tau²), so ± N(0, tau² / 2).
+    # Dim runs are exposed, bright ones are not: logit = a + b and a, with normal a and b of either kind of prior.
     failed_a, num_a, failed_b, num_b = counts
-    runs = [run(k < failed_a, {"light": "dim"}) for k in range(num_a)]
-    runs += [run(k < failed_b, {"light": "bright"}) for k in range(num_b)]
-    factors = find_factors(runs)
+    failed = np.array([k < failed_a for k in range(num_a)] + [k < failed_b for k in range(num_b)])
+    design = np.column_stack([np.ones(num_a + num_b), np.arange(num_a + num_b) < num_a])
     nodes, weights = hermegauss(80)
     weights = weights / weights.sum()
 
-    def evidence(tau: float) -> float:
-        a, u = np.meshgrid(regression.INTERCEPT_SD * nodes, tau / np.sqrt(2) * nodes, indexing="ij")
-        logs = -failed_a * np.logaddexp(0, -a - u) - (num_a - failed_a) * np.logaddexp(0, a + u)
-        logs += -failed_b * np.logaddexp(0, u - a) - (num_b - failed_b) * np.logaddexp(0, a - u)
+    def evidence(base: np.ndarray, effect: np.ndarray) -> float:
+        a, b = np.meshgrid(base[0] + base[1] * nodes, effect[0] + effect[1] * nodes, indexing="ij")
+        logs = -failed_a * np.logaddexp(0, -a - b) - (num_a - failed_a) * np.logaddexp(0, a + b)
+        logs += -failed_b * np.logaddexp(0, -a) - (num_b - failed_b) * np.logaddexp(0, a)
         return float(np.log(np.sum(np.outer(weights, weights) * np.exp(logs))))
 
-    exact = np.array([evidence(tau) for tau in regression.TAUS]) - evidence(0.0)
-    design = np.hstack([regression.list_always(factors), factors.columns[0].basis])
-    precision = np.array([[regression.INTERCEPT_SD, tau, tau] for tau in (1e-6, *regression.TAUS)]) ** -2.0
-    laplace, _, _ = regression.integrate_effects(design, factors.failed, precision)
-    np.testing.assert_allclose(laplace[1:] - laplace[0], exact, atol=0.15)
+    exact = [evidence(*kind) for kind in zip(regression.BASE, regression.EFFECT, strict=True)]
+    means, sds = np.stack([regression.BASE, regression.EFFECT], axis=1).transpose(2, 0, 1)  # (num_kinds, 2) each
+    laplace, _, _ = regression.integrate_effects(design, failed, means, sds**-2.0)
+    np.testing.assert_allclose(laplace, exact, atol=0.15)
 
 
 def test_the_search_agrees_with_summing_all_models() -> None:
     rng = np.random.default_rng(6)
     levels = balanced(60, rng)
     shift = 2.0 * (levels[:, 0] == 0) + 1.5 * (levels[:, 3] == 0)
-    runs = find_factors(drawn(levels, 1 / (1 + np.exp(1.5 - shift)), rng)[:60])
-    runs = type(runs)(runs.failed, runs.columns[:4], (), ())
-    every = [tuple(f for f in range(4) if chosen[f]) for chosen in product((False, True), repeat=4)]
+    runs = find_factors(drawn(levels, 1 / (1 + np.exp(1.5 - shift)), rng))
+    runs = type(runs)(runs.failed, tuple(runs.columns[k] for k in (0, 2, 3)), (), ())
+    exposures = list_exposures(runs.columns)
+    ways = [[None, *(k for k, e in enumerate(exposures) if e.factor == f)] for f in range(3)]
+    every = [tuple(k for k in chosen if k is not None) for chosen in product(*ways)]
     always, nothing = regression.list_always(runs), np.zeros((0, 60))
-    bases = [[runs.columns[f].basis for f in model] for model in every]
-    evidence = np.array([regression.fit_model(always, some, runs.failed, nothing)[0] for some in bases])
-    scores = regression.log_priors(every, 4) + evidence
+    fits = [regression.fit_model(always, [exposures[k] for k in model], runs.failed, nothing) for model in every]
+    shares = np.array([np.prod([exposures[k].share for k in model]) for model in every])
+    scores = regression.log_priors(every, 3) + np.log(shares) + np.array([fit.log_evidence for fit in fits])
     weights = np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum()
-    exact = [sum(w for w, m in zip(weights, every, strict=True) if f in m) for f in range(4)]
-    found = regression.weigh_models(runs, [], alike=np.zeros((4, 4), dtype=bool))
+    exact = [
+        sum(w for w, m in zip(weights, every, strict=True) if any(exposures[k].factor == f for k in m))
+        for f in range(3)
+    ]
+    found = regression.weigh_models(runs, [], alike=np.zeros((3, 3), dtype=bool))
     np.testing.assert_allclose(found.probabilities, exact, atol=0.02)
-    assert np.exp(regression.log_priors(every, 4)).sum() == pytest.approx(1.0)
+    assert (np.exp(regression.log_priors(every, 3)) * shares).sum() == pytest.approx(1.0)
+    assert [sum(e.share for e in exposures if e.factor == f) for f in range(3)] == pytest.approx([1.0] * 3)
