@@ -15,8 +15,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from gap_causes import Scene, second_joint, some_joint
 from gap_cases import TRIES, Split, scene_of, write_logs
+from gap_causes import Scene, second_joint, some_joint
 from gap_robots import ROBOTS, Robot
 from gap_unmodelled import STEP_S, cogging, lugre, rough_table
 from gap_world import NUM_EPISODES, Effect, Log, Reality, play, visibility
@@ -143,7 +143,10 @@ def hysteresis(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
 def stribeck(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
     """Dry friction of 25-45 % of the largest effort at standstill that falls to a fifth at the usual speed."""
     joint = some_joint(robot, rng)
-    size, speed = rng.uniform(0.25, 0.45) * scene.efforts[robot.drives[joint]], rng.uniform(0.3, 0.6) * scene.speeds[joint]
+    size, speed = (
+        rng.uniform(0.25, 0.45) * scene.efforts[robot.drives[joint]],
+        rng.uniform(0.3, 0.6) * scene.speeds[joint],
+    )
 
     def friction(data: mujoco.MjData, dof: int, time_s: float) -> float:
         return size * (0.2 + 0.8 * float(np.exp(-((data.qvel[dof] / speed) ** 2))))
@@ -223,7 +226,9 @@ def thinning(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
     def friction(data: mujoco.MjData, dof: int, time_s: float) -> float:
         return size * float(np.exp(-max(time_s, 0.0) / slow_s))
 
-    return Form(_rub(joint, Reality(), friction), (joint,), f"friction {size:.2f} of {joint} falls within {slow_s:.1f} s")
+    return Form(
+        _rub(joint, Reality(), friction), (joint,), f"friction {size:.2f} of {joint} falls within {slow_s:.1f} s"
+    )
 
 
 def varied(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:

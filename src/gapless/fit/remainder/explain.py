@@ -14,19 +14,100 @@ from gapless.core.interval import Interval
 from gapless.core.results import RemainderForm
 from gapless.core.signal import Array
 from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.windows import Windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.motion import Motion, count_pieces, follow_motion, force_responses
 from gapless.fit.remainder.shapes import Place, Shape, list_shapes
 from gapless.fit.slopes import FINE_STEP
+from gapless.signals.smoother import smooth
 from gapless.sim.auto import moving_joints
 from gapless.sim.targets.drive import free_joint_of
 
+WINDOW_S = 0.3  # length of the windows that are explained [s], about
+MAX_WINDOWS, GROUP_WINDOWS = 120, 4  # that are explained at most; those that follow each other at least
 NUM_FOLDS = 5
 FOLD_WINDOWS = 2  # windows that follow each other and are held out together
 VALUES_PER_WINDOW = 3.0  # independent values of a window's residuals, about: they go wrong together
 WAVES_PER_S = 20.0  # of residuals that are kept, besides the first four
 RIDGE = 1e-3  # on factors, as a share of their information
 MAX_WINDOW_WEIGHT = 3.0  # times the median error: worse windows count as that much
+MIN_LEFT = 1.5  # sum of squares in multiples of that of noise, below which nothing is left to explain
+MIN_SHARE = 0.05  # of the remaining error: less is not worth a parameter
+MAX_FORMS = 3  # that are named, each beside those before it
+LEVEL, NUM_RESAMPLES = 0.95, 400  # of the interval of a share, windows drawn with replacement
+TEST_LEVEL = 0.995  # at which a share must exceed 0: some forty hypotheses are tried
+MIN_PHASE_RATIO, MIN_PHASE_WINDOWS = 3.0, 4  # explained error in windows of a phase beside that of the others
+
+
+def explain_remainder(problem: FitProblem, row: Array) -> tuple[RemainderForm, ...]:
+    """Returns what the error that remains under a fitted row is a function of, the largest share first.
+
+    Empty where nothing above noise is left, or nothing that is tried explains a significant part of it. Costs about
+    as much as two iterations of a fit with a parameter per piece of a window and degree of freedom.
+
+    Args:
+        problem: Windows and predictor; its free parameters are those that were fitted.
+        row: (num_parameters,) the whole row that was fitted.
+    """
+    if not len(problem.windows):
+        return ()
+    remainder, found, known = gather_remainder(problem, row), list[RemainderForm](), list[Array]()
+    excess: Array | None = None
+    while len(found) < MAX_FORMS and remainder.places:
+        judge = Judge(remainder, known)
+        if judge.before.sum() < MIN_LEFT * remainder.noise:
+            break
+        excess = judge.before - remainder.noise / len(judge.before) if excess is None else excess
+        judged = [one for place in remainder.places for one in judge.judge_place(place)]
+        best = min(judged, key=lambda one: float(one.left.sum()))
+        gain = judge.before - best.left
+        share, surely = _share_of(gain, excess)
+        if share.value < MIN_SHARE or surely <= 0.0:
+            break
+        found.append(_describe_form(remainder.motion, best, gain, share))
+        known.append(judge.respond(best.place, best.shape))
+    return tuple(sorted(found, key=lambda form: -form.share.value))
+
+
+def _share_of(gain: Array, excess: Array) -> tuple[Interval, float]:
+    """Returns the share of an error that is explained, and its lower end at `TEST_LEVEL`; windows are resampled.
+
+    `gain` and `excess` are what is explained, and what there was above noise, of each window: sums of squares.
+    """
+    drawn = np.random.default_rng(0).integers(len(gain), size=(NUM_RESAMPLES, len(gain)))
+    shares = gain[drawn].sum(axis=1) / np.maximum(excess[drawn].sum(axis=1), 1e-9)
+    low, high, surely = np.quantile(shares, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2, 1.0 - TEST_LEVEL])
+    value = float(np.clip(gain.sum() / max(float(excess.sum()), 1e-9), 0.0, 1.0))
+    ends = min(value, max(0.0, float(low))), max(value, min(1.0, float(high)))
+    return Interval(value, *ends, LEVEL, len(gain), "bootstrap over held-out windows"), float(surely)
+
+
+def _describe_form(motion: Motion, judged: "Judged", gain: Array, share: Interval) -> RemainderForm:
+    place, shape = judged.place, judged.shape
+    phase, target = _find_phase(motion, place, gain), shape.target
+    text = f"{place.kind} {place.name}: {shape.words}, a function of {shape.variable}, would explain {share.percent()}"
+    text += " of what remains above noise" + ("" if phase == "throughout" else f", most of it {phase}")
+    each = " with `per: run`" if shape.variable == "run" else ""
+    text += f"; try `{target}`{each}" if target else "; no parameter has this form"
+    kind = "joint" if place.kind == "joint" else "body"
+    return RemainderForm(kind, place.name, shape.variable, shape.words, phase, share, target, text)
+
+
+def _find_phase(motion: Motion, place: Place, gain: Array) -> str:
+    """Returns when the explained error shows, from windows in which it is much larger than in others."""
+    speed = np.linalg.norm(motion.velocity[..., place.dofs], axis=-1)
+    effort = np.linalg.norm(motion.effort[..., place.dofs], axis=-1)
+    phases = {
+        "in contact": motion.touching[..., place.body].mean(axis=1) > 0.5,
+        "near standstill": speed.min(axis=1) < 0.1 * np.sqrt(np.mean(speed**2)),
+        "at high effort": effort.mean(axis=1) > 1.3 * max(float(np.sqrt(np.mean(effort**2))), 1e-9),
+    }
+    ratios: dict[str, float] = {}
+    for name, inside in phases.items():
+        if min(inside.sum(), (~inside).sum()) >= MIN_PHASE_WINDOWS:
+            ratios[name] = float(gain[inside].mean() / max(float(gain[~inside].mean()), 1e-9))
+    name = max(ratios, key=lambda one: ratios[one], default="throughout")
+    return name if ratios.get(name, 0.0) > MIN_PHASE_RATIO else "throughout"
 
 
 @dataclass(frozen=True)
@@ -69,10 +150,56 @@ def list_places(predictor: Predictor) -> tuple[Place, ...]:
     return tuple(found)
 
 
+def shorten_windows(problem: FitProblem) -> Windows:
+    """Returns windows of about `WINDOW_S` that cover those of a problem: forces add up to first order in short ones.
+
+    Starts within a window are smoothed from its readings. At most `MAX_WINDOWS`, in groups that follow each other.
+    """
+    windows, project = problem.windows, problem.predictor.blueprint.project
+    count = max(1, round(windows.num_steps / (WINDOW_S * project.rate_hz)))
+    num_steps, num_past = windows.num_steps // count, windows.history.shape[1]
+    if count > 1:
+        value, slope = _smooth_readings(windows, project.rate_hz)
+        past = np.concatenate([windows.history, windows.commands], axis=1)
+        parts: list[Windows] = []
+        for first in range(0, num_steps * count, num_steps):
+            part = replace(
+                windows,
+                commands=windows.commands[:, first : first + num_steps],
+                history=past[:, first : first + num_past],
+                measured=windows.measured[:, first : first + num_steps + 1],
+                first_row=windows.first_row + first,
+                **({"start": value[:, first], "slope": slope[:, first]} if first else {}),
+            )
+            known = np.isfinite(part.measured[:, [0, -1]]).all(axis=(1, 2))
+            parts.append(part.pick(np.flatnonzero(known)))
+        names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
+        windows = replace(parts[0], **{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
+    order = np.lexsort((windows.first_row, windows.track))
+    if len(order) > MAX_WINDOWS:
+        groups = np.array_split(order, len(order) // GROUP_WINDOWS)
+        chosen = np.linspace(0, len(groups) - 1, MAX_WINDOWS // GROUP_WINDOWS).astype(np.intp)
+        order = np.concatenate([groups[k] for k in chosen])
+    return windows.pick(order)
+
+
+def _smooth_readings(windows: Windows, rate_hz: float) -> tuple[Array, Array]:
+    """Returns the readings of windows without their noise, gaps bridged, and their slopes [unit/s]."""
+    value, slope = np.zeros((2, *windows.measured.shape))
+    rows = np.arange(windows.measured.shape[1])
+    for window, column in np.ndindex(value.shape[0], value.shape[2]):
+        readings = windows.measured[window, :, column]
+        known = np.isfinite(readings)
+        if known.any():
+            found = smooth(np.interp(rows, rows[known], readings[known]), rate_hz, float(windows.noise[column]))
+            value[window, :, column], slope[window, :, column] = found.value, found.slope
+    return value, slope
+
+
 def gather_remainder(problem: FitProblem, row: Array) -> Remainder:
     """Returns what remains of windows under a row, and what forces at each place would change."""
-    predictor, windows = problem.predictor, problem.windows
-    problem = replace(problem, sigma=windows.noise, coupling=None).with_starts_at(row)
+    predictor, windows = problem.predictor, shorten_windows(problem)
+    problem = replace(problem.on_windows(windows), sigma=windows.noise, coupling=None).with_starts_at(row)
     places = list_places(predictor)
     dofs = sorted({dof for place in places for dof in place.dofs})
     num_pieces = count_pieces(windows, predictor.blueprint.project.rate_hz, len(dofs))
@@ -122,7 +249,9 @@ class _Compressor:
     def noise(self) -> Array:
         """Returns the sum of squares that noise alone would leave of each window, (num_windows,)."""
         windows, num_columns = self._problem.windows, len(self._problem.sigma)
-        each = np.einsum("tc,mn->cmtn", self._waves, np.eye(num_columns)).reshape(-1, 1, self._waves.shape[0] * num_columns)
+        each = np.einsum("tc,mn->cmtn", self._waves, np.eye(num_columns)).reshape(
+            -1, 1, self._waves.shape[0] * num_columns
+        )
         known = np.isfinite(windows.measured[:, 1:]).reshape(len(windows), -1)
         return np.sum(self._problem.discount(np.repeat(each, len(windows), axis=1)) ** 2 * known, axis=(0, 2))
 

@@ -115,7 +115,7 @@ def _derivatives(degree: int) -> list[Array]:
 
 
 def _needed_efforts(model: mujoco.MjModel, qpos: Array, qvel: Array, acceleration: Array) -> Array:
-    """Returns the forces that a motion without friction and contact needs, (num_windows, num_steps + 1, nv).
+    """Returns the forces that a motion without contact needs, (num_windows, num_steps + 1, nv).
 
     A servo's own effort would not do as the load: it answers to whatever force the model lacks.
     """
@@ -125,7 +125,8 @@ def _needed_efforts(model: mujoco.MjModel, qpos: Array, qvel: Array, acceleratio
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
         mujoco.mj_rne(model, data, 1, needed[place])
-    return needed + model.dof_armature * acceleration
+        needed[place] -= data.qfrc_passive
+    return needed + model.dof_armature * acceleration + model.dof_frictionloss * np.sign(qvel)
 
 
 def _replay(world: Simulation, windows: Windows, qpos: Array, qvel: Array) -> tuple[Array, Array]:

@@ -64,7 +64,7 @@ def _shapes_of_joint(motion: Motion, place: Place, q: Array, v: Array) -> Iterat
     yield shape("velocity", "damping that bends with speed", [pace, pace * np.abs(pace)], "damping")
     yield shape("velocity", "damping that differs by direction", [pace, np.abs(pace)])
     for speed in (share * usual_v for share in SPEEDS):
-        hump = np.exp(-((v / speed) ** 2)) * sign
+        hump = np.exp(-(((v if speed < 0.5 * usual_v else pace) / speed) ** 2)) * sign
         yield shape("velocity", f"friction that falls by {speed:.2g} from standstill", [sign, hump], "friction/hump")
     yield from _shapes_of_position(shape, q, path, sign)
     if driven:
