@@ -183,6 +183,17 @@ class RemainderForm:
 
 
 @dataclass(frozen=True)
+class ScatterCause:
+    """Something that acts by chance and may take part in the gap."""
+
+    dimension: Dimension  # to which it belongs
+    target: str  # parameter that has it
+    value: Interval  # of that parameter
+    probability: float  # that it takes part
+    sentence: str  # what was seen
+
+
+@dataclass(frozen=True)
 class ConditionRate:
     """How often runs failed under one condition."""
 

@@ -114,14 +114,16 @@ def _find_phase(motion: Motion, place: Place, gain: Array) -> str:
 class Remainder:
     """Windows, what is left of them, and what forces and parameters would change."""
 
-    motion: Motion
-    places: tuple[Place, ...]
+    windows: Windows  # of about `WINDOW_S`
+    motion: Motion  # of the robot in them
+    places: tuple[Place, ...]  # where forces may be lacking
     residual: Array  # (num_windows, num_per_window) in units of noise, starts discounted, in slow waves over a window
     slopes: Array  # (num_windows, num_per_window, num_free) of the fitted parameters
     prior: Array  # (num_free,) weight of each parameter's distance from the fit
     responses: dict[int, Array]  # degree of freedom -> (num_windows, num_pieces, num_per_window) of forces
     fold: Array  # (num_windows,) which windows are held out together
     noise: float  # sum of squares that noise alone would leave
+    weight: Array  # (num_windows,) by which all of a window's values are multiplied: less than 1 for far worse ones
 
 
 @dataclass(frozen=True)
@@ -219,6 +221,7 @@ def gather_remainder(problem: FitProblem, row: Array) -> Remainder:
     fold = np.empty(len(windows), np.intp)
     fold[order] = np.arange(len(windows)) // FOLD_WINDOWS % NUM_FOLDS
     return Remainder(
+        windows=windows,
         motion=motion,
         places=places,
         residual=residual * weight,
@@ -227,6 +230,7 @@ def gather_remainder(problem: FitProblem, row: Array) -> Remainder:
         responses={dof: each * weight[:, None] for dof, each in zip(dofs, responses, strict=True)},
         fold=fold,
         noise=float(np.sum(compress.noise() * weight[:, 0] ** 2)),
+        weight=weight[:, 0],
     )
 
 
@@ -249,11 +253,10 @@ class _Compressor:
     def noise(self) -> Array:
         """Returns the sum of squares that noise alone would leave of each window, (num_windows,)."""
         windows, num_columns = self._problem.windows, len(self._problem.sigma)
-        each = np.einsum("tc,mn->cmtn", self._waves, np.eye(num_columns)).reshape(
-            -1, 1, self._waves.shape[0] * num_columns
-        )
+        each = np.einsum("tc,mn->cmtn", self._waves, np.eye(num_columns))
+        each = np.repeat(each.reshape(-1, 1, self._waves.shape[0] * num_columns), len(windows), axis=1)
         known = np.isfinite(windows.measured[:, 1:]).reshape(len(windows), -1)
-        return np.sum(self._problem.discount(np.repeat(each, len(windows), axis=1)) ** 2 * known, axis=(0, 2))
+        return np.sum(self._problem.discount(each) ** 2 * known, axis=(0, 2))
 
 
 def _weigh_windows(residual: Array) -> Array:
@@ -266,7 +269,7 @@ class Judge:
     """Fits shapes beside the parameters on most windows, and judges them on the others."""
 
     def __init__(self, remainder: Remainder, known: Sequence[Array] = ()) -> None:
-        """Prepares the fits. `known` are responses, (num_windows, num_per_window, any), of what is explained already."""
+        """Prepares the fits; `known` are responses, (num_windows, num_per_window, any), of what is explained."""
         self.remainder = remainder
         slopes = np.concatenate([remainder.slopes, *known], axis=2)
         prior = np.concatenate([remainder.prior**2, *(_ridge(one) for one in known)])
@@ -274,7 +277,9 @@ class Judge:
         self._train = np.array([remainder.fold != k for k in range(NUM_FOLDS + 1)], dtype=float)  # the last: all
         self._inverse = np.linalg.inv(self._sum(slopes, slopes) + np.diag(prior + 1e-9))
         self._alone = np.matmul(self._inverse, self._sum(slopes, remainder.residual[..., None]))
-        self.before = self._leave(remainder.residual[..., None] - self._fit(self._flat, self._alone))[0]
+        left = remainder.residual[..., None] - self._fit(self._flat, self._alone)
+        self.before = self._leave(left)[0]  # (num_windows,) sum of squares of each held-out window
+        self.left = left[..., -1]  # (num_windows, num_per_window) what parameters leave that are fitted to all windows
 
     def respond(self, place: Place, shape: Shape) -> Array:
         """Returns what the forces of a shape do to the residuals, (num_windows, num_per_window, num_factors)."""
@@ -284,7 +289,7 @@ class Judge:
         return found / np.maximum(np.sqrt(np.mean(found**2, axis=(0, 1))), 1e-12)
 
     def try_shape(self, response: Array) -> tuple[Array, Array]:
-        """Returns what a shape leaves of each held-out window, (num_windows,), and of those it was fitted to, per fold."""
+        """Returns what a shape leaves of held-out windows, (num_windows,), and of those it is fitted to, per fold."""
         cross = self._sum(self._slopes, response)
         own = self._sum(response, response) + np.diag(_ridge(response))
         right = self._sum(response, self.remainder.residual[..., None])
@@ -301,11 +306,11 @@ class Judge:
         return (self._train @ each.reshape(len(each), -1)).reshape(-1, *each.shape[1:])
 
     def _fit(self, flat: Array, factors: Array) -> Array:
-        """Returns what factors of each fold, (num_folds, any, 1), make of slopes: (num_windows, num_per_window, folds)."""
+        """Returns slopes times the factors of each fold, (num_windows, num_per_window, num_folds)."""
         return (flat @ factors[..., 0].T).reshape(*self.remainder.residual.shape, -1)
 
     def _leave(self, left: Array) -> tuple[Array, Array]:
-        """Returns sums of squares of windows that were held out, (num_windows,), and of those that were not, per fold."""
+        """Returns sums of squares of held-out windows, (num_windows,), and of the others in each fold."""
         squares = np.einsum("wnf,wnf->wf", left, left)
         return squares[np.arange(len(squares)), self.remainder.fold], np.sum(squares.T * self._train, axis=1)
 

@@ -18,6 +18,7 @@ SPEEDS = (0.15, 0.3, 0.6, 1.0)  # at which friction falls, as shares of the usua
 LIMITS = (0.6, 1.0, 1.4, 1.8)  # above which a drive gives less, as shares of its usual effort
 WAYS = (0.02, 0.05, 0.1, 0.2, 0.4)  # on which friction builds up [s], at the usual speed
 MAX_WAVES = 30.0  # ripples over the range of a joint, at most: more pass within a piece
+MAX_PER_TURN = 60  # ripples of a joint that turns more than once: a whole number per turn
 WAVE_STEP = 0.25  # between wave numbers that are tried, in ripples over the range
 
 
@@ -92,7 +93,8 @@ def _shapes_of_position(shape, q: Array, path: Array, sign: Array) -> Iterator[S
     smooth = list(np.moveaxis(np.polynomial.chebyshev.chebvander(np.clip(2 * predicted - 1, -1, 1), 5)[..., 1:], -1, 0))
     yield shape("position", "a spring or cable that bends", smooth, "cable-drag/stiffness")
     yield shape("position", "friction that depends on the place", [sign, *(sign * part for part in smooth)])
-    for count in np.arange(1.0, MAX_WAVES, WAVE_STEP):
+    per_turn = np.arange(1, MAX_PER_TURN + 1) * width / (2 * np.pi) if width > 2 * np.pi else np.zeros(0)
+    for count in (*np.arange(1.0, MAX_WAVES, WAVE_STEP), *per_turn):
         turn = 2 * np.pi * count * place
         waves = [np.sin(turn), np.cos(turn)]
         number = 2 * np.pi * count / width
