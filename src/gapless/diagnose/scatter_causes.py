@@ -5,7 +5,7 @@ that come late by chance show in what predictions leave. Each counts as a cause 
 well above their stated noise: an encoder whose steps are the noise that the project states is no gap.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +15,8 @@ from gapless.core.results import ScatterCause
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
 from gapless.fit.problem import FitProblem
-from gapless.fit.remainder.explain import Judge, Remainder, gather_remainder
+from gapless.fit.remainder.gather import Remainder, gather_remainder
+from gapless.fit.remainder.judge import Judge
 from gapless.fit.scatter.random_forces import RandomForce, weigh_random_forces
 from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum, smooth
@@ -26,8 +27,11 @@ MIN_HELD_SHARE = 0.015  # of the rows: as likely a cause as not
 MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over noise
 MIN_MOVED_STEPS = 2.0  # a reading that should have moved by so many steps of its column, and did not, is held
 MAX_REGULAR = 0.7  # share of the changes at one interval, above which a column is slower than its log, not lossy
-MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.5  # log-likelihood per window above any misfit: as likely as not [nats]
+MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any misfit: as likely as not [nats]
 MAX_HIT = 0.6  # of the windows: what acts in more is no push
+MAX_JITTER_S = 0.1  # largest that the layer has: what asks for more is something else
+MAX_HIDDEN = 0.05  # probability of pushes on a joint whose readings are spoiled
+PUSH_SPREAD = 0.35  # of the logarithm of a push: how long each lasts is not known
 JITTER_FACTOR = 0.603  # standard deviation of |n|, n standard normal: sqrt(1 - 2 / pi)
 
 
@@ -40,8 +44,7 @@ def weigh_scatter(data: ProjectData, problem: FitProblem, row: Array, seed: int)
         row: (num_parameters,) the whole row that was fitted.
         seed: Of what is resampled.
     """
-    recorded = _read_recorded(data)
-    found: list[ScatterCause] = []
+    recorded, found, doubtful = _read_recorded(data), list[ScatterCause](), set[str]()
     spoiled = problem.windows.noise.copy()
     for column, item in enumerate(data.project.measurements):
         values = [log[:, column] for log in recorded]
@@ -50,12 +53,13 @@ def weigh_scatter(data: ProjectData, problem: FitProblem, row: Array, seed: int)
             _weigh_quantum(item.column, item.unit, values, item.noise),
             _weigh_dropouts(item.column, values, noise, data.project.rate_hz),
         ):
-            if cause.probability > 0.5:
+            if cause.probability > 0.5:  # what it leaves there is no push
                 spoiled[column] = np.hypot(spoiled[column], size)
+                doubtful.add(item.name)
             found.append(cause)
     windows = replace(problem.windows, noise=spoiled)
     if len(windows):
-        found += _weigh_forces(gather_remainder(replace(problem, windows=windows), row), problem, seed)
+        found += _weigh_forces(gather_remainder(replace(problem, windows=windows), row), problem, doubtful)
     return tuple(sorted(found, key=lambda cause: -cause.probability))
 
 
@@ -66,9 +70,7 @@ def _read_recorded(data: ProjectData) -> list[Array]:
     return [read_log(data.project, path, as_recorded=True).episode.measurements.values for path in chosen]
 
 
-def _weigh_quantum(
-    column: str, unit: str, values: Sequence[Array], stated: float | None
-) -> tuple[ScatterCause, float]:
+def _weigh_quantum(column: str, unit: str, values: Sequence[Array], stated: float | None) -> tuple[ScatterCause, float]:
     """Returns the step of a column as a cause, and its rounding error.
 
     Without a stated noise, the noise of a rounded column is estimated as that of its rounding: no cause.
@@ -83,7 +85,7 @@ def _weigh_quantum(
 
 
 def _weigh_dropouts(column: str, values: Sequence[Array], noise: float, rate_hz: float) -> tuple[ScatterCause, float]:
-    """Returns how often a column holds a reading where a new one was lost, as a cause, and the error that this makes."""
+    """Returns how often a column holds a reading where a new one was lost, as a cause, and the error that makes."""
     step = find_quantum(np.concatenate(values))
     held, asked, square = 0, 0, 0.0
     gaps: list[Array] = []
@@ -119,8 +121,11 @@ def _miss(known: Array, repeats: Flags, noise: float, rate_hz: float) -> tuple[A
     return known - curve.value, np.abs(curve.slope) / rate_hz
 
 
-def _weigh_forces(remainder: Remainder, problem: FitProblem, seed: int) -> list[ScatterCause]:
-    """Returns pushes on joints and late commands as causes, from what predictions leave."""
+def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str]) -> list[ScatterCause]:
+    """Returns pushes on joints and late commands as causes, from what predictions leave.
+
+    Joints whose readings are spoiled, `doubtful`, show no pushes.
+    """
     left = Judge(remainder).left
     slopes = _drive_slopes(remainder, problem)
     forces = weigh_random_forces(remainder, left, slopes)
@@ -131,7 +136,9 @@ def _weigh_forces(remainder: Remainder, problem: FitProblem, seed: int) -> list[
     found: list[ScatterCause] = []
     if pushes is not None:
         rivals = max(misfit, jitter.gain if jitter else -np.inf)
-        found.append(_describe_pushes(pushes, (pushes.gain - rivals) / count, count))
+        cause = _describe_pushes(pushes, (pushes.gain - rivals) / count, count)
+        hidden = pushes.place is not None and pushes.place.name in doubtful
+        found.append(replace(cause, probability=min(cause.probability, MAX_HIDDEN)) if hidden else cause)
     if jitter is not None:
         rivals = max(misfit, pushes.gain if pushes else -np.inf)
         found.append(_describe_jitter(jitter, (jitter.gain - rivals) / count, count, remainder, problem))
@@ -140,7 +147,7 @@ def _weigh_forces(remainder: Remainder, problem: FitProblem, seed: int) -> list[
 
 def _describe_pushes(force: RandomForce, gain: float, count: int) -> ScatterCause:
     name = force.place.name if force.place else ""
-    spread = 1.96 / np.sqrt(2.0 * max(1.0, force.hit * count))
+    spread = float(np.hypot(1.96 / np.sqrt(2.0 * max(1.0, force.hit * count)), PUSH_SPREAD))
     value = Interval(force.size, force.size * np.exp(-spread), force.size * np.exp(spread), 0.95, count, "likelihood")
     probability = _logistic(2.0 * (gain - MIN_PUSH_GAIN)) if force.hit <= MAX_HIT else 0.02
     text = f"joint {name}: random pushes of {force.size:.3g} in {100 * force.hit:.0f} % of the windows explain what "
@@ -155,9 +162,9 @@ def _describe_jitter(
     size_s = force.size * np.sqrt(rows) / JITTER_FACTOR  # a piece has the mean delay of its rows
     spread = 1.96 / np.sqrt(2.0 * count)
     value = Interval(size_s, size_s * np.exp(-spread), size_s * np.exp(spread), 0.95, count, "likelihood")
-    text = f"commands that come late by chance, by {1000 * size_s:.0f} ms, explain what predictions leave: it grows with "
-    text += f"the slope of the command ({gain:+.1f} nats per window)"
-    probability = _logistic(2.0 * (gain - MIN_JITTER_GAIN))
+    text = f"commands that come late by chance, by {1000 * size_s:.0f} ms, explain what predictions leave: it grows "
+    text += f"with the slope of the command ({gain:+.1f} nats per window)"
+    probability = _logistic(2.0 * (gain - MIN_JITTER_GAIN)) if size_s <= MAX_JITTER_S else 0.02
     return ScatterCause("latency", "actuator/*/jitter/jitter_s", value, probability, text)
 
 
@@ -168,7 +175,9 @@ def _drive_slopes(remainder: Remainder, problem: FitProblem) -> Array:
     sent = np.concatenate([windows.history[:, -1:], windows.commands], axis=1)
     rates = np.diff(sent, axis=1) * blueprint.project.rate_hz
     piece = np.arange(windows.num_steps) * num_pieces // windows.num_steps
-    inside = (piece == np.arange(num_pieces)[:, None]) / np.maximum(1, np.bincount(piece, minlength=num_pieces))[:, None]
+    inside = (piece == np.arange(num_pieces)[:, None]) / np.maximum(1, np.bincount(piece, minlength=num_pieces))[
+        :, None
+    ]
     found = np.zeros((len(windows), num_pieces, model.nv))
     for column, actuator in enumerate(blueprint.actuator_ids):
         joint = driven_joint(model, actuator)

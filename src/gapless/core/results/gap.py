@@ -162,9 +162,7 @@ class TellingMoment:
     with_it: float  # the same with this cause as well [1]
 
 
-RemainderVariable = Literal[
-    "position", "velocity", "sign of velocity", "load", "time", "temperature", "history", "run"
-]
+RemainderVariable = Literal["position", "velocity", "sign of velocity", "load", "time", "temperature", "history", "run"]
 """What a remaining error may be a function of; `time` is since the start of a run."""
 
 

@@ -4,7 +4,7 @@ A shape is a few forces over time that are added with unknown factors. Each belo
 judged by the best of its shapes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,10 @@ class Shape:
     words: str  # how, for a person to read
     forces: Array  # (num_windows, num_pieces, num_dofs, num_factors) per unit of each factor
     target: str | None  # parameter of a layer or of the model that has this form; None where there is none
+
+
+MakeShape = Callable[[RemainderVariable, str, list[Array], str | None], Shape]
+"""(variable, words, forces of each factor, target within the joint or None) -> its shape."""
 
 
 @dataclass(frozen=True)
@@ -86,32 +90,34 @@ def _shapes_of_joint(motion: Motion, place: Place, q: Array, v: Array) -> Iterat
             yield shape("run", f"{words} that differs from run to run", each, target)
 
 
-def _shapes_of_position(shape, q: Array, path: Array, sign: Array) -> Iterator[Shape]:  # type: ignore[no-untyped-def]
+def _shapes_of_position(shape: MakeShape, q: Array, path: Array, sign: Array) -> Iterator[Shape]:
     low, high = np.quantile(q, [0.01, 0.99])
     width = max(float(high - low), 1e-9)
     place, predicted = ((one - low) / width for one in (q, path))
     smooth = list(np.moveaxis(np.polynomial.chebyshev.chebvander(np.clip(2 * predicted - 1, -1, 1), 5)[..., 1:], -1, 0))
     yield shape("position", "a spring or cable that bends", smooth, "cable-drag/stiffness")
-    yield shape("position", "friction that depends on the place", [sign, *(sign * part for part in smooth)])
+    yield shape("position", "friction that depends on the place", [sign, *(sign * part for part in smooth)], None)
     per_turn = np.arange(1, MAX_PER_TURN + 1) * width / (2 * np.pi) if width > 2 * np.pi else np.zeros(0)
     for count in (*np.arange(1.0, MAX_WAVES, WAVE_STEP), *per_turn):
         turn = 2 * np.pi * count * place
         waves = [np.sin(turn), np.cos(turn)]
         number = 2 * np.pi * count / width
         yield shape("position", f"a ripple, {number:.3g} rad per unit", waves, "cogging/amplitude")
-        yield shape("position", f"friction that waves, {number:.3g} rad per unit", [sign, *(sign * w for w in waves)])
+        yield shape(
+            "position", f"friction that waves, {number:.3g} rad per unit", [sign, *(sign * w for w in waves)], None
+        )
 
 
-def _shapes_of_age(shape, motion: Motion, u: Array | None, sign: Array) -> Iterator[Shape]:  # type: ignore[no-untyped-def]
+def _shapes_of_age(shape: MakeShape, motion: Motion, u: Array | None, sign: Array) -> Iterator[Shape]:
     age = motion.time_s / max(float(motion.time_s.max()), 1e-9)
-    yield shape("time", "friction that changes with time", [age * sign, age**2 * sign])
-    yield shape("time", "a pull that changes with time", [age, age**2])
+    yield shape("time", "friction that changes with time", [age * sign, age**2 * sign], None)
+    yield shape("time", "a pull that changes with time", [age, age**2], None)
     if u is None:
         return
     heat = accumulate_heat(motion, u)
-    yield shape("time", "a drive whose gain changes with time", [age * u, age**2 * u])
+    yield shape("time", "a drive whose gain changes with time", [age * u, age**2 * u], None)
     yield shape("temperature", "a drive whose gain falls with its heat", [heat * u, heat**2 * u], "heating/loss")
-    yield shape("temperature", "friction that changes with heat", [heat * sign, heat**2 * sign])
+    yield shape("temperature", "friction that changes with heat", [heat * sign, heat**2 * sign], None)
 
 
 def _shapes_of_body(motion: Motion, place: Place, q: Array, v: Array) -> Iterator[Shape]:
@@ -154,13 +160,13 @@ def bend_bristles(motion: Motion, v: Array, way: float) -> Array:
     """
     rate = np.abs(v) * motion.piece_s / way
     fade, steady = np.exp(-rate), np.sign(v)
-    bent, before = np.zeros_like(v), {}
+    bent, before = np.zeros_like(v), dict[tuple[int, int], float]()
     length_s = motion.piece_s * v.shape[1]
     for number in np.lexsort((motion.time_s[:, 0], motion.run)):
         start = (int(motion.run[number]), round(float(motion.time_s[number, 0]) / motion.piece_s))
         z = before.get(start, float(np.tanh(v[number, 0] * 0.1 / way)))
         for piece in range(v.shape[1]):
-            end = steady[number, piece] + (z - steady[number, piece]) * fade[number, piece]
+            end = float(steady[number, piece] + (z - steady[number, piece]) * fade[number, piece])
             bent[number, piece], z = (z + end) / 2, end
         before[start[0], round((float(motion.time_s[number, 0]) + length_s) / motion.piece_s)] = z
     return bent

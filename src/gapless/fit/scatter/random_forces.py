@@ -2,8 +2,9 @@
 
 No mean model helps where a force is random: what it leaves is judged by its covariance. A window's residual is
 r ~ N(0, s^2 + t^2 K): 1 is that of noise and of errors of the start, which are discounted; K = G D G^T is what forces
-of covariance D do to the readings. Each hypothesis has its D: pushes on one joint hit some windows and leave others alone; late commands make a force in proportion to the
-slope of the command; and whatever a model lacks goes with the motion. Each is taken at its likeliest s and t.
+of covariance D do to the readings. Each hypothesis has its D: pushes on one joint hit some windows and leave others
+alone; late commands make a force in proportion to the slope of the command; and whatever a model lacks goes with the
+motion. Each is taken at its likeliest s and t.
 """
 
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ import numpy as np
 from scipy.linalg import toeplitz
 
 from gapless.core.signal import Array
-from gapless.fit.remainder.explain import Remainder
+from gapless.fit.remainder.gather import Remainder
+from gapless.fit.remainder.motion import Motion
 from gapless.fit.remainder.shapes import Place
 
 NOISE_SCALES = 2.0 ** np.arange(0, 9)  # of s^2
@@ -47,11 +49,11 @@ def weigh_random_forces(remainder: Remainder, residual: Array, drive_slopes: Arr
     motion, found = remainder.motion, list[RandomForce]()
     lasting = np.exp(-np.arange(motion.time_s.shape[1]) * motion.piece_s / PUSH_S)
     joints = [place for place in remainder.places if place.kind == "joint"]
-    late = sum(
-        np.einsum("wpn,wp->wpn", remainder.responses[place.dofs[0]], drive_slopes[..., place.dofs[0]])
-        for place in joints
-    )
-    if joints and np.any(late):
+    late = np.zeros(0)
+    for dof in (place.dofs[0] for place in joints):
+        change = remainder.responses[dof] * drive_slopes[..., dof, None]
+        late = late + change if late.size else change
+    if late.any():
         gain, size, _ = likelihood.maximise(np.einsum("wpn,wpm->wnm", late, late))
         found.append(RandomForce("jitter", None, gain, size, 1.0, "commands that come late by chance"))
     for place in joints:
@@ -72,17 +74,17 @@ def weigh_random_forces(remainder: Remainder, residual: Array, drive_slopes: Arr
     return sorted(found, key=lambda one: -one.gain)
 
 
-def _motion_forces(motion, dof: int) -> dict[str, Array]:  # type: ignore[no-untyped-def]
+def _motion_forces(motion: Motion, dof: int) -> dict[str, Array]:
     """Returns forces that a wrong model makes, each with a factor of its own in every window."""
     v, u = motion.velocity[..., dof], motion.effort[..., dof]
     usual = max(float(np.sqrt(np.mean(v**2))), 1e-9)
     return {"a pull": np.ones_like(v), "damping": v, "friction": np.tanh(v / (0.1 * usual)), "gain": u}
 
 
-def _motion_weights(motion, dof: int) -> dict[str, Array]:  # type: ignore[no-untyped-def]
+def _motion_weights(motion: Motion, dof: int) -> dict[str, Array]:
     """Returns how much a wrong model shows in each window, if it shows where that moves, reverses or works hard."""
     speed, effort = np.abs(motion.velocity[..., dof]), np.abs(motion.effort[..., dof])
-    shares = {
+    shares: dict[str, Array] = {
         "something always": np.ones(len(speed)),
         "something in motion": np.mean(speed**2, axis=1),
         "something at reversals": np.where(speed.min(axis=1) < 0.15 * np.sqrt(np.mean(speed**2)), 1.0, 0.01),

@@ -8,7 +8,8 @@ import pytest
 from gapless.core.results import RemainderForm
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.problem import FitProblem
-from gapless.fit.remainder.explain import explain_remainder, gather_remainder, shorten_windows
+from gapless.fit.remainder.explain import explain_remainder
+from gapless.fit.remainder.gather import gather_remainder, shorten_windows
 from gapless.fit.remainder.shapes import list_shapes
 from gapless.fit.search.structure import build_problem
 from gapless.fit.solve import descend
