@@ -14,7 +14,7 @@ from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.gather import gather_remainder
 from gapless.fit.remainder.judge import Judge, Judged
 from gapless.fit.remainder.motion import Motion
-from gapless.fit.remainder.shapes import Place
+from gapless.fit.remainder.shapes import Place, root_mean_square
 
 MIN_LEFT = 1.5  # sum of squares in multiples of that of noise, below which nothing is left to explain
 MIN_SHARE = 0.05  # of the remaining error: less is not worth a parameter
@@ -80,12 +80,11 @@ def _describe_form(motion: Motion, judged: Judged, gain: Array, share: Interval)
 
 def _find_phase(motion: Motion, place: Place, gain: Array) -> str:
     """Returns when the explained error shows, from windows in which it is much larger than in others."""
-    speed = np.linalg.norm(motion.velocity[..., place.dofs], axis=-1)
-    effort = np.linalg.norm(motion.effort[..., place.dofs], axis=-1)
+    speed, effort = (np.sqrt(np.sum(one[..., place.dofs] ** 2, axis=-1)) for one in (motion.velocity, motion.effort))
     phases = {
         "in contact": motion.touching[..., place.body].mean(axis=1) > 0.5,
-        "near standstill": speed.min(axis=1) < 0.1 * np.sqrt(np.mean(speed**2)),
-        "at high effort": effort.mean(axis=1) > 1.3 * max(float(np.sqrt(np.mean(effort**2))), 1e-9),
+        "near standstill": speed.min(axis=1) < 0.1 * root_mean_square(speed),
+        "at high effort": effort.mean(axis=1) > 1.3 * root_mean_square(effort),
     }
     ratios: dict[str, float] = {}
     for name, inside in phases.items():

@@ -12,6 +12,7 @@ from gapless.fit.remainder.motion import Motion, count_pieces, follow_motion, fo
 from gapless.fit.remainder.shapes import Place
 from gapless.fit.slopes import FINE_STEP
 from gapless.signals.smoother import smooth
+from gapless.signals.track import spread_indices
 from gapless.sim.auto import moving_joints
 from gapless.sim.targets.drive import free_joint_of
 
@@ -83,17 +84,17 @@ def shorten_windows(problem: FitProblem) -> Windows:
         windows = replace(parts[0], **{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
     order = np.lexsort((windows.first_row, windows.track))
     if len(order) > MAX_WINDOWS:
-        groups = np.array_split(order, len(order) // GROUP_WINDOWS)
-        chosen = np.linspace(0, len(groups) - 1, MAX_WINDOWS // GROUP_WINDOWS).astype(np.intp)
-        order = np.concatenate([groups[k] for k in chosen])
+        firsts = spread_indices(len(order) // GROUP_WINDOWS, MAX_WINDOWS // GROUP_WINDOWS) * GROUP_WINDOWS
+        order = order[(firsts[:, None] + np.arange(GROUP_WINDOWS)).ravel()]
     return windows.pick(order)
 
 
 def _smooth_readings(windows: Windows, rate_hz: float) -> tuple[Array, Array]:
     """Returns the readings of windows without their noise, gaps bridged, and their slopes [unit/s]."""
-    value, slope = np.zeros((2, *windows.measured.shape))
-    rows = np.arange(windows.measured.shape[1])
-    for window, column in np.ndindex(value.shape[0], value.shape[2]):
+    value, slope = np.zeros_like(windows.measured), np.zeros_like(windows.measured)
+    num_windows, num_rows, num_columns = windows.measured.shape
+    rows = np.arange(num_rows, dtype=np.float64)
+    for window, column in np.ndindex(num_windows, num_columns):
         readings = windows.measured[window, :, column]
         known = np.isfinite(readings)
         if known.any():

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 
-from gapless.core.signal import Array
+from gapless.core.signal import Array, Indices
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.signals.track import subtract_readings
@@ -40,7 +40,7 @@ class Motion:
     usual: Array  # (nv,) usual effort: of drives, or of gravity and inertia where that is more [N·m, N]
     touching: Array  # (num_windows, num_pieces, nbody) share of the time that a body touches one that moves by itself
     time_s: Array  # (num_windows, num_pieces) since the start of the run [s]
-    run: Array  # (num_windows,) index of the run
+    run: Indices  # (num_windows,) index of the run
     piece_s: float  # length of a piece [s]
 
 
@@ -104,7 +104,8 @@ def smooth_in_windows(left: Array, rate_hz: float) -> tuple[Array, Array]:
     gram = np.einsum("wtm,ti,tj->wmij", weight, basis, basis) + 1e-9 * np.eye(degree + 1)
     right = np.einsum("wtm,ti->wmi", np.where(known, left, 0.0), basis)
     enough = known.sum(axis=1) > 2 * (degree + 1)
-    found = np.where(enough[..., None], np.linalg.solve(gram, right[..., None])[..., 0], 0.0)
+    solved: Array = np.asarray(np.linalg.solve(gram, right[..., None]), dtype=np.float64)
+    found = np.where(enough[..., None], solved[..., 0], 0.0)
     per_s = 2.0 * rate_hz / max(1, num_rows - 1)
     return np.einsum("ti,wmi->wtm", basis, found), np.einsum("ti,wmi->wtm", slopes * per_s, found)
 
@@ -187,11 +188,11 @@ def force_responses(predictor: Predictor, windows: Windows, row: Array, motion: 
     piece = np.arange(num_steps) * num_pieces // num_steps
     calm = predictor.predict(windows, row[None])[0]
     responses = np.empty((len(dofs), num_windows, num_pieces, num_steps, windows.measured.shape[2]))
-    which = np.repeat(np.arange(num_windows), num_pieces)
+    which, pushed_piece = (one.ravel() for one in np.indices((num_windows, num_pieces)))
     for number, dof in enumerate(dofs):
         size = PUSH_SHARE * motion.usual[dof]
         forces = np.zeros((len(which), num_steps, nv))
-        forces[:, :, dof] = size * (np.tile(np.arange(num_pieces), num_windows)[:, None] == piece)
+        forces[:, :, dof] = size * (pushed_piece[:, None] == piece)
         pushed = predictor.predict_pushed(windows, row, which, forces)
         change = subtract_readings(predictor.blueprint.project, pushed, calm[which])[:, 1:]
         responses[number] = change.reshape(num_windows, num_pieces, num_steps, -1) / size

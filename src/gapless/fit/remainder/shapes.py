@@ -63,7 +63,7 @@ def _shapes_of_joint(motion: Motion, place: Place, q: Array, v: Array) -> Iterat
     def shape(variable: RemainderVariable, words: str, forces: list[Array], target: str | None = None) -> Shape:
         return Shape(variable, words, np.stack(forces, axis=-1)[:, :, None], target and f"joint/{name}/{target}")
 
-    one, usual_v, usual_u = np.ones_like(q), _rms(v), _rms(u)
+    one, usual_v, usual_u = np.ones_like(q), root_mean_square(v), root_mean_square(u)
     sign, driven = np.tanh(v / (SIGN_SPEED * usual_v)), usual_u > 1e-6 * motion.usual.max()
     yield shape("sign of velocity", "dry friction", [one, sign], "frictionloss")
     yield shape("velocity", "damping that bends with speed", [pace, pace * np.abs(pace)], "damping")
@@ -94,7 +94,8 @@ def _shapes_of_position(shape: MakeShape, q: Array, path: Array, sign: Array) ->
     low, high = np.quantile(q, [0.01, 0.99])
     width = max(float(high - low), 1e-9)
     place, predicted = ((one - low) / width for one in (q, path))
-    smooth = list(np.moveaxis(np.polynomial.chebyshev.chebvander(np.clip(2 * predicted - 1, -1, 1), 5)[..., 1:], -1, 0))
+    angle = np.arccos(np.clip(2 * predicted - 1, -1.0, 1.0))
+    smooth = [np.cos(degree * angle) for degree in range(1, 6)]  # Chebyshev polynomials
     yield shape("position", "a spring or cable that bends", smooth, "cable-drag/stiffness")
     yield shape("position", "friction that depends on the place", [sign, *(sign * part for part in smooth)], None)
     per_turn = np.arange(1, MAX_PER_TURN + 1) * width / (2 * np.pi) if width > 2 * np.pi else np.zeros(0)
@@ -123,8 +124,8 @@ def _shapes_of_age(shape: MakeShape, motion: Motion, u: Array | None, sign: Arra
 def _shapes_of_body(motion: Motion, place: Place, q: Array, v: Array) -> Iterator[Shape]:
     """Yields the shapes of an object on a floor: along its motion, by place, time and run."""
     speed = np.linalg.norm(v[..., :2], axis=-1, keepdims=True)
-    along = v / np.maximum(np.hypot(speed, SIGN_SPEED * _rms(speed)), 1e-9)
-    along[..., 2:] = np.tanh(v[..., 2:] / np.maximum(SIGN_SPEED * _rms(v[..., 2:]), 1e-9))
+    along = v / np.maximum(np.hypot(speed, SIGN_SPEED * root_mean_square(speed)), 1e-9)
+    along[..., 2:] = np.tanh(v[..., 2:] / np.maximum(SIGN_SPEED * root_mean_square(v[..., 2:]), 1e-9))
     turning = along.copy()
     along[..., 2:], turning[..., :2] = 0.0, 0.0
     both = [along, turning] if v.shape[-1] > 2 else [along]
@@ -188,5 +189,6 @@ def accumulate_heat(motion: Motion, u: Array) -> Array:
     return heat / max(float(heat.max()), 1e-12)
 
 
-def _rms(values: Array) -> float:
+def root_mean_square(values: Array) -> float:
+    """Returns the root mean square of all values, at least 1e-9."""
     return max(float(np.sqrt(np.mean(values**2))), 1e-9)

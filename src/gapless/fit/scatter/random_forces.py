@@ -47,7 +47,7 @@ def weigh_random_forces(remainder: Remainder, residual: Array, drive_slopes: Arr
     """
     likelihood = _Likelihood(residual, remainder.weight)
     motion, found = remainder.motion, list[RandomForce]()
-    lasting = np.exp(-np.arange(motion.time_s.shape[1]) * motion.piece_s / PUSH_S)
+    lasting = np.exp(-(motion.time_s[0] - motion.time_s[0, 0]) / PUSH_S)
     joints = [place for place in remainder.places if place.kind == "joint"]
     late = np.zeros(0)
     for dof in (place.dofs[0] for place in joints):
@@ -94,6 +94,10 @@ def _motion_weights(motion: Motion, dof: int) -> dict[str, Array]:
     return {words: weight for words, weight in shares.items() if np.ptp(weight) > 0 or words == "something always"}
 
 
+def _mean_diagonal(matrices: Array) -> float:
+    return float(np.mean(np.diagonal(matrices, axis1=1, axis2=2)))
+
+
 class _Likelihood:
     """Log-likelihoods of windows under covariances."""
 
@@ -133,7 +137,7 @@ class _Likelihood:
     def _gains(self, covariance: Array) -> tuple[Array, float]:
         """Returns log-likelihoods over noise alone, (num_windows, num_noise_scales, num_force_scales), and t^2 of 1."""
         inner = covariance / self._weight[:, None, None] ** 2
-        unit = 1.0 / max(float(np.mean(np.trace(inner, axis1=1, axis2=2))) / inner.shape[1], 1e-30)
+        unit = 1.0 / max(_mean_diagonal(inner), 1e-30)
         sizes, directions = np.linalg.eigh(inner * unit)
         along = np.einsum("wij,wi->wj", directions, self._white) ** 2
         sizes = np.maximum(sizes, 0.0)
