@@ -14,10 +14,11 @@ from gapless.core.interval import Interval, wilson
 from gapless.core.results import ScatterCause
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
+from gapless.fit.prediction.predict import is_smooth
 from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.gather import Remainder, gather_remainder
 from gapless.fit.remainder.judge import Judge
-from gapless.fit.scatter.random_forces import RandomForce, weigh_random_forces
+from gapless.fit.scatter.random_forces import PUSH_S, RandomForce, weigh_random_forces
 from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum, smooth
 from gapless.sim.targets.drive import driven_joint
@@ -31,7 +32,9 @@ MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any
 MAX_HIT = 0.6  # of the windows: what acts in more is no push
 MAX_JITTER_S = 0.1  # largest that the layer has: what asks for more is something else
 MAX_HIDDEN = 0.05  # probability of pushes on a joint whose readings are spoiled
-PUSH_SPREAD = 0.35  # of the logarithm of a push: how long each lasts is not known
+MIN_SPOILED_GAIN = 4.0  # of pushes where some column is spoiled: its errors show in other joints, too [nats]
+# standard error of the logarithm of a push, whose length is not known, alone and where things may touch; and of jitter:
+PUSH_SPREAD, PUSH_SPREAD_TOUCHING, JITTER_SPREAD = 0.3, 1.1, 0.12  # tuning cases 17000-17029 of `scatter`
 JITTER_FACTOR = 0.603  # standard deviation of |n|, n standard normal: sqrt(1 - 2 / pi)
 
 
@@ -42,7 +45,7 @@ def weigh_scatter(data: ProjectData, problem: FitProblem, row: Array, seed: int)
         data: The project and its logs.
         problem: Windows and predictor; its free parameters are those that were fitted.
         row: (num_parameters,) the whole row that was fitted.
-        seed: Of what is resampled.
+        seed: Of draws; nothing is drawn at present.
     """
     recorded, found, doubtful = _read_recorded(data), list[ScatterCause](), set[str]()
     spoiled = problem.windows.noise.copy()
@@ -136,32 +139,39 @@ def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str])
     found: list[ScatterCause] = []
     if pushes is not None:
         rivals = max(misfit, jitter.gain if jitter else -np.inf)
-        cause = _describe_pushes(pushes, (pushes.gain - rivals) / count, count)
+        least = MIN_SPOILED_GAIN if doubtful else MIN_PUSH_GAIN
+        cause = _describe_pushes(pushes, (pushes.gain - rivals) / count, least, remainder, problem)
         hidden = pushes.place is not None and pushes.place.name in doubtful
         found.append(replace(cause, probability=min(cause.probability, MAX_HIDDEN)) if hidden else cause)
     if jitter is not None:
         rivals = max(misfit, pushes.gain if pushes else -np.inf)
-        found.append(_describe_jitter(jitter, (jitter.gain - rivals) / count, count, remainder, problem))
+        found.append(_describe_jitter(jitter, (jitter.gain - rivals) / count, remainder, problem))
     return found
 
 
-def _describe_pushes(force: RandomForce, gain: float, count: int) -> ScatterCause:
-    name = force.place.name if force.place else ""
-    spread = float(np.hypot(1.96 / np.sqrt(2.0 * max(1.0, force.hit * count)), PUSH_SPREAD))
-    value = Interval(force.size, force.size * np.exp(-spread), force.size * np.exp(spread), 0.95, count, "likelihood")
-    probability = _logistic(2.0 * (gain - MIN_PUSH_GAIN)) if force.hit <= MAX_HIT else 0.02
-    text = f"joint {name}: random pushes of {force.size:.3g} in {100 * force.hit:.0f} % of the windows explain what "
+def _describe_pushes(
+    force: RandomForce, gain: float, least: float, remainder: Remainder, problem: FitProblem
+) -> ScatterCause:
+    name, window_s = force.place.name if force.place else "", np.ptp(remainder.motion.time_s[0])
+    size = force.size * float(np.sqrt(1.0 + window_s / PUSH_S))  # a push that hits a window fills this part of it
+    spread = PUSH_SPREAD if is_smooth(problem.predictor.blueprint) else PUSH_SPREAD_TOUCHING
+    value = _widen(size, spread, force.hit * len(remainder.windows))
+    probability = _logistic(2.0 * (gain - least)) if force.hit <= MAX_HIT else 0.02
+    text = f"joint {name}: random pushes of {size:.3g} in {100 * force.hit:.0f} % of the windows explain what "
     text += f"predictions leave better than anything that goes with the motion ({gain:+.1f} nats per window)"
     return ScatterCause("environment", f"joint/{name}/pushes/strength", value, probability, text)
 
 
-def _describe_jitter(
-    force: RandomForce, gain: float, count: int, remainder: Remainder, problem: FitProblem
-) -> ScatterCause:
+def _widen(value: float, spread: float, count: float) -> Interval:
+    """Returns a size with the interval of a standard deviation of `count` draws, and of its logarithm's `spread`."""
+    half = 1.96 * float(np.hypot(1.0 / np.sqrt(2.0 * max(1.0, count)), spread))
+    return Interval(value, value * np.exp(-half), value * np.exp(half), 0.95, round(count), "likelihood")
+
+
+def _describe_jitter(force: RandomForce, gain: float, remainder: Remainder, problem: FitProblem) -> ScatterCause:
     rows = remainder.motion.piece_s * problem.predictor.blueprint.project.rate_hz
     size_s = force.size * np.sqrt(rows) / JITTER_FACTOR  # a piece has the mean delay of its rows
-    spread = 1.96 / np.sqrt(2.0 * count)
-    value = Interval(size_s, size_s * np.exp(-spread), size_s * np.exp(spread), 0.95, count, "likelihood")
+    value = _widen(size_s, JITTER_SPREAD, len(remainder.windows))
     text = f"commands that come late by chance, by {1000 * size_s:.0f} ms, explain what predictions leave: it grows "
     text += f"with the slope of the command ({gain:+.1f} nats per window)"
     probability = _logistic(2.0 * (gain - MIN_JITTER_GAIN)) if size_s <= MAX_JITTER_S else 0.02
