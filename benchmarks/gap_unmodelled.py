@@ -60,7 +60,7 @@ def cogging(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
 def rough_places(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Scene) -> tuple[Reality, str]:
     """Friction that depends on the place: of a joint, or of the table under the box."""
     if robot.box is not None and rng.random() < 0.6:
-        return _rough_table(reality, rng)
+        return rough_table(reality, rng)
     joint, slide = some_joint(robot, rng), robot.name in ("pusher", "cartpole")
     wave = 2 * np.pi / (rng.uniform(0.08, 0.2) if slide else rng.uniform(0.4, 1.0))
     size, phase = rng.uniform(0.3, 0.6) * scene.efforts[robot.drives[joint]], rng.uniform(0, 2 * np.pi)
@@ -72,7 +72,8 @@ def rough_places(reality: Reality, robot: Robot, rng: np.random.Generator, scene
     return replace(reality, slow_effect=act), f"friction of {joint} up to {size:.2f}, wave {2 * np.pi / wave:.2f}"
 
 
-def _rough_table(reality: Reality, rng: np.random.Generator) -> tuple[Reality, str]:
+def rough_table(reality: Reality, rng: np.random.Generator) -> tuple[Reality, str]:
+    """Friction between table and box that differs by place."""
     wave, phase = 2 * np.pi / rng.uniform(0.05, 0.09), rng.uniform(0, 2 * np.pi, 2)
 
     def act(model: mujoco.MjModel, data: mujoco.MjData, time_s: float) -> None:

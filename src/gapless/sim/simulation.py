@@ -160,27 +160,29 @@ class Simulation:
         applied = np.clip(requested_command, self._low, self._high)
         return Step(self._advance(applied[:, None])[:, 0], applied)
 
-    def rollout(self, commands: Array) -> Array:
+    def rollout(self, commands: Array, forces: Array | None = None) -> Array:
         """Returns the readings after each of some commands, (num_worlds, num_intervals, num_measurements).
 
         The same as calling `step` for each, in few calls of the engine where nothing has to act between its steps.
 
         Args:
             commands: (num_worlds, num_intervals, num_commands) in model units.
+            forces: (num_worlds, num_intervals, nv) pushes on degrees of freedom besides [N·m, N]; None for none.
         """
         model, at_once = self.blueprint.model, 1
         if not self._layers.any and self._noise is None and self.blueprint.reader.stage == mujoco.mjtStage.mjSTAGE_NONE:
             per_interval = self.num_worlds * self.blueprint.num_substeps * (model.nu + model.nq + model.nv)
             at_once = max(1, MAX_RECORDED // per_interval)
         applied = np.clip(commands, self._low, self._high)
-        parts = [self._advance(applied[:, k : k + at_once]) for k in range(0, commands.shape[1], at_once)]
+        some = [slice(k, k + at_once) for k in range(0, commands.shape[1], at_once)]
+        parts = [self._advance(applied[:, k], None if forces is None else forces[:, k]) for k in some]
         return np.concatenate(parts, axis=1)
 
-    def _advance(self, applied: Array) -> Array:
+    def _advance(self, applied: Array, forces: Array | None = None) -> Array:
         """Returns the readings after each of some commands, (num_worlds, num_intervals, num_measurements).
 
         `applied` are commands within limits, (num_worlds, num_intervals, num_commands): several only where nothing
-        acts between intervals, see `rollout`.
+        acts between intervals, see `rollout`, also for `forces`.
         """
         num_intervals, num_substeps = applied.shape[1], self.blueprint.num_substeps
         before = self._held[:, -1]
@@ -197,23 +199,30 @@ class Simulation:
         if self._lag_remainder is not None:
             controls = signal_path.apply_lag(controls, self._lag_output, self._lag_remainder)
             self._lag_output = controls[:, -1].copy()
-        true = self._run_engine(controls, num_intervals)
+        true = self._run_engine(controls, num_intervals, forces)
         if self._readings_late:
             true = np.concatenate([self._true_readings[:, 1:], true], axis=1)
             self._true_readings[:] = true[:, -self._length :]
         reading = self._distort(true, num_intervals)
         return self._layers.apply_to_reading(reading[:, 0])[:, None] if self._layers.on_readings else reading
 
-    def _run_engine(self, controls: Array, num_intervals: int) -> Array:
+    def _run_engine(self, controls: Array, num_intervals: int, forces: Array | None = None) -> Array:
         """Returns the true values after each interval, (num_worlds, num_intervals, num_measurements).
 
-        `controls` is what reaches the actuators in each physics step, (num_worlds, num_intervals * num_substeps, nu).
+        `controls` is what reaches the actuators in each physics step, (num_worlds, num_intervals * num_substeps, nu);
+        `forces` push on degrees of freedom, see `rollout`.
         """
         num_substeps, reader = self.blueprint.num_substeps, self.blueprint.reader
         if num_intervals > 1:
-            records = self.batch.rollout(controls.shape[1], controls, record=("qpos", "qvel"))
+            spec = mujoco.mjtState.mjSTATE_CTRL.value
+            if forces is not None:
+                spec |= mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
+                controls = np.concatenate([controls, np.repeat(forces, num_substeps, axis=1)], axis=2)
+            records = self.batch.rollout(controls.shape[1], controls, spec, record=("qpos", "qvel"))
             ends = {str(name): record[:, num_substeps - 1 :: num_substeps] for name, record in records.items()}
             return reader.read_records(ends)
+        if forces is not None:
+            self.batch.bind("qfrc_applied")[:] = self._layers.push = forces[:, 0]
         if self._layers.any:
             self._layers.apply_to_surroundings()
         if self._layers.on_efforts:

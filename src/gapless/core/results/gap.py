@@ -176,6 +176,35 @@ class TellingMoment:
     with_it: float  # the same with this cause as well [1]
 
 
+RemainderVariable = Literal["position", "velocity", "sign of velocity", "load", "time", "temperature", "history", "run"]
+"""What a remaining error may be a function of; `time` is since the start of a run."""
+
+
+@dataclass(frozen=True)
+class RemainderForm:
+    """What an error that remains after a fit is a function of."""
+
+    kind: Literal["joint", "body"]  # where: the kind of element
+    name: str  # its name in the model
+    variable: RemainderVariable  # the variable that explains most of it
+    shape: str  # how the force there depends on the variable, in words
+    phase: str  # when it shows most: `in contact`, `near standstill`, `at high effort`, or `throughout`
+    share: Interval  # of the remaining error above noise that it explains on held-out windows [1]
+    target: str | None  # parameter to fit that has this form; None where nothing of gapless has it
+    sentence: str  # all of it for a person
+
+
+@dataclass(frozen=True)
+class ScatterCause:
+    """Something that acts by chance and may take part in the gap."""
+
+    dimension: Dimension  # to which it belongs
+    target: str  # parameter that has it
+    value: Interval  # of that parameter
+    probability: float  # that it takes part
+    sentence: str  # what was seen
+
+
 @dataclass(frozen=True)
 class ConditionRate:
     """How often runs failed under one condition."""

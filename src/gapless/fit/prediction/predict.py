@@ -62,6 +62,18 @@ class Predictor:
             return self._each(windows, worlds[:, 1:], worlds[:, 0].astype(np.intp))[which]
         return self._each(windows, rows[pairs[:, 0]], pairs[:, 1])
 
+    def predict_pushed(self, windows: Windows, row: Array, which: NDArray[np.intp], forces: Array) -> Array:
+        """Returns what a row predicts of some windows while forces push, (num_pushed, num_steps + 1, num_measurements).
+
+        `which` says the window of each, (num_pushed,); `forces` are (num_pushed, num_steps, nv) [N·m, N].
+        """
+        return self._each(windows, self.rows_of_windows(windows, row)[which], which, forces)
+
+    def rows_of_windows(self, windows: Windows, row: Array) -> Array:
+        """Returns the values that each window is predicted with, (num_windows, num_shared): those of its own run."""
+        pairs = np.stack([np.zeros(len(windows), np.intp), np.arange(len(windows))], axis=1)
+        return self._own(windows, row[None], pairs)[:, 1:]
+
     def _own(self, windows: Windows, rows: Array, pairs: NDArray[np.intp]) -> Array:
         """Returns the window of each pair, and the values that its run has, (num_pairs, 1 + num_shared).
 
@@ -75,7 +87,7 @@ class Predictor:
             found[here, 1 + self._shared.index(parameter.target)] = asked[here, k]
         return found
 
-    def _each(self, windows: Windows, rows: Array, which: NDArray[np.intp]) -> Array:
+    def _each(self, windows: Windows, rows: Array, which: NDArray[np.intp], forces: Array | None = None) -> Array:
         """Returns predicted measurements of one window under one row each, in equal shares of worlds."""
         out = np.empty((len(which), windows.num_steps + 1, windows.measured.shape[2]))
         num_worlds = _even_share(len(which))
@@ -85,7 +97,8 @@ class Predictor:
             padded = chunk[np.minimum(np.arange(num_worlds), len(chunk) - 1)]
             world = self._world(num_worlds)
             world.set_parameters(rows[padded])
-            shown = play_windows(world, self._states, windows.pick(which[padded]))
+            pushes = None if forces is None else forces[padded]
+            shown = play_windows(world, self._states, windows.pick(which[padded]), forces=pushes)
             out[first : first + len(chunk)] = shown[: len(chunk)]
             warned = world.batch.warning[: len(chunk), _UNSTABLE, 1]
             self.num_diverged += int(warned.any(axis=1).sum())
@@ -97,10 +110,17 @@ class Predictor:
         return self._worlds[num_worlds]
 
 
-def play_windows(world: Simulation, states: StateReader, windows: Windows, identity: Bits | None = None) -> Array:
+def play_windows(
+    world: Simulation,
+    states: StateReader,
+    windows: Windows,
+    identity: Bits | None = None,
+    forces: Array | None = None,
+) -> Array:
     """Returns what a simulation says of windows, one per world, (num_windows, num_steps + 1, num_measurements).
 
-    Its parameters are set. `identity` says whose random numbers each world has; see `Simulation.restart`.
+    Its parameters are set. `identity` says whose random numbers each world has, see `Simulation.restart`; `forces`
+    push on degrees of freedom, see `Simulation.rollout`.
     """
     fields = world.fields
     start, slope = windows.start_after(fields.reading_delay_s, world.rate_hz)
@@ -110,7 +130,7 @@ def play_windows(world: Simulation, states: StateReader, windows: Windows, ident
     before = np.where(delay_s > 0, (start - windows.start) / np.where(delay_s > 0, delay_s, 1.0), slope) / fields.scale
     shown = np.empty((len(windows), windows.num_steps + 1, value.shape[1]))
     shown[:, 0] = world.restart(qpos, qvel, windows.history, before, identity)
-    shown[:, 1:] = world.rollout(windows.commands)
+    shown[:, 1:] = world.rollout(windows.commands, forces)
     return shown
 
 

@@ -53,6 +53,7 @@ class ActiveLayers:
         self._body_force = batch.bind("xfrc_applied") if self._pushes else None
         self._bodies, self._axes = np.divmod(forces, 3)
         self._weather_force, self._calm = np.zeros((num_worlds, len(joints))), np.zeros((num_worlds, len(forces)))
+        self.push = np.zeros((num_worlds, model.nv))  # forces on degrees of freedom besides those of layers [N·m, N]
         self._on_model = ModelLayers(blueprint, batch, fields, place)
         self._last_reading: Array | None = None
 
@@ -73,6 +74,7 @@ class ActiveLayers:
         """Begins predictions of all worlds with draws of these identities, (num_worlds,); with medians for None."""
         worlds = self._draws.worlds if identity is None else identity
         self._draws, self._count = Draws(SEED, worlds, median=identity is None), 0
+        self.push = np.zeros_like(self.push)
         self._on_model.begin(None, self._draws)
 
     def draw_noise(self, num_columns: int) -> Array:
@@ -114,7 +116,7 @@ class ActiveLayers:
             self._body_force[:, self._bodies, self._axes] = _pass_through(self._pushes, self._calm, context)
         if self._weather and self._joint_force is not None:
             self._weather_force = _pass_through(self._weather, np.zeros_like(self._weather_force), context)
-            self._joint_force[:, self._dofs] = self._weather_force
+            self._joint_force[:, self._dofs] = self._weather_force + self.push[:, self._dofs]
         self._on_model.step(context.draws)
 
     def apply_to_efforts(self, substep: int) -> None:
@@ -125,7 +127,7 @@ class ActiveLayers:
         effort = before
         for layer in self.on_efforts:
             effort = layer.act(effort, LayerContext(self._step_s, draws, load=effort, **given))
-        self._joint_force[:, self._dofs] = (effort - before) + self._weather_force
+        self._joint_force[:, self._dofs] = (effort - before) + self._weather_force + self.push[:, self._dofs]
 
     def begin_readings(self, reading: Array, ids: Ids) -> Array:
         """Returns the readings when some worlds begin; those of the others stay as they were."""

@@ -1,0 +1,1 @@
+"""What remains after a fit: at which joint or body, and a function of what."""
