@@ -73,10 +73,11 @@ def _weigh_ratios(
     Explanations of the outcomes are each weighed by the likelihood ratio of simulated failures.
     """
     before = outcomes.probabilities
-    weighed = {d: p * float(np.exp(counterfactual.get(d, 0.0))) for d, p in before.items()}
+    weighed: dict[Dimension, float] = {d: p * float(np.exp(counterfactual.get(d, 0.0))) for d, p in before.items()}
     growth = sum(weighed.values()) / sum(before.values())
     total = outcomes.no_gap + (1.0 - outcomes.no_gap) * growth
-    return {d: bound_probability(p / total) for d, p in weighed.items()}, outcomes.no_gap / total
+    found: dict[Dimension, float] = {d: bound_probability(p / total) for d, p in weighed.items()}
+    return found, outcomes.no_gap / total
 
 
 def _shift_signals(
