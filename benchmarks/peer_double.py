@@ -11,7 +11,7 @@ from mujoco import sysid
 from peer import Task, bias_parameter, delay_parameter, positive, set_joint
 from peer_pendulum import cut_pieces
 
-WINDOW_S = 0.5
+WINDOW_S = 0.25  # of 0.25 and 0.5 s, the better for the peer on the runs that it has not seen
 LINKS = ("upper", "lower")
 
 

@@ -21,9 +21,11 @@ from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.horizon import HorizonFit, choose_length, solve_up_to_horizon
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
+from gapless.fit.run_biases import free_biases_of_runs
 from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
@@ -113,7 +115,10 @@ def identify(
         label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
         report = ignore_progress if progress is None else partial(progress, label)
         structure = search_structure(train, data, fitted, window_s, rng, report_part(report, 0.0, 0.7), checkpoint)
-        solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
+        data, structure = free_biases_of_runs(data, structure, fitted)
+        work = replace(work, data=data)
+        solved = _solve(work, structure, report_part(report, 0.7, 0.3), checkpoint, any_length=window_s is None)
+        structure = replace(structure, window_s=solved.window_s)
         held_out = build_problem(data, data.whole, held, structure.window_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
         earlier = named or find_earlier_fit(data, None, structure.window_s)
@@ -150,15 +155,27 @@ class _Solved:
     weighted: FitProblem
     solution: Solution
     runs: PerRunSolution
+    window_s: float  # length of the windows that it was solved on last [s]
 
 
-def _solve(found: StructureResult, report: Report, checkpoint: Checkpoint) -> _Solved:
-    """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted."""
+def _solve(
+    work: _Work, found: StructureResult, report: Report, checkpoint: Checkpoint, *, any_length: bool = True
+) -> _Solved:
+    """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted.
+
+    It goes on to windows as long as the project's horizon, where that predicts held-out runs better and `any_length`.
+    """
     train = replace(found.problem, free=found.structure.free)
     start = found.structure.row
     problem = train.weighted_at(start)
     row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, report_part(report, 0.0, 0.3)))
-    problem = problem.with_starts_at(row)
+    rng = np.random.default_rng([work.seed, 3])
+    fits = [HorizonFit(train, row, found.window_s)]
+    if any_length:
+        fits = solve_up_to_horizon(fits[0], work.data, work.fitted, work.held, rng)
+    best = choose_length(fits)
+    train, row = best.problem, best.row
+    problem = problem.with_starts_at(row) if best is fits[0] else train.weighted_at(row)
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
     report(0.5)
@@ -167,7 +184,7 @@ def _solve(found: StructureResult, report: Report, checkpoint: Checkpoint) -> _S
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
     report(1.0)
     train.report_row(solution.unit)
-    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution))
+    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution), best.window_s)
 
 
 def _build_result(
