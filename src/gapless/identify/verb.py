@@ -22,6 +22,7 @@ from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.horizon import HorizonFit, choose_length, solve_up_to_horizon
+from gapless.fit.misfit import MIN_NOISE_RATIO, hold_without_lag, widen_by_misfit
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
@@ -49,6 +50,10 @@ from gapless.identify.verdict import FitFindings, describe_force_reference, judg
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
+WIDENED = (
+    "noise does not explain what is left, so it does not set the intervals: they also hold what other runs and windows "
+    "of other lengths give"
+)
 FIT = "fit"  # what it is called where progress is shown
 MODEL = "model.xml"  # the corrected model, beside the result
 WINDOW = "window_s"  # in the provenance of a fit: the length of windows that was found best [s]
@@ -156,6 +161,7 @@ class _Solved:
     solution: Solution
     runs: PerRunSolution
     window_s: float  # length of the windows that it was solved on last [s]
+    misfit: bool  # whether intervals allow for what the model lacks
 
 
 def _solve(
@@ -179,12 +185,17 @@ def _solve(
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
     report(0.5)
-    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last)
+    without_lag = hold_without_lag(corrected.problem, corrected.row, slopes)
+    others = [] if without_lag is None else [without_lag]
+    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last, others)
     report(0.9)
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
+    misfit = train.to_noise(row) > MIN_NOISE_RATIO
+    if misfit:
+        solution = widen_by_misfit(corrected.problem, solution, row, [fit.row for fit in fits if fit is not best])
     report(1.0)
     train.report_row(solution.unit)
-    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution), best.window_s)
+    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution), best.window_s, misfit)
 
 
 def _build_result(
@@ -198,6 +209,7 @@ def _build_result(
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
+    remarks += [WIDENED] if solved.misfit else []
     reference = describe_force_reference(data.blueprint, parameters)
     judged = work.held if len(held_out.windows) else work.fitted
     rows = np.stack([train.base, row])
