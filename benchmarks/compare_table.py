@@ -1,35 +1,34 @@
 """The table of one real set, and what it has to reach."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
-from compare import SAME, Comparison
+from cases import HORIZON_S
+from compare import Comparison
 from tables import Bar, Table, number
 
 
 def table(found: Comparison) -> Table:
-    """Returns the set's table: errors per joint and of all, then times."""
+    """Returns the set's table: errors by horizon, per joint and of all, then times."""
     case = found.case
-    differ = bool(np.any(np.abs(found.as_fitted / found.neutral - 1) >= SAME))
-    errors = {"stock": found.stock, "peer": found.peer, "ours": found.compared}
-    errors |= {"ours, plain MuJoCo": found.neutral, "ours, as fitted": found.as_fitted} if differ else {}
-    after = {"class limit": found.limit, "floor": found.floor}
-    header = ["joint", *errors, "ours/peer", "ours/stock", *after]
-    rows = [
-        {"joint": f"{joint} [{unit}]"} | {name: _at(error, k) for name, error in (errors | after).items()}
-        for k, (joint, unit) in enumerate(zip(case.joints, case.units, strict=True))
-    ]
-    rows += [
-        {"joint": f"{joint}, from {case.later_s} s [{unit}]"} | {name: float(e[k]) for name, e in found.later.items()}
-        for k, (joint, unit) in enumerate(zip(case.joints, case.units, strict=True))
-        if found.later
-    ]
-    overall = {name: e if e is None else case.one_number(e, found.stock) for name, e in (errors | after).items()}
-    rows.append({"joint": case.one_number_means} | overall)
+    header = ["error", "stock", "peer", "ours", "ours/peer", "ours/stock", "class limit", "floor"]
+    best = {"class limit": found.limit, "floor": found.floor}
+    rows: list[dict] = []
+    for length, errors in found.horizons.items():
+        errors = errors | (best if length == HORIZON_S else {})
+        label = "whole runs" if length is None else f"{length:g} s"
+        rows += [
+            {"error": f"{label}, {joint} [{unit}]"} | {name: _at(error, k) for name, error in errors.items()}
+            for k, (joint, unit) in enumerate(zip(case.joints, case.units, strict=True))
+        ]
+        overall = {name: e if e is None else case.one_number(e, errors["stock"]) for name, e in errors.items()}
+        rows.append({"error": f"{label}, {case.one_number_means}"} | overall)
     for row in rows:
         row["ours/stock"] = row["ours"] / row["stock"]
-    rows += [{"joint": label, "peer": peer, "ours": ours} for label, peer, ours in _times(found)]
+    rows += [{"error": label, "peer": peer, "ours": ours} for label, peer, ours in _times(found)]
     for row in rows:
         row["ours/peer"] = row["ours"] / row["peer"] if row["ours"] and row.get("peer") else None
-    cells = [[row["joint"], *(number(row.get(name)) for name in header[1:])] for row in rows]
+    cells = [[row["error"], *(number(row.get(name)) for name in header[1:])] for row in rows]
     floor = f"Floor: {case.floor_means}."
     limit = (
         "Class limit: the parameters of ours, fitted to the very logs that are scored by a local search; at most that."
@@ -37,27 +36,48 @@ def table(found: Comparison) -> Table:
     return Table(case.title, header, cells, bars(found), [*_peer_notes(found), limit, floor, *case.notes, *found.notes])
 
 
+def summary_table(every: Sequence[Comparison]) -> Table:
+    """Returns ours / peer of all sets by horizon, with the bars that they reach together."""
+    rows = [
+        [
+            found.case.name,
+            *(number(found.to_peer(length)) for length in found.horizons),
+            number(found.our_time.total),
+            number(found.peer_time and found.peer_time.total),
+            number(_speed(found)),
+        ]
+        for found in every
+    ]
+    lengths = ["whole runs" if length is None else f"{length:g} s" for length in every[0].horizons]
+    header = ("set", *lengths, "ours, CPU s", "peer, CPU s", "to the peer's error, times sooner")
+    shares, speeds = [found.to_peer() for found in every], [_speed(found) for found in every]
+    known = not any(share is None for share in shares)
+    spent = [sum(found.our_time.total for found in every), sum(f.peer_time.total for f in every if f.peer_time)]
+    reached = [
+        Bar(f"sets with ours / peer at most 0.85 at {HORIZON_S:g} s", _count(shares, lambda s: s <= 0.85), 3, False),
+        Bar(f"largest ours / peer at {HORIZON_S:g} s", max(shares) if known else None, 1.0),
+        Bar("CPU s of all sets, ours / peer", spent[0] / spent[1] if known else None, 1.0),
+        Bar("sets at the peer's error at least 5 times sooner", _count(speeds, lambda s: s >= 5), 3, False),
+    ]
+    return Table("All sets: ours / peer", header, rows, reached)
+
+
+def _count(values: Sequence[float | None], reached: Callable[[float], bool]) -> int:
+    return sum(value is not None and reached(value) for value in values)
+
+
 def _at(error: np.ndarray | None, joint: int) -> float | None:
     return None if error is None else float(error[joint])
 
 
 def bars(found: Comparison) -> list[Bar]:
-    """Returns what the set has to reach."""
-    case, stock, ours = found.case, found.stock, found.compared
+    """Returns what the set has to reach on its own."""
+    case, whole = found.case, found.horizons[None]
     result = []
     if case.to_stock is not None:
-        share = case.one_number(ours, stock) / case.one_number(stock, stock)
-        result.append(Bar("ours / stock, mean", share, case.to_stock))
-    peer = found.peer
-    if case.every_joint:
-        for k, joint in enumerate(case.joints):
-            share = None if peer is None else float(ours[k] / peer[k])
-            result.append(Bar(f"ours / peer, {joint}", share, case.to_peer))
-    else:
-        share = None if peer is None else case.one_number(ours, stock) / case.one_number(peer, stock)
-        result.append(Bar("ours / peer, mean", share, case.to_peer))
-    text = "CPU time of the peer to its best error / of ours to the same error (0: never)"
-    return [*result, Bar(text, _speed(found), 5.0, at_most=False)]
+        share = case.one_number(whole["ours"], whole["stock"]) / case.one_number(whole["stock"], whole["stock"])
+        result.append(Bar("ours / stock, mean of whole runs", share, case.to_stock))
+    return [*result, Bar(f"ours / peer at {HORIZON_S:g} s, mean", found.to_peer(), 1.0)]
 
 
 def _speed(found: Comparison) -> float | None:

@@ -5,7 +5,7 @@ A model whose error is near these floors has nothing left to explain; what lies 
 
 import mujoco
 import numpy as np
-from score import SMOOTHER_ROWS, WARM_ROWS, Run, Windows, bias_of, cut, simulate, smooth, window_errors
+from score import Run, Windows, bias_of, cut, simulate, smooth, smoother_rows, warm_rows, window_errors
 
 
 def quantisation_floor(quantum: tuple[float, ...]) -> np.ndarray:
@@ -63,13 +63,14 @@ def start_floor(
     and it then has to predict them from its own smoothed state.
     """
     bias, windows = bias_of(biases, runs[0].joints), cut(runs, window_s, every_s)
-    before, rows = WARM_ROWS + SMOOTHER_ROWS // 2, windows.rows
+    smoothed, rows = smoother_rows(runs[0].rate_hz), windows.rows
+    before = warm_rows(runs[0].rate_hz) + smoothed // 2
     twins = []
     for number, run in enumerate(runs):
         q, v = smooth(run.readings, run.rate_hz)
         starts = windows.starts[windows.runs == number]
-        for s in starts[starts >= before + SMOOTHER_ROWS // 2]:  # the first have no smoothed state so far back
-            commands = run.commands[None, s - before : s + rows + SMOOTHER_ROWS]
+        for s in starts[starts >= before + smoothed // 2]:  # the first have no smoothed state so far back
+            commands = run.commands[None, s - before : s + rows + smoothed]
             start = (q[None, s - before] - bias, v[None, s - before])
             true = simulate(model, run, (*start, commands[:, :1]), start, commands[:, :-1], threads=1)[0] + bias
             rounded = np.round(true / quantum) * quantum

@@ -1,14 +1,15 @@
 """Identification against `mujoco.sysid` on real logs, how time grows, and what twins say about honesty.
 
-    python benchmarks/identify.py [--sets so101 qube cartpole crazyflie] [--scaling] [--twins] [--out FILE.md]
+    python benchmarks/identify.py [--sets so101 qube cartpole double_pendulum cube crazyflie] [--scaling] [--twins]
 
 Twins 20 to 29 are for the table, those from 100 on for tuning: `--sets --twins --seeds 100 101`.
 
 Per set one table: the model as its maker wrote it (stock), MuJoCo's own toolbox set up with care and with hand-picked
 starting values (peer: `peer.py`), and `gapless identify` on the same logs, which starts from the stock model and
 chooses everything itself (ours). All are scored by one neutral scorer in plain MuJoCo (`score.py`) on logs that
-nobody fitted. Besides: the best that ours's class of model can do, fitted to the very logs that are scored
-(`limit.py`), and what no model can predict (`floors.py`). CPU seconds are of all threads; scoring is not counted.
+nobody fitted, by how far ahead they predict: 0.1, 0.5, 1 s and whole runs. Besides: the best that ours's class of model
+can do, fitted to the very logs that are scored (`limit.py`), and what no model can predict (`floors.py`). CPU seconds
+are of all threads; scoring is not counted.
 
 It needs the logs ($GAPLESS_DATA, or `shared/data` beside the repository) and the extra `peer`.
 """
@@ -27,8 +28,8 @@ from pathlib import Path
 
 import mujoco
 from cases import CASES, Say
-from compare import RefusedError, compare
-from compare_table import table
+from compare import Comparison, RefusedError, compare
+from compare_table import summary_table, table
 from sets import data_folder
 from tables import Bar, Table, markdown
 from twin_logs import FAMILIES
@@ -62,8 +63,14 @@ def no_peer() -> str | None:
     return None if hasattr(toolbox, "optimize") else "the peer is not installed: pip install -e '.[peer]'"
 
 
-def set_table(name: str, with_peer: bool, with_limit: bool) -> Table:
-    """Runs one set and returns its table."""
+def set_table(
+    name: str,
+    with_peer: bool,
+    with_limit: bool,
+    peer_cache: Path | None = None,
+    done: list[Comparison] | None = None,
+) -> Table:
+    """Runs one set and returns its table; what was compared is added to `done`."""
     reason = why_not(name, with_peer)
     if reason:
         return Table(name, ("not run",), (), notes=(reason,))
@@ -71,10 +78,13 @@ def set_table(name: str, with_peer: bool, with_limit: bool) -> Table:
     if name in OWN_TABLES:
         return importlib.import_module(name).table(say)
     try:
-        return table(compare(CASES[name](), say, with_peer=with_peer, with_limit=with_limit))
+        found = compare(CASES[name](), say, with_peer=with_peer, with_limit=with_limit, peer_cache=peer_cache)
     except RefusedError as refusal:
         bar = Bar("ours fits it at all", 0.0, 1.0, at_most=False)
         return Table(name, ("refused",), (), (bar,), (str(refusal),))
+    if done is not None:
+        done.append(found)
+    return table(found)
 
 
 def heading(arguments: Sequence[str], script: str = "identify") -> str:
@@ -94,6 +104,7 @@ def main() -> None:
     every = [*CASES, *OWN_TABLES]
     parser.add_argument("--sets", nargs="*", choices=every, default=every, help="real sets; none: `--sets` alone")
     parser.add_argument("--no-peer", action="store_true", help="leave the peer out: it takes most of the time")
+    parser.add_argument("--peer-cache", type=Path, help="folder that keeps fits of the peer: none runs twice")
     parser.add_argument("--no-limit", action="store_true", help="leave the class limit out")
     parser.add_argument("--scaling", action="store_true", help="how time grows with logs and parameters")
     parser.add_argument("--twins", action="store_true", help="synthetic twins: is the truth found, do the flags hold")
@@ -112,8 +123,11 @@ def main() -> None:
 
 def _tables(options: argparse.Namespace) -> Iterator[Table]:
     """Yields the tables that were asked for."""
+    done: list[Comparison] = []
     for name in options.sets:
-        yield set_table(name, not options.no_peer, not options.no_limit)
+        yield set_table(name, not options.no_peer, not options.no_limit, options.peer_cache, done)
+    if len(done) > 1:
+        yield summary_table(done)
     if options.scaling:
         import growth
 

@@ -70,18 +70,16 @@ def _errors(case: Case, ours: Ours, rows: np.ndarray, windows: Windows) -> np.nd
     return np.where(over, 0.0, np.nan_to_num(np.clip(errors, -1e3, 1e3), nan=1e3))
 
 
-def _rms(case: Case, errors: np.ndarray, windows: Windows) -> np.ndarray:
-    """Returns the RMSEs that the score is the mean of: (windows, joints) of whole runs, else (1, joints)."""
+def _rms(errors: np.ndarray, windows: Windows) -> np.ndarray:
+    """Returns the RMSEs of all windows together, (1, joints)."""
     counts = np.isfinite(windows.measured[:, :, :1]).sum(axis=1)
     squares = (errors**2).sum(axis=1)
-    if case.window_s == 0:
-        return np.sqrt(squares / counts)
     return np.sqrt(squares.sum(axis=0, keepdims=True) / counts.sum())
 
 
 def _cost(case: Case, ours: Ours, row: np.ndarray, windows: Windows) -> float:
     """Returns what is minimised: the mean RMSE, each joint in units that make joints alike."""
-    rms = _rms(case, _errors(case, ours, row[None], windows)[0], windows)
+    rms = _rms(_errors(case, ours, row[None], windows)[0], windows)
     return float(rms.mean()) if len(set(case.units)) == 1 else float(np.exp(np.log(rms).mean()))
 
 
@@ -92,7 +90,7 @@ def _polished(case: Case, ours: Ours, row: np.ndarray, windows: Windows) -> np.n
     """
     index = [ours.space.index(p.target) for p in ours.result.parameters]
     coordinates = _Coordinates(*(getattr(ours.space, name)[index] for name in ("low", "high")))
-    rms = _rms(case, _errors(case, ours, row[None], windows)[0], windows)
+    rms = _rms(_errors(case, ours, row[None], windows)[0], windows)
     power = 0.5 if len(set(case.units)) == 1 else 1.0
     weight = np.broadcast_to(rms[:, None, :] ** -power, (len(windows), 1, rms.shape[1]))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import mujoco
 import numpy as np
 import score
-from cases import Case
+from cases import HORIZON_S, Case
 from score import Run, Score
 
 from gapless.core.episode import Episode
@@ -93,24 +93,26 @@ def model_of(ours: Ours, row: np.ndarray) -> tuple[mujoco.MjModel, dict[str, flo
     return model, {item.name: float(world.fields.bias[0, k]) for k, item in items if item.element == "joint"}
 
 
-def score_model(case: Case, ours: Ours, row: np.ndarray, runs: list[Run]) -> Score:
-    """Returns the errors of a row's corrected MJCF in plain MuJoCo."""
-    return case.score(*model_of(ours, row), runs)
+def score_model(case: Case, ours: Ours, row: np.ndarray, runs: list[Run], horizon_s: float | None = HORIZON_S) -> Score:
+    """Returns the errors of a row's corrected MJCF in plain MuJoCo; None: of whole runs."""
+    return case.score(*model_of(ours, row), runs, horizon_s)
 
 
-def scored_windows(case: Case, project: Project, runs: list[Run]) -> Windows:
+def scored_windows(case: Case, project: Project, runs: list[Run], horizon_s: float | None = HORIZON_S) -> Windows:
     """Returns what is scored as windows for a `Predictor`: same starts, same commands, same rows as the scorer's."""
     columns = [runs[0].joints.index(item.name) for item in project.measurements]
     order = [runs[0].actuators.index(item.actuator) for item in project.commands]
     template = cut_windows(project, [make_track(project, episode_of(project, run)) for run in runs], 0.0)
-    if case.window_s == 0:
+    if horizon_s is None and case.from_rest:
         held = np.repeat(np.stack([run.commands[:1, order] for run in runs]), template.history.shape[1], axis=1)
         start = np.stack([run.readings[0, columns] for run in runs])
         return replace(template, history=held, start=start, slope=np.zeros_like(start), ahead=None)
-    places = score.cut(runs, case.window_s)
+    if horizon_s is None:
+        raise NotImplementedError("whole runs that do not begin at rest are scored with the corrected model only")
+    places = score.cut(runs, horizon_s, case.every_s, case.after_s)
     pairs = list(zip(places.runs, places.starts, strict=True))
     smoothed = [score.smooth(run.readings, run.rate_hz) for run in runs]
-    past = score.WARM_ROWS
+    past = score.warm_rows(runs[0].rate_hz)
     return replace(
         template.pick(places.runs),
         commands=np.stack([runs[r].commands[s : s + places.rows, order] for r, s in pairs]),
@@ -143,10 +145,12 @@ def errors_as_fitted(case: Case, ours: Ours, rows: np.ndarray, windows: Windows)
     return (predicted - windows.measured[None])[..., scored]
 
 
-def score_as_fitted(case: Case, ours: Ours, row: np.ndarray, runs: list[Run]) -> Score:
+def score_as_fitted(
+    case: Case, ours: Ours, row: np.ndarray, runs: list[Run], horizon_s: float | None = HORIZON_S
+) -> Score:
     """Returns the errors of a row with gapless's own simulation, pooled like those of the neutral scorer."""
-    windows = scored_windows(case, ours.predictor.blueprint.project, runs)
+    windows = scored_windows(case, ours.predictor.blueprint.project, runs, horizon_s)
     errors = errors_as_fitted(case, ours, row[None], windows)[0]
-    if case.window_s == 0:
+    if horizon_s is None:
         return score.pool_runs({run.name: error[: len(run.readings)] for run, error in zip(runs, errors, strict=True)})
-    return score.pool_windows(errors[:, 1:], score.cut(runs, case.window_s), runs)
+    return score.pool_windows(errors[:, 1:], score.cut(runs, horizon_s, case.every_s, case.after_s), runs)

@@ -31,25 +31,22 @@ from score import Run
 
 FINITE_STEP = 1e-4  # of a logarithm, a bias in its unit, or a delay in units of DELAY_UNIT_S [1]
 DELAY_UNIT_S = 0.01
-OPTIONS = {"eps": FINITE_STEP, "xtol": 1e-4, "mu_min": 1e-2, "mu_factor": 10.0**0.5}
+OPTIONS = {"xtol": 1e-4, "mu_min": 1e-2, "mu_factor": 10.0**0.5}
 THREADS = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What the peer found."""
+    """What the peer found; `rebuild` makes a model of it."""
 
-    model: mujoco.MjModel
-    biases: dict[str, float]
-    """Per measured joint: reading = true value + bias [rad] or [m]."""
+    vector: np.ndarray
+    """The result, in the toolbox's coordinates."""
     cpu_seconds: float
     """Process time of all threads [s]."""
     parts: dict[str, float]
     """Where it went, by name [s]."""
     iterates: list[tuple[float, np.ndarray]]
     """(CPU seconds since the start, parameter vector): the start, and what every iteration arrived at."""
-    rebuild: Callable[[np.ndarray], tuple[mujoco.MjModel, dict[str, float]]]
-    """Model and biases of a parameter vector, to score iterates."""
     values: dict[str, list[float]]
     """Fitted values, in the toolbox's coordinates (logarithms of positive parameters)."""
 
@@ -69,6 +66,10 @@ class Task:
     """Per joint of a piece, 1 / expected error; 0 leaves a joint out."""
     late_readings: bool = False
     """Whether the delay shifts predicted signals, the toolbox's way, instead of commands inside the engine."""
+    difference: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.subtract
+    """Reading minus prediction, (rows, columns); of orientations, another number of columns."""
+    finite_step: float = FINITE_STEP
+    """Of differences; things that touch need larger ones."""
 
 
 class Clock:
@@ -135,8 +136,6 @@ def _biases(params: sysid.ParameterDict, joints: Sequence[str]) -> np.ndarray:
 def _initial_state(model: mujoco.MjModel, run: Run, start: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
     """Returns the full physics state of a start, delay histories filled with the commands before it."""
     data, state = mujoco.MjData(model), np.empty(mujoco.mj_stateSize(model, score.FULL))
-    for name, position, velocity in zip(run.joints, *start[:2], strict=True):
-        data.joint(name).qpos, data.joint(name).qvel = position, velocity
     past = np.repeat(start[2], round(1.0 / (run.rate_hz * model.opt.timestep)), axis=0)
     for name, column in zip(run.actuators, past.T, strict=True):
         actuator = model.actuator(name).id
@@ -145,18 +144,15 @@ def _initial_state(model: mujoco.MjModel, run: Run, start: tuple[np.ndarray, np.
             column = np.concatenate([np.full(max(num_samples - len(column), 0), column[0]), column])
             mujoco.mj_initCtrlHistory(model, data, actuator, None, column[-num_samples:])
     mujoco.mj_getState(model, data, state, score.FULL)
+    q, v = score.state_columns(model, run.joints)
+    state[q], state[v] = start[:2]
     return state
 
 
 def _sequences(task: Task) -> sysid.ModelSequences:
     """Returns the pieces as the toolbox wants them, commands held at the simulation's time step."""
     for joint in task.pieces[0].joints:
-        task.spec.add_sensor(
-            name=f"{joint}_pos",
-            type=mujoco.mjtSensor.mjSENS_JOINTPOS,
-            objname=joint,
-            objtype=mujoco.mjtObj.mjOBJ_JOINT,
-        )
+        _add_sensors(task.spec, joint)
     model = task.spec.compile()
     steps = round(1.0 / (task.pieces[0].rate_hz * model.opt.timestep))
     controls, sensors, states = [], [], []
@@ -170,6 +166,17 @@ def _sequences(task: Task) -> sysid.ModelSequences:
         sensors.append(sysid.TimeSeries(np.arange(len(run.readings)) / run.rate_hz, run.readings))
         states.append(_initial_state(model, run, start))
     return sysid.ModelSequences("robot", task.spec, [run.name for run in task.pieces], states, controls, sensors)
+
+
+def _add_sensors(spec: mujoco.MjSpec, joint: str) -> None:
+    """Adds a sensor of a joint's position, or of the pose of the body of a free joint: the toolbox asks for names."""
+    kind, of = mujoco.mjtSensor, mujoco.mjtObj
+    if spec.joint(joint).type == mujoco.mjtJoint.mjJNT_FREE:
+        body = spec.joint(joint).parent.name
+        for sensor in (kind.mjSENS_FRAMEPOS, kind.mjSENS_FRAMEQUAT):
+            spec.add_sensor(name=f"{joint}_{sensor.name}", type=sensor, objname=body, objtype=of.mjOBJ_XBODY)
+    else:
+        spec.add_sensor(name=f"{joint}_pos", type=kind.mjSENS_JOINTPOS, objname=joint, objtype=of.mjOBJ_JOINT)
 
 
 def _cached_models(size: int, clock: Clock) -> Callable[[sysid.ParameterDict, mujoco.MjSpec], mujoco.MjModel]:
@@ -230,7 +237,8 @@ def _residual(task: Task, clock: Clock) -> Callable:
         else:
             at_rows = state[steps - 1 :: steps, q]
         at_rows = at_rows + _biases(params, joints)
-        difference = np.nan_to_num((measured.data[1:] - at_rows) * task.weights, nan=1e3, posinf=1e3, neginf=-1e3)
+        difference = task.difference(measured.data[1:], at_rows) * task.weights
+        difference = np.nan_to_num(difference, nan=1e3, posinf=1e3, neginf=-1e3)
         times = measured.times[1:]
         return (
             np.clip(difference[:, scored], -1e3, 1e3),
@@ -254,14 +262,6 @@ def run_toolbox(task: Task, max_iters: int, say: Callable[[str], None] = lambda 
     iterates = [(0.0, task.params.as_vector())]
     residual = _residual(task, clock)
 
-    def rebuild(vector: np.ndarray) -> tuple[mujoco.MjModel, dict[str, float]]:
-        """Returns the stock model with a parameter vector in it, and its biases."""
-        params = task.params.copy()
-        params.update_from_vector(np.asarray(vector).ravel())
-        model = sysid.apply_param_modifiers(params, task.stock.copy())
-        joints = task.pieces[0].joints
-        return model, dict(zip(joints, _biases(params, joints).tolist(), strict=True))
-
     def note(trace: list) -> None:
         """Keeps what an iteration arrived at, and the CPU time so far."""
         step = trace[-1].step
@@ -275,12 +275,21 @@ def run_toolbox(task: Task, max_iters: int, say: Callable[[str], None] = lambda 
         optimizer="mujoco",
         verbose=False,
         max_iters=max_iters,
+        eps=task.finite_step,
         **OPTIONS,
         iter_callback=note,
         output=io.StringIO(),
     )
     spent = time.process_time() - began
-    model, biases = rebuild(found.as_vector())
     values = {name: parameter.value.tolist() for name, parameter in found.items()}
     parts = clock.parts | {"the toolbox itself": spent - sum(clock.parts.values())}
-    return Fit(model, biases, spent, parts, iterates, rebuild, values)
+    return Fit(found.as_vector(), spent, parts, iterates, values)
+
+
+def rebuild(task: Task, vector: np.ndarray) -> tuple[mujoco.MjModel, dict[str, float]]:
+    """Returns the stock model with a parameter vector in it, and the bias of each measured joint."""
+    params = task.params.copy()
+    params.update_from_vector(np.asarray(vector).ravel())
+    model = sysid.apply_param_modifiers(params, task.stock.copy())
+    joints = task.pieces[0].joints
+    return model, dict(zip(joints, _biases(params, joints).tolist(), strict=True))

@@ -11,20 +11,19 @@ import numpy as np
 import score
 import sets
 from mujoco import sysid
-from peer import Fit, Task, bias_parameter, delay_parameter, positive, run_toolbox, set_joint
+from peer import Task, bias_parameter, delay_parameter, positive, set_joint
 from score import Run
 
-MAX_ITERS = 20
 WINDOW_S = 0.5  # of 0.25, 0.5, 1 and 2 s, the best for the peer on the runs that it has not seen
 
 
-def _cut_pieces(runs: list[Run], window_s: float) -> tuple[list[Run], list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
+def cut_pieces(runs: list[Run], window_s: float) -> tuple[list[Run], list[tuple[np.ndarray, np.ndarray, np.ndarray]]]:
     """Returns consecutive windows of runs and their starts: smoothed positions and velocities, commands before."""
     pieces, starts = [], []
     for run in runs:
         positions, velocities = score.smooth(run.readings, run.rate_hz)
-        rows, first = round(window_s * run.rate_hz), score.WARM_ROWS
-        last = len(run.readings) - score.SMOOTHER_ROWS
+        rows, first = round(window_s * run.rate_hz), score.warm_rows(run.rate_hz)
+        last = len(run.readings) - score.smoother_rows(run.rate_hz)
         for begin in range(first, last - min(rows, last - first - 1), rows):
             end = min(begin + rows + 1, len(run.readings))
             readings, commands = run.readings[begin:end], run.commands[begin:end]
@@ -83,17 +82,15 @@ def task(make: Callable, runs: list[Run], weights: tuple[float, float]) -> Task:
         xml = (make(Path(place), []) / "robot.xml").read_text()
     stock = mujoco.MjSpec.from_string(xml)
     params = _parameters(stock, *runs[0].joints)
-    pieces, starts = _cut_pieces(runs, WINDOW_S)
+    pieces, starts = cut_pieces(runs, WINDOW_S)
     return Task(stock.copy(), stock, params, pieces, starts, np.array(weights))
 
 
-def fit_qube(logs: list[Path], say: Callable[[str], None]) -> Fit:
-    """Fits the Qube on some runs, by path."""
-    runs = [score.qube_run(path) for path in logs]
-    return run_toolbox(task(sets.qube, runs, (30.0, 30.0)), MAX_ITERS, say)
+def qube_task(logs: list[Path]) -> Task:
+    """Returns the set-up of the Qube on some runs, by path."""
+    return task(sets.qube, [score.qube_run(path) for path in logs], (30.0, 30.0))
 
 
-def fit_cartpole(logs: list[Path], say: Callable[[str], None]) -> Fit:
-    """Fits the cart-pole on some runs, by path."""
-    runs = [score.cartpole_run(path) for path in logs]
-    return run_toolbox(task(sets.cartpole, runs, (200.0, 30.0)), MAX_ITERS, say)
+def cartpole_task(logs: list[Path]) -> Task:
+    """Returns the set-up of the cart-pole on some runs, by path."""
+    return task(sets.cartpole, [score.cartpole_run(path) for path in logs], (200.0, 30.0))

@@ -1,6 +1,6 @@
 """The peer on the SO-101 arm: whole motions; per joint damping, friction, armature, kp, kv and bias; one delay."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import numpy as np
 import score
 import sets
 from mujoco import sysid
-from peer import Fit, Task, bias_parameter, delay_parameter, positive, run_toolbox, set_joint
+from peer import Task, bias_parameter, delay_parameter, positive, set_joint
 
 MAX_ITERS = 12
 START_KP = 17.8
@@ -71,8 +71,3 @@ def _set_kp(actuator: str, spec: mujoco.MjSpec, value: float) -> None:
 def _set_kv(actuator: str, spec: mujoco.MjSpec, value: float) -> None:
     """Writes a servo's damping."""
     sysid.apply_dgain(spec, actuator, value)
-
-
-def fit(logs: list[str], say: Callable[[str], None]) -> Fit:
-    """Fits the arm on the first 40 s of some motions, by name."""
-    return run_toolbox(task(logs), MAX_ITERS, say)

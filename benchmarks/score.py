@@ -17,9 +17,12 @@ from sets import JAW_RANGE, SO101_JOINTS, data_folder
 SO101_SCORED = SO101_JOINTS[:5]  # the jaw is simulated, not scored
 SO101_QUANTUM = (2.0 * np.pi / 4096.0,) * 5  # [rad], NOTES.md
 QUBE_JOINTS, QUBE_QUANTUM = ("theta", "alpha"), (2.0 * np.pi / 2048.0,) * 2  # [rad]
+DOUBLE_JOINTS, DOUBLE_QUANTUM = ("shoulder", "elbow"), (25.0 / 65535.0,) * 2  # [rad]
 CARTPOLE_JOINTS, CARTPOLE_QUANTUM = ("x", "theta"), (2.274e-5, 2.0 * np.pi / 4096.0)  # [m], [rad]
-SMOOTHER_ROWS = 17  # rows of the start-state smoother, a cubic: 68 ms at 250 Hz
-WARM_ROWS = 25  # rows simulated before a window, to fill delays and filters: 0.1 s at 250 Hz
+SMOOTHER_S = 0.068  # of the cubic that gives start states: 17 rows at 250 Hz
+WARM_S = 0.1  # simulated before a window, to fill delays and filters,
+MIN_WARM_ROWS = 10  # and at least so many rows
+HORIZONS_S = (0.1, 0.5, 1.0, None)  # of predictions; None: whole runs
 FULL = mujoco.mjtState.mjSTATE_FULLPHYSICS.value
 
 
@@ -64,6 +67,16 @@ class Windows:
     """Rows that are predicted: start + 1 .. start + rows."""
 
 
+def smoother_rows(rate_hz: float) -> int:
+    """Returns how many rows the start-state smoother takes: odd, at least the five that a cubic needs."""
+    return max(5, round(SMOOTHER_S * rate_hz) | 1)
+
+
+def warm_rows(rate_hz: float) -> int:
+    """Returns how many rows are simulated before a window."""
+    return max(MIN_WARM_ROWS, round(WARM_S * rate_hz))
+
+
 def so101_run(name: str, seconds: float = 40.0) -> Run:
     """Returns the first seconds of one motion of the SO-101; the jaw's 0..1 becomes radians."""
     with np.load(data_folder() / "so101" / "npz" / f"{name}.npz") as data:
@@ -97,6 +110,20 @@ def cartpole_run(path: Path) -> Run:
     return pendulum_run(path, CARTPOLE_JOINTS)
 
 
+def double_pendulum_run(path: Path, rate_hz: float = 500.0) -> Run:
+    """Returns one run of the double pendulum at one rate: positions between rows, commands as held on average."""
+    table = np.genfromtxt(path, delimiter=",", names=True)
+    time_s = table["time_s"]
+    rows_s = np.arange(0.0, time_s[-1], 1.0 / rate_hz)
+    readings = np.stack([np.interp(rows_s, time_s, table[name]) for name in ("q1", "q2")], axis=1)
+    sent = np.stack([table["tau1"], table["tau2"]], axis=1)
+    impulse = np.concatenate([np.zeros((1, 2)), np.cumsum(sent[:-1] * np.diff(time_s)[:, None], axis=0)])
+    edges_s = np.append(rows_s, rows_s[-1] + 1.0 / rate_hz)
+    commands = rate_hz * np.stack([np.diff(np.interp(edges_s, time_s, impulse[:, k])) for k in range(2)], axis=1)
+    commands[-1] = sent[-1]  # the log ends within its last row
+    return Run(path.stem, rate_hz, DOUBLE_JOINTS, commands, DOUBLE_JOINTS, readings)
+
+
 def catch_row(angle: np.ndarray, rate_hz: float, near_rad: float = 0.35, stay_s: float = 0.2) -> int:
     """Returns the row where a pendulum (0 = down) first comes near upright and stays; the last row if it never does."""
     near = np.abs(np.mod(angle, 2.0 * np.pi) - np.pi) < near_rad
@@ -105,7 +132,7 @@ def catch_row(angle: np.ndarray, rate_hz: float, near_rad: float = 0.35, stay_s:
     return int(np.argmax(stays)) if stays.any() else len(angle)
 
 
-def smooth(readings: np.ndarray, rate_hz: float, rows: int = SMOOTHER_ROWS) -> tuple[np.ndarray, np.ndarray]:
+def smooth(readings: np.ndarray, rate_hz: float, rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Returns positions and velocities of each row by a cubic fitted to the rows around it (Savitzky-Golay).
 
     Rows nearer to an end than half the window are NaN: no state may start there.
@@ -113,8 +140,9 @@ def smooth(readings: np.ndarray, rate_hz: float, rows: int = SMOOTHER_ROWS) -> t
     Args:
         readings: (rows, joints).
         rate_hz: Rate of the rows [Hz].
-        rows: Odd number of rows per fit.
+        rows: Odd number of rows per fit; None for `smoother_rows`.
     """
+    rows = rows or smoother_rows(rate_hz)
     half = rows // 2
     offsets_s = np.arange(-half, half + 1) / rate_hz
     weights = np.linalg.pinv(np.vander(offsets_s, 4, increasing=True))
@@ -127,10 +155,11 @@ def smooth(readings: np.ndarray, rate_hz: float, rows: int = SMOOTHER_ROWS) -> t
 
 def cut(runs: list[Run], window_s: float = 0.5, every_s: float = 0.1, after_s: float = 0.0) -> Windows:
     """Returns windows of every run: one starts each `every_s`, after what the smoother and the warm-up need."""
-    first = max(WARM_ROWS + SMOOTHER_ROWS // 2, round(after_s * runs[0].rate_hz))
+    half = smoother_rows(runs[0].rate_hz) // 2
+    first = max(warm_rows(runs[0].rate_hz) + half, round(after_s * runs[0].rate_hz))
     index, starts, rows = [], [], round(window_s * runs[0].rate_hz)
     for number, run in enumerate(runs):
-        last = len(run.readings) - 1 - max(rows, SMOOTHER_ROWS // 2)
+        last = len(run.readings) - 1 - max(rows, half)
         chosen = np.arange(first, last + 1, round(every_s * run.rate_hz))
         index += [number] * len(chosen)
         starts += chosen.tolist()
@@ -186,8 +215,9 @@ def _steps_per_row(model: mujoco.MjModel, rate_hz: float) -> int:
 
 def state_columns(model: mujoco.MjModel, joints: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Returns the columns of joint positions and velocities in a full physics state."""
-    q = np.array([1 + model.joint(name).qposadr[0] for name in joints])
-    return q, np.array([1 + model.nq + model.joint(name).dofadr[0] for name in joints])
+    found = [model.joint(name) for name in joints]
+    q = [1 + joint.qposadr[0] + k for joint in found for k in range(len(joint.qpos0))]
+    return np.array(q), np.array([1 + model.nq + j.dofadr[0] + k for j in found for k in range(len(j.damping))])
 
 
 def _state(model: mujoco.MjModel, run: Run, q: np.ndarray, v: np.ndarray, command: np.ndarray) -> np.ndarray:
@@ -254,19 +284,13 @@ def pool_windows(errors: np.ndarray, windows: Windows, runs: list[Run]) -> Score
     return Score(np.sqrt(squares.mean(axis=0)), per_run)
 
 
-def score_so101(model: mujoco.MjModel, biases: dict[str, float], runs: list[Run]) -> Score:
-    """Returns errors of open-loop simulations of the arm: RMSE per joint and run, then the mean over runs."""
-    scored = [runs[0].joints.index(joint) for joint in SO101_SCORED]
-    return pool_runs({run.name: (open_loop(model, biases, run) - run.readings)[:, scored] for run in runs})
-
-
 def window_errors(model: mujoco.MjModel, biases: dict[str, float], runs: list[Run], windows: Windows) -> np.ndarray:
     """Returns prediction minus reading of every window: (windows, rows, joints) [rad] or [m]."""
-    bias = bias_of(biases, runs[0].joints)
+    bias, before = bias_of(biases, runs[0].joints), warm_rows(runs[0].rate_hz)
     smoothed = [smooth(run.readings, run.rate_hz) for run in runs]
     pairs = list(zip(windows.runs, windows.starts, strict=True))
-    states = [np.stack([smoothed[r][part][s - back] for r, s in pairs]) for back in (WARM_ROWS, 0) for part in (0, 1)]
-    warm = np.stack([runs[r].commands[s - WARM_ROWS : s] for r, s in pairs])
+    states = [np.stack([smoothed[r][part][s - back] for r, s in pairs]) for back in (before, 0) for part in (0, 1)]
+    warm = np.stack([runs[r].commands[s - before : s] for r, s in pairs])
     commands = np.stack([runs[r].commands[s : s + windows.rows] for r, s in pairs])
     readings = np.stack([runs[r].readings[s + 1 : s + windows.rows + 1] for r, s in pairs])
     predicted = simulate(model, runs[0], (states[0] - bias, states[1], warm), (states[2] - bias, states[3]), commands)[
@@ -286,3 +310,23 @@ def score_windows(
     """Returns errors of predictions in short windows that start from the smoothed state: RMSE over all windows."""
     windows = cut(runs, window_s, every_s, after_s)
     return pool_windows(window_errors(model, biases, runs, windows), windows, runs)
+
+
+def score_whole(model: mujoco.MjModel, biases: dict[str, float], runs: list[Run], after_s: float = 0.0) -> Score:
+    """Returns errors of whole runs from their first smoothed state on: RMSE per joint and run, then the mean."""
+    errors = {}
+    for run in runs:
+        first = int(cut([run], 0.0, after_s=after_s).starts[0])
+        whole = Windows(np.zeros(1, int), np.array([first]), len(run.readings) - 1 - first)
+        errors[run.name] = window_errors(model, biases, [run], whole)[0]
+    return pool_runs(errors)
+
+
+def score_from_rest(model: mujoco.MjModel, biases: dict[str, float], runs: list[Run]) -> Score:
+    """Returns errors of whole runs that begin at rest: RMSE per joint and run, then the mean over runs."""
+    return pool_runs({run.name: open_loop(model, biases, run) - run.readings for run in runs})
+
+
+def keep_joints(score: Score, columns: list[int]) -> Score:
+    """Returns the score of some joints."""
+    return Score(score.rmse[columns], {name: values[columns] for name, values in score.per_run.items()})

@@ -141,6 +141,15 @@ def _pendulum(place: Path, name: str, xml: str, driven: str, hanging: str, logs:
     return place
 
 
+def ready_project(name: str, place: Path, logs: list[Path]) -> Path:
+    """Makes a project of some logs of a set that is a project as it stands: the double pendulum, the cube."""
+    source = data_folder() / name
+    (place / "logs").mkdir(parents=True, exist_ok=True)
+    for path in [source / "gapless.yaml", source / "model.xml", *logs]:
+        shutil.copyfile(path, place / ("logs" if path in logs else "") / path.name)
+    return place
+
+
 def runs(name: str, pattern: str) -> list[Path]:
     """Returns the paths of the runs of one robot whose folder matches a pattern."""
     return sorted((data_folder() / name).glob(f"{pattern}/*.npz"))

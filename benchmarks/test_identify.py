@@ -22,7 +22,7 @@ def benchmark() -> ModuleType:
 
 
 @pytest.mark.bench
-@pytest.mark.parametrize("name", ["so101", "qube", "cartpole", "crazyflie"])
+@pytest.mark.parametrize("name", ["so101", "qube", "cartpole", "double_pendulum", "cube", "crazyflie"])
 def test_a_real_set_reaches_its_bars(benchmark: ModuleType, name: str) -> None:
     reason = benchmark.why_not(name)
     if reason:

@@ -15,6 +15,8 @@ from gapless.fit.solution import Solution
 from gapless.fit.solve import Schedule, descend
 from gapless.fit.summary import MAX_IDENTIFIABLE_SD, describe_parameters
 
+MIN_MEAN_BIAS = 2.0  # standard errors by which the mean bias of runs must differ from what is written, to be believed
+
 
 @dataclass(frozen=True)
 class PerRunSolution:
@@ -46,7 +48,8 @@ def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
 
     With values u_r known to s_r, weights are 1 / (s_r^2 + s^2) for the median s: a run that tells little counts little,
     none that tells much rules. The spread is the weighted standard deviation: errors of single runs are in it, as s_r
-    of few windows with effects that the model lacks is too rough to take them out.
+    of few windows with effects that the model lacks is too rough to take them out. Zeros that scatter about the one
+    that is written tell nothing of the next run's: the bias then stays as written.
     """
     space, shared = problem.space, problem.space.shared
     if all(p.run is None for p in space.parameters):
@@ -67,6 +70,11 @@ def summarize_runs(problem: FitProblem, solution: Solution) -> PerRunSolution:
     unit, covariance = weights @ solution.unit, weights @ solution.covariance @ weights.T
     of_mean = spread**2 * np.sum(weights**2, axis=1)
     covariance += np.diag(np.maximum(0.0, of_mean - np.diag(covariance)))
+    written = Scaling.of(shared).unit(shared.nominal)
+    zeros = np.array([p.per == "episode" and p.target.endswith("/bias") for p in shared.parameters])
+    zeros &= (unit - written) ** 2 < MIN_MEAN_BIAS**2 * np.diag(covariance)
+    covariance += np.diag(np.where(zeros, (unit - written) ** 2, 0.0))
+    unit = np.where(zeros, written, unit)
     whole = problem.predictor.space
     known = {p.target: solution.row[k] for k, p in enumerate(whole.parameters)}  # held, or fitted
     known |= dict(zip(shared.targets, Scaling.of(shared).values(unit), strict=True))

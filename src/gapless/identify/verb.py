@@ -21,6 +21,7 @@ from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import find_same_result, store_result_if_possible
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.fit.horizon import HorizonFit, choose_length, solve_up_to_horizon
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.explain import (
     SignalEvidence,
@@ -29,9 +30,11 @@ from gapless.fit.mechanisms.explain import (
     explain_logs,
     place_explained,
 )
+from gapless.fit.misfit import MIN_NOISE_RATIO, hold_without_lag, widen_by_misfit
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
+from gapless.fit.run_biases import free_biases_of_runs
 from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
@@ -56,6 +59,10 @@ from gapless.identify.verdict import FitFindings, describe_force_reference, judg
 from gapless.project.fingerprint import fingerprint
 from gapless.sim.corrected import corrected_xml
 
+WIDENED = (
+    "noise does not explain what is left, so it does not set the intervals: they also hold what other runs and windows "
+    "of other lengths give"
+)
 FIT, EXPLAINING = "fit", "searching what explains the logs"  # what they are called where progress is shown
 MODEL = "model.xml"  # the corrected model, beside the result
 WINDOW = "window_s"  # in the provenance of a fit: the length of windows that was found best [s]
@@ -171,7 +178,11 @@ def fit_explained(
         report = ignore_progress if options.progress is None else partial(options.progress, label)
         part = report_part(report, 0.0, 0.7)
         structure = search_structure(train, data, fitted, options.window_s, rng, part, checkpoint, start)
-        solved = _solve(structure, report_part(report, 0.7, 0.3), checkpoint)
+        data, structure = free_biases_of_runs(data, structure, fitted)
+        work = replace(work, data=data)
+        part = report_part(report, 0.7, 0.3)
+        solved = _solve(work, structure, part, checkpoint, any_length=options.window_s is None)
+        structure = replace(structure, window_s=solved.window_s)
         held_out = build_problem(data, data.whole, held, structure.window_s, rng)
         held_out = replace(held_out, coupling=structure.problem.coupling)
         earlier = named or find_earlier_fit(data, None, structure.window_s)
@@ -209,24 +220,42 @@ class _Solved:
     weighted: FitProblem
     solution: Solution
     runs: PerRunSolution
+    window_s: float  # length of the windows that it was solved on last [s]
+    misfit: bool  # whether intervals allow for what the model lacks
 
 
-def _solve(found: StructureResult, report: Report, checkpoint: Checkpoint) -> _Solved:
-    """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted."""
+def _solve(
+    work: _Work, found: StructureResult, report: Report, checkpoint: Checkpoint, *, any_length: bool = True
+) -> _Solved:
+    """Returns the last fit, without the time-step error; its intervals allow for errors in what was not fitted.
+
+    It goes on to windows as long as the project's horizon, where that predicts held-out runs better and `any_length`.
+    """
     train = replace(found.problem, free=found.structure.free)
     start = found.structure.row
     problem = train.weighted_at(start)
     row = checkpoint.step(lambda: descend(problem, start, SEARCH.final, report_part(report, 0.0, 0.3)))
-    problem = problem.with_starts_at(row)
+    rng = np.random.default_rng([work.seed, 3])
+    fits = [HorizonFit(train, row, found.window_s)]
+    if any_length:
+        fits = solve_up_to_horizon(fits[0], work.data, work.fitted, work.held, rng)
+    best = choose_length(fits)
+    train, row = best.problem, best.row
+    problem = problem.with_starts_at(row) if best is fits[0] else train.weighted_at(row)
     slopes = fine_slopes(problem, row)
     corrected = remove_time_step_error(problem, row, slopes)
     report(0.5)
-    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last)
+    without_lag = hold_without_lag(corrected.problem, corrected.row, slopes)
+    others = [] if without_lag is None else [without_lag]
+    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last, others)
     report(0.9)
     solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
+    misfit = train.to_noise(row) > MIN_NOISE_RATIO
+    if misfit:
+        solution = widen_by_misfit(corrected.problem, solution, row, [fit.row for fit in fits if fit is not best])
     report(1.0)
     train.report_row(solution.unit)
-    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution))
+    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution), best.window_s, misfit)
 
 
 def _build_result(
@@ -241,6 +270,7 @@ def _build_result(
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
+    remarks += [WIDENED] if solved.misfit else []
     reference = describe_force_reference(data.blueprint, parameters)
     judged = work.held if len(held_out.windows) else work.fitted
     rows = np.stack([train.base, row])

@@ -58,7 +58,7 @@ def qube(tmp_path: Path) -> Any:
 
 def whole_run_case() -> Any:
     cases = part("cases")
-    return cases.Case(**(vars(cases.qube()) | {"window_s": 0.0}))
+    return cases.Case(**(vars(cases.qube()) | {"from_rest": True}))
 
 
 TRUTH, OTHER = np.array([GAIN, DELAY, BIAS]), np.array([0.9 * GAIN, DELAY + 0.01, 0.0])
@@ -77,7 +77,7 @@ def test_both_scores_of_whole_runs_agree_where_a_model_can_hold_the_row(qube: An
     run = swing(ours.model_of(qube, TRUTH)[0], 750)
     neutral = part("score").open_loop(*ours.model_of(qube, OTHER), run) - run.readings
     expected = np.sqrt(np.mean(neutral**2, axis=0))
-    assert ours.score_as_fitted(whole_run_case(), qube, OTHER, [run]).rmse == pytest.approx(expected, rel=0.01)
+    assert ours.score_as_fitted(whole_run_case(), qube, OTHER, [run], None).rmse == pytest.approx(expected, rel=0.01)
 
 
 def test_the_truth_predicts_a_whole_run_exactly(qube: Any) -> None:
@@ -87,7 +87,7 @@ def test_the_truth_predicts_a_whole_run_exactly(qube: Any) -> None:
     run = swing(model, 750)
     assert np.abs(part("score").open_loop(model, biases, run) - run.readings).max() < 1e-9
     # gapless delays commands itself, the corrected model leaves it to the engine: alike, not the same arithmetic
-    assert ours.score_as_fitted(whole_run_case(), qube, TRUTH, [run]).rmse.max() < 1e-3
+    assert ours.score_as_fitted(whole_run_case(), qube, TRUTH, [run], None).rmse.max() < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -196,11 +196,70 @@ def test_thirty_two_different_parameters_grow() -> None:
     assert len(set(names)) == len(names) == 32
 
 
+def compared(peer: bool, ours: float = 0.8) -> Any:
+    """Returns a comparison in which ours has a share of the peer's error at every horizon."""
+    compare, score, one = part("compare"), part("score"), np.array([0.1, 0.2])
+    errors = {"stock": 2 * one, "ours": ours * one} | ({"peer": one} if peer else {})
+    timing = compare.Timing(10.0, {}, 1.0, 3, 0.1)
+    case, horizons = part("cases").qube(), dict.fromkeys(score.HORIZONS_S, errors)
+    return compare.Comparison(
+        case, one, errors.get("peer"), one, None, one, timing if peer else None, timing, (), horizons
+    )
+
+
 def test_a_set_without_the_peer_has_a_table_too() -> None:
-    compare, one = part("compare"), np.array([0.1, 0.2])
-    case = part("cases").Case(**(vars(part("cases").qube()) | {"later_s": 0.5}))
-    timing = compare.Timing(1.0, {}, None, 3)
-    alone = compare.Comparison(case, one, None, one, one, one, None, one, None, timing, (), {"stock": one, "ours": one})
-    table = part("compare_table").table(alone)
-    later = [row for row in table.rows if "from 0.5 s" in row[0]]
-    assert [row[table.header.index("ours/peer")] for row in later] == ["-", "-"]
+    table = part("compare_table").table(compared(peer=False))
+    labels = [row[0] for row in table.rows]
+    assert [text for text in labels if "alpha" in text] == [
+        f"{length}, alpha [rad]" for length in ("0.1 s", "0.5 s", "1 s", "whole runs")
+    ]
+    assert {row[table.header.index("ours/peer")] for row in table.rows} == {"-"}
+
+
+def test_bars_of_all_sets_count_those_that_reach_them() -> None:
+    found = part("compare_table").summary_table([compared(True, 0.8), compared(True, 0.7), compared(True, 1.1)])
+    assert [bar.met for bar in found.bars] == [False, False, True, False]  # two of three at 0.85; 1.1 > 1; as long
+    assert found.rows[0][1:5] == ["0.8"] * 4
+
+
+def test_commands_between_rows_keep_their_impulse(tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    rows = [f"{0.0025 * k},{k},{-k},{0.1 * k},0" for k in range(9)]  # 400 Hz, brought to 500 Hz
+    path.write_text("time_s,tau1,tau2,q1,q2\n" + "\n".join(rows))
+    run = part("score").double_pendulum_run(path)
+    # from 2 to 4 ms: 0.5 ms of command 0, then 1.5 ms of command 1
+    assert run.commands[1] == pytest.approx([0.75, -0.75])
+    assert run.readings[1, 0] == pytest.approx(0.1 * 0.8)
+    assert run.commands[:9].sum() * 0.002 == pytest.approx(0.0)
+
+
+def toss(model: mujoco.MjModel, rows: int) -> Any:
+    """Returns a toss of the cube as a model predicts it, without noise."""
+    cube, turn = part("score_cube"), np.array([0.9, 0.1, 0.3, 0.2])
+    start = np.concatenate([[0.1, 0.0, 0.3], turn / np.linalg.norm(turn)])
+    velocity = np.array([1.0, 0.2, 0.1, 2.0, -3.0, 1.0])
+    shown = cube.predict_poses(model, start[None], velocity[None], rows)[0]
+    return part("score").Run("toss", 148.0, (), np.zeros((rows, 0)), ("cube",), shown)
+
+
+CUBE = """<mujoco><option timestep="0.00016891892" integrator="implicitfast" cone="elliptic"/><worldbody>
+<geom type="plane" size="5 5 0.1" friction="{0}"/><body name="cube"><freejoint name="cube"/>
+<geom type="box" size="0.0524 0.0524 0.0524" mass="0.37" friction="{0}"/></body></worldbody></mujoco>"""
+
+
+def test_the_true_model_of_a_toss_has_hardly_any_error_and_a_wrong_one_has() -> None:
+    cube = part("score_cube")
+    true, wrong = (mujoco.MjModel.from_xml_string(CUBE.format(friction)) for friction in (0.2, 0.6))
+    run = toss(true, 110)
+    for horizon_s in (0.1, 0.5, None):
+        right = cube.score(true, [run], horizon_s).rmse
+        assert right[0] < 2e-3  # start states are those of a parabola through seven rows
+        assert right[1] < 0.03
+    assert np.all(cube.score(wrong, [run], None).rmse > 5 * cube.score(true, [run], None).rmse)
+
+
+def test_a_difference_of_poses_is_metres_and_the_rotation_between_them() -> None:
+    cube = part("score_cube")
+    here = np.array([1.0, 2.0, 3.0, 1.0, 0.0, 0.0, 0.0])
+    there = np.array([1.5, 2.0, 3.0, -np.cos(0.1), 0.0, -np.sin(0.1), 0.0])  # 0.2 rad about y; its negative is the same
+    assert cube.pose_difference(there, here) == pytest.approx([0.5, 0.0, 0.0, 0.0, 0.2, 0.0])

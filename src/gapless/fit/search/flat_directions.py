@@ -137,12 +137,16 @@ def fit_force_scale(problem: FitProblem, row: Array, *, near: bool = False) -> A
     return row
 
 
-def widen_by_force_scale(problem: FitProblem, row: Array, slopes: Array, schedule: Schedule) -> Solution:
+def widen_by_force_scale(
+    problem: FitProblem, row: Array, slopes: Array, schedule: Schedule, others: Sequence[Array] = ()
+) -> Solution:
     """Returns a solution whose intervals hold where fits end that begin with other forces, as far as they are as good.
 
     A fit that ends a step s away, in units of the range, at a sum of squares that is higher by d, says that the
     variance along s is |s|^2 / d; where slopes promise less, that much is added. If an end is lower, the fit goes on
-    from there, by `schedule`. The problem is that at `row`, where a fit has ended, with its `fine_slopes`.
+    from there, by `schedule`. The problem is that at `row`, where a fit has ended, with its `fine_slopes`. `others` are
+    further rows to compare with in the same way, such as fits without a term; their squares count less by what
+    errors in a piece go together.
     """
     forces = _force_columns(problem)
     starts = [_scale_columns(problem, row, forces, factor) for factor in SEARCH.near_factors] if forces else []
@@ -159,6 +163,11 @@ def widen_by_force_scale(problem: FitProblem, row: Array, slopes: Array, schedul
         step, promised, seen = _compare_ends(problem, end, unit, known, lowest)
         if seen < promised:  # slopes that are measured there may lead back
             step, promised, seen = _compare_ends(problem, descend(problem, end, SEARCH.polish), unit, known, lowest)
+        if seen < promised:
+            covariance += np.outer(step, step) * (1.0 / seen - 1.0 / promised)
+    for other in others:
+        step, promised, seen = _compare_ends(problem, other, unit, known, lowest)
+        seen = max(1.0, seen / inflation)
         if seen < promised:
             covariance += np.outer(step, step) * (1.0 / seen - 1.0 / promised)
     return replace(solution, covariance=covariance)
