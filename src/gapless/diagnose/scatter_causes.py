@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from gapless.core.interval import Interval, wilson
-from gapless.core.results import ScatterCause
+from gapless.core.results import Cause, CauseMechanism, DiagnoseResult, Probability, ScatterCause
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
+from gapless.fit.mechanisms.evidence import bound_probability
 from gapless.fit.prediction.predict import is_smooth
 from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.gather import Remainder, gather_remainder
@@ -23,6 +24,7 @@ from gapless.project.log.read import log_paths, read_log
 from gapless.signals.smoother import find_quantum, smooth
 from gapless.sim.targets.drive import driven_joint
 
+MIN_NAMED, LIKELY = 0.1, 0.5  # probability from which a cause is listed, and from which it is put into words
 MIN_STEP_TO_NOISE = 2.0  # rounding error over stated noise at which a step is as likely a cause as not
 MIN_HELD_SHARE = 0.015  # of the rows: as likely a cause as not
 MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over noise
@@ -64,6 +66,27 @@ def weigh_scatter(data: ProjectData, problem: FitProblem, row: Array, seed: int)
     if len(windows):
         found += _weigh_forces(gather_remainder(replace(problem, windows=windows), row), problem, doubtful)
     return tuple(sorted(found, key=lambda cause: -cause.probability))
+
+
+def add_scatter_causes(result: DiagnoseResult, found: Sequence[ScatterCause]) -> DiagnoseResult:
+    """Returns a diagnosis in which causes that act by chance take part, instead of being called unmodelled."""
+    likely = [cause for cause in found if cause.probability > MIN_NAMED]
+    without = float(np.prod([1.0 - cause.probability for cause in likely]))
+    listed = {cause.dimension: cause for cause in result.causes}
+    for cause in likely:
+        known = listed.get(cause.dimension, Cause(cause.dimension, 0.0, 0.0, 0.0, 0.0))
+        ends = cause.value.value, cause.value.low, cause.value.high
+        named = CauseMechanism(cause.target, *ends, "", cause.probability, 0.0)
+        chance = 1.0 - (1.0 - known.probability) * (1.0 - cause.probability)
+        mechanisms = tuple(sorted((*known.mechanisms, named), key=lambda one: -one.probability))
+        listed[cause.dimension] = replace(known, probability=bound_probability(chance), mechanisms=mechanisms)
+    return replace(
+        result,
+        causes=tuple(sorted(listed.values(), key=lambda cause: (-cause.probability, -cause.share))),
+        no_gap=Probability(bound_probability(result.no_gap.probability * without)),
+        unmodelled=Probability(bound_probability(result.unmodelled.probability * without)),
+        evidence=(*result.evidence, *(cause.sentence for cause in likely if cause.probability > LIKELY)),
+    )
 
 
 def _read_recorded(data: ProjectData) -> list[Array]:

@@ -35,11 +35,13 @@ from gapless.diagnose.counterfactual.spread import compare_spread
 from gapless.diagnose.named_mechanisms import name_mechanisms
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
+from gapless.diagnose.scatter_causes import add_scatter_causes, weigh_scatter
 from gapless.diagnose.sentences import advise, describe_signals
 from gapless.diagnose.shares import GapShare, estimate_shares, find_moments
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.explain import SignalEvidence
+from gapless.fit.remainder.explain import explain_remainder
 from gapless.identify.verb import FitOptions, explain_project, find_stored_fit, fit_explained
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
@@ -49,6 +51,7 @@ from gapless.project.records import Project
 from gapless.sim.ranges import read_fit
 
 MAX_NOMINAL_FAILURES = 0.5  # share of runs that fail in the model as written, above which failures show no gap
+LIKELY = 0.5  # probability from which something unmodelled is looked into
 MAX_REPAIRS = 3  # that are named
 
 
@@ -108,7 +111,13 @@ def diagnose(
         simulated = _simulate_failures(data, candidates, signals, player, seed, progress)
     notes = [f"{copy} holds the same recording as {first} and is left out" for copy, first in data.copies.items()]
     notes += [note.text for note in found.notes] + ([refusal] if refusal else [])
+    chance = () if signals is None else weigh_scatter(data, signals.fitted_problem, signals.whole_row, seed)
     result = _make_result(data, notes, outcomes, signals, fitted, simulated, seed)
+    result = add_scatter_causes(result, chance)
+    if signals is not None and result.unmodelled.probability > LIKELY:
+        forms = explain_remainder(signals.fitted_problem, signals.whole_row)
+        sentences = tuple(form.sentence for form in forms)
+        result = replace(result, remainder=forms, evidence=(*result.evidence, *sentences))
     return _store(data, result, provenance)
 
 

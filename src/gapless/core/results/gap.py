@@ -234,3 +234,4 @@ class DiagnoseResult(Result):
     unexplained: float = 0.0  # error that the best explanation leaves, in logarithms of squares; 0 for noise alone [1]
     moments: tuple[TellingMoment, ...] = ()  # the stretches of the logs with the strongest evidence
     conditions: tuple[ConditionRate, ...] = ()  # how often runs failed under each condition, where outcomes are known
+    remainder: tuple[RemainderForm, ...] = ()  # what the unmodelled part is a function of, the largest share first

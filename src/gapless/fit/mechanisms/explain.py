@@ -19,6 +19,7 @@ from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, p
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
 from gapless.fit.prediction.windows import shortest_window_s
+from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import build_problem, search_structure
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
@@ -47,6 +48,12 @@ class SignalEvidence:
         """What is fitted for these logs: the best explanation, and where a search began far from the model."""
         shown = [self.best, *(one for one in self.explanations if one.is_far)]
         return frozenset(target for one in shown for mechanism in one.mechanisms for target in mechanism.targets)
+
+    @cached_property
+    def fitted_problem(self) -> FitProblem:
+        """The windows, with what the best explanation moves as free parameters."""
+        entries = {entry for mechanism in self.best.mechanisms for entry in mechanism.entries}
+        return replace(self.problem.fit, free=tuple(sorted(k for k in entries if k < len(self.problem.fit.base))))
 
     @property
     def whole_row(self) -> Array:

@@ -151,9 +151,10 @@ class _Compressor:
 
     def __call__(self, weighted: Array) -> Array:
         """Returns weighted errors, (any, num_windows, num_steps * num_measurements), as (any, num_windows, fewer)."""
-        num, num_windows = weighted.shape[:2]
-        left = self._problem.discount(weighted).reshape(num, num_windows, len(self._waves), -1)
-        return np.moveaxis(np.tensordot(left, self._waves, axes=(2, 0)), 2, 3).reshape(num, num_windows, -1)
+        num, num_windows, num_columns = *weighted.shape[:2], len(self._problem.sigma)
+        left = self._problem.discount(weighted).reshape(num, num_windows, len(self._waves), num_columns)
+        slow = np.moveaxis(np.tensordot(left, self._waves, axes=(2, 0)), 2, 3)
+        return slow.reshape(num, num_windows, self._waves.shape[1] * num_columns)
 
     def noise(self) -> Array:
         """Returns the sum of squares that noise alone would leave of each window, (num_windows,)."""
