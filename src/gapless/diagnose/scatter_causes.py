@@ -14,8 +14,11 @@ from gapless.core.interval import Interval, wilson
 from gapless.core.results import Cause, CauseMechanism, DiagnoseResult, Probability, ScatterCause
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
+<<<<<<< HEAD
 from gapless.fit.mechanisms.evidence import bound_probability
 from gapless.fit.prediction.predict import is_smooth
+=======
+>>>>>>> remainder
 from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.gather import Remainder, gather_remainder
 from gapless.fit.remainder.judge import Judge
@@ -31,12 +34,13 @@ MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over noise
 MIN_MOVED_STEPS = 2.0  # a reading that should have moved by so many steps of its column, and did not, is held
 MAX_REGULAR = 0.7  # share of the changes at one interval, above which a column is slower than its log, not lossy
 MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any misfit: as likely as not [nats]
+MIN_FREE_WINDOWS = 15  # windows in which nothing touches, for pushes and late commands to be weighed
 MAX_HIT = 0.6  # of the windows: what acts in more is no push
 MAX_JITTER_S = 0.1  # largest that the layer has: what asks for more is something else
 MAX_HIDDEN = 0.05  # probability of pushes on a joint whose readings are spoiled
 MIN_SPOILED_GAIN = 4.0  # of pushes where some column is spoiled: its errors show in other joints, too [nats]
-# standard error of the logarithm of a push, whose length is not known, alone and where things may touch; and of jitter:
-PUSH_SPREAD, PUSH_SPREAD_TOUCHING, JITTER_SPREAD = 0.3, 1.1, 0.12  # tuning cases 17000-17029 of `scatter`
+# standard errors of the logarithms of a push, whose length is not known, and of jitter: tuning cases of `scatter`
+PUSH_SPREAD, JITTER_SPREAD = 0.3, 0.12
 JITTER_FACTOR = 0.603  # standard deviation of |n|, n standard normal: sqrt(1 - 2 / pi)
 
 
@@ -150,9 +154,14 @@ def _miss(known: Array, repeats: Flags, noise: float, rate_hz: float) -> tuple[A
 def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str]) -> list[ScatterCause]:
     """Returns pushes on joints and late commands as causes, from what predictions leave.
 
-    Joints whose readings are spoiled, `doubtful`, show no pushes.
+    Joints whose readings are spoiled, `doubtful`, show no pushes. Windows in contact say nothing: there a small error
+    grows by chance. Where nearly all are, nothing is weighed.
     """
-    left = Judge(remainder).left
+    free = np.flatnonzero(~remainder.motion.touching.any(axis=(1, 2)))
+    if len(free) < MIN_FREE_WINDOWS:
+        return []
+    left = Judge(remainder).left[free]
+    remainder = remainder.keep_windows(free)
     slopes = _drive_slopes(remainder, problem)
     forces = weigh_random_forces(remainder, left, slopes)
     count = len(left)
@@ -163,7 +172,7 @@ def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str])
     if pushes is not None:
         rivals = max(misfit, jitter.gain if jitter else -np.inf)
         least = MIN_SPOILED_GAIN if doubtful else MIN_PUSH_GAIN
-        cause = _describe_pushes(pushes, (pushes.gain - rivals) / count, least, remainder, problem)
+        cause = _describe_pushes(pushes, (pushes.gain - rivals) / count, least, remainder)
         hidden = pushes.place is not None and pushes.place.name in doubtful
         found.append(replace(cause, probability=min(cause.probability, MAX_HIDDEN)) if hidden else cause)
     if jitter is not None:
@@ -172,13 +181,10 @@ def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str])
     return found
 
 
-def _describe_pushes(
-    force: RandomForce, gain: float, least: float, remainder: Remainder, problem: FitProblem
-) -> ScatterCause:
+def _describe_pushes(force: RandomForce, gain: float, least: float, remainder: Remainder) -> ScatterCause:
     name, window_s = force.place.name if force.place else "", np.ptp(remainder.motion.time_s[0])
     size = force.size * float(np.sqrt(1.0 + window_s / PUSH_S))  # a push that hits a window fills this part of it
-    spread = PUSH_SPREAD if is_smooth(problem.predictor.blueprint) else PUSH_SPREAD_TOUCHING
-    value = _widen(size, spread, force.hit * len(remainder.windows))
+    value = _widen(size, PUSH_SPREAD, force.hit * len(remainder.windows))
     probability = _logistic(2.0 * (gain - least)) if force.hit <= MAX_HIT else 0.02
     text = f"joint {name}: random pushes of {size:.3g} in {100 * force.hit:.0f} % of the windows explain what "
     text += f"predictions leave better than anything that goes with the motion ({gain:+.1f} nats per window)"

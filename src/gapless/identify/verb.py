@@ -268,7 +268,8 @@ def _build_result(
     parameters = tuple(allow_nominal(p, work.explained) for p in parameters)
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
-    scatter = estimate_scatter_parameters(data, work.scatter, work.fitted, runs.solution.row, work.seed)
+    once = replace(data, space=data.space.shared)  # of per-run values the mean
+    scatter = estimate_scatter_parameters(once, work.scatter, work.fitted, runs.solution.row, work.seed)
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
     remarks += [WIDENED] if solved.misfit else []
     reference = describe_force_reference(data.blueprint, parameters)
@@ -371,7 +372,7 @@ def _store(work: _Work, result: IdentifyResult, row: Array, samples: Mapping[str
     files: dict[str, bytes] = {}
     if result.verdict != "refused":
         folder = data.catalogue.artefact_folder("0")
-        files[MODEL] = corrected_xml(data.blueprint, data.whole, row, folder).encode()
+        files[MODEL] = corrected_xml(data.blueprint, data.whole.shared, row, folder).encode()
         files |= samples
     identity = store_result_if_possible(data.catalogue, result, provenance, files)
     return result if identity is None else _add_paths(data.catalogue, replace(result, id=identity), files)

@@ -51,9 +51,10 @@ class SignalEvidence:
 
     @cached_property
     def fitted_problem(self) -> FitProblem:
-        """The windows, with what the best explanation moves as free parameters."""
+        """The windows, with what the best explanation moves as free parameters; the first one where it moves none."""
         entries = {entry for mechanism in self.best.mechanisms for entry in mechanism.entries}
-        return replace(self.problem.fit, free=tuple(sorted(k for k in entries if k < len(self.problem.fit.base))))
+        free = tuple(sorted(k for k in entries if k < len(self.problem.fit.base)))
+        return replace(self.problem.fit, free=free or (0,))
 
     @property
     def whole_row(self) -> Array:

@@ -39,6 +39,13 @@ class Remainder:
     noise: float  # sum of squares that noise alone would leave
     weight: Array  # (num_windows,) by which all of a window's values are multiplied: less than 1 for far worse ones
 
+    def keep_windows(self, index: Indices) -> "Remainder":
+        """Returns what remains of some of the windows; `noise` is that of all."""
+        responses = {dof: each[index] for dof, each in self.responses.items()}
+        parts = {name: getattr(self, name)[index] for name in ("residual", "slopes", "fold", "weight")}
+        windows = self.windows.pick(index)
+        return replace(self, windows=windows, motion=self.motion.keep_windows(index), responses=responses, **parts)
+
 
 def list_places(predictor: Predictor) -> tuple[Place, ...]:
     """Returns the joints and free bodies that are measured, or driven."""

@@ -5,13 +5,14 @@ leaves. Forces act over short pieces of a window; to first order what any force 
 what its pieces do, so that one batched call serves every hypothesis about f.
 """
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
 
 from gapless.core.signal import Array, Indices
-from gapless.fit.prediction.predict import Predictor
+from gapless.fit.prediction.predict import NEAR_M, Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.signals.track import subtract_readings
 from gapless.sim.measurements import StateReader
@@ -38,10 +39,15 @@ class Motion:
     predicted_velocity: Array
     effort: Array  # (num_windows, num_pieces, nv) of drives [N·m, N]: as commanded, or of servos as the motion needs it
     usual: Array  # (nv,) usual effort: of drives, or of gravity and inertia where that is more [N·m, N]
-    touching: Array  # (num_windows, num_pieces, nbody) share of the time that a body touches one that moves by itself
+    touching: Array  # (num_windows, num_pieces, nbody) share of the time that a body is within `NEAR_M` of another
     time_s: Array  # (num_windows, num_pieces) since the start of the run [s]
     run: Indices  # (num_windows,) index of the run
     piece_s: float  # length of a piece [s]
+
+    def keep_windows(self, index: Indices) -> "Motion":
+        """Returns the motion in some of the windows."""
+        names = ("position", "velocity", "predicted_position", "predicted_velocity", "effort", "touching", "time_s")
+        return replace(self, **{name: getattr(self, name)[index] for name in (*names, "run")})
 
 
 def follow_motion(predictor: Predictor, windows: Windows, row: Array, num_pieces: int) -> Motion:
@@ -55,9 +61,9 @@ def follow_motion(predictor: Predictor, windows: Windows, row: Array, num_pieces
     change, rate = smooth_in_windows(-subtract_readings(project, predicted, windows.measured), rate_hz)
     qpos, qvel = _states(world, predicted + change, pace + rate)
     planned_qpos, planned_qvel = _states(world, predicted, pace)
-    efforts, touching = _replay(world, windows, planned_qpos, planned_qvel)
+    efforts = _replay(world, windows, planned_qpos, planned_qvel)
     acceleration = np.gradient(planned_qvel, axis=1) * rate_hz
-    needed = _needed_efforts(world.batch.get_model(0), planned_qpos, planned_qvel, acceleration)
+    needed, touching = _needed_efforts(world.batch.get_model(0), planned_qpos, planned_qvel, acceleration)
     servos = [a for a in range(model.nu) if model.actuator_biasprm[a, 1:].any()]
     held = [int(model.jnt_dofadr[j]) for a in servos if (j := driven_joint(model, a)) is not None]
     efforts[..., held] = needed[..., held]
@@ -115,43 +121,45 @@ def _derivatives(degree: int) -> list[Array]:
     return [np.polynomial.chebyshev.chebder(np.eye(degree + 1)[k]) for k in range(degree + 1)]
 
 
-def _needed_efforts(model: mujoco.MjModel, qpos: Array, qvel: Array, acceleration: Array) -> Array:
+def _needed_efforts(model: mujoco.MjModel, qpos: Array, qvel: Array, acceleration: Array) -> tuple[Array, Array]:
     """Returns the forces that a motion without contact needs, (num_windows, num_steps + 1, nv).
+
+    And which bodies touch others, or nearly so, (num_windows, num_steps + 1, nbody): between rows they may bounce.
 
     A servo's own effort would not do as the load: it answers to whatever force the model lacks.
     """
+    model = copy.copy(model)
+    model.geom_margin[:] += NEAR_M
     data, needed = mujoco.MjData(model), np.zeros(qvel.shape)
+    mujoco.mj_setConst(model, data)  # bounding volumes follow from margins
+    touching = np.zeros((*qvel.shape[:2], model.nbody))
     for place in np.ndindex(qvel.shape[:2]):
         data.qpos, data.qvel, data.qacc = qpos[place], qvel[place], acceleration[place]
         mujoco.mj_fwdPosition(model, data)
         mujoco.mj_fwdVelocity(model, data)
         mujoco.mj_rne(model, data, 1, needed[place])
         needed[place] -= data.qfrc_passive
-    return needed + model.dof_armature * acceleration + model.dof_frictionloss * np.sign(qvel)
+        if data.ncon:
+            touching[place][_touching_bodies(model, data.contact.geom)] = 1.0
+    return needed + model.dof_armature * acceleration + model.dof_frictionloss * np.sign(qvel), touching
 
 
-def _replay(world: Simulation, windows: Windows, qpos: Array, qvel: Array) -> tuple[Array, Array]:
-    """Returns what drives exert in measured states, (num_windows, num_steps + 1, nv).
-
-    And which bodies touch others that move by themselves, (num_windows, num_steps + 1, nbody).
-    """
+def _replay(world: Simulation, windows: Windows, qpos: Array, qvel: Array) -> Array:
+    """Returns what drives exert in predicted states, (num_windows, num_steps + 1, nv)."""
     batch, model = world.batch, world.blueprint.model
     names = ("qpos", "qvel", "ctrl", *(("act",) if model.na else ()))
     world.restart(qpos[:, 0], qvel[:, 0], windows.history)
     efforts = np.zeros(qvel.shape)
-    touching = np.zeros((*qvel.shape[:2], model.nbody))
     for k in range(qpos.shape[1]):
         kept = {name: batch.bind(name).copy() for name in names}
         batch.bind("qpos")[:], batch.bind("qvel")[:] = qpos[:, k], qvel[:, k]
         batch.forward(stage=mujoco.mjtStage.mjSTAGE_ACC.value)
         efforts[:, k] = batch.bind("qfrc_actuator")
-        for number in np.flatnonzero(batch.bind("ncon")):
-            touching[number, k, _touching_bodies(model, batch.get_data(int(number)).contact.geom)] = 1.0
         for name, values in kept.items():
             batch.bind(name)[:] = values
         if k < windows.num_steps:
             world.step(windows.commands[:, k])
-    return efforts, touching
+    return efforts
 
 
 def _touching_bodies(model: mujoco.MjModel, pairs: Array) -> list[int]:

@@ -89,7 +89,6 @@ def _motion_weights(motion: Motion, dof: int) -> dict[str, Array]:
         "something in motion": np.mean(speed**2, axis=1),
         "something at reversals": np.where(speed.min(axis=1) < 0.15 * np.sqrt(np.mean(speed**2)), 1.0, 0.01),
         "something under load": np.mean(effort**2, axis=1),
-        "something in contact": 0.01 + motion.touching.max(axis=(1, 2)),
     }
     return {words: weight for words, weight in shares.items() if np.ptp(weight) > 0 or words == "something always"}
 
