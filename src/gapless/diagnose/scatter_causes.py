@@ -14,11 +14,7 @@ from gapless.core.interval import Interval, wilson
 from gapless.core.results import Cause, CauseMechanism, DiagnoseResult, Probability, ScatterCause
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
-<<<<<<< HEAD
 from gapless.fit.mechanisms.evidence import bound_probability
-from gapless.fit.prediction.predict import is_smooth
-=======
->>>>>>> remainder
 from gapless.fit.problem import FitProblem
 from gapless.fit.remainder.gather import Remainder, gather_remainder
 from gapless.fit.remainder.judge import Judge
