@@ -7,7 +7,7 @@ from gapless.cli.output import Printer, number, span
 from gapless.core import results
 from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
-LIKELY = 0.5  # above this probability of a cause, its mechanisms are shown
+LIKELY = 0.5  # probability above which causes and their mechanisms are shown as what is wrong
 MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
 MAX_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
 
@@ -156,7 +156,7 @@ def _(result: results.DiagnoseResult, console: Printer) -> None:
         for c in result.causes
     ]
     console.print_table(("cause", ">probability", ">share of the gap", ">95 % interval"), rows)
-    mechanisms = [m for c in result.causes for m in c.mechanisms if c.probability > LIKELY]
+    mechanisms = [m for c in result.causes for m in c.mechanisms if min(c.probability, m.probability) > LIKELY]
     if mechanisms:
         shown = [
             (

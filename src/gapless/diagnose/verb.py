@@ -40,7 +40,7 @@ from gapless.diagnose.sentences import advise, describe_signals
 from gapless.diagnose.shares import GapShare, estimate_shares, find_moments
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.explain import SignalEvidence
+from gapless.fit.mechanisms.explain import SignalEvidence, agree_with_fit
 from gapless.fit.remainder.explain import explain_remainder
 from gapless.identify.verb import FitOptions, explain_project, find_stored_fit, fit_explained
 from gapless.learn.policy import NetworkPolicy, load_policy
@@ -106,6 +106,8 @@ def diagnose(
     if signals is not None and signals.best.mechanisms:
         options = FitOptions(seed=seed, progress=progress)
         fitted = find_stored_fit(data, options) or fit_explained(found, signals, options)
+    if signals is not None:
+        signals = agree_with_fit(signals, fitted.parameters if fitted else ())
     simulated = _PolicyEvidence()
     if player is not None:
         simulated = _simulate_failures(data, candidates, signals, player, seed, progress)

@@ -192,7 +192,8 @@ def share_span(cause: Cause) -> tuple[float, float, float]:
 def list_mechanisms(diagnose: DiagnoseResult) -> list[tuple[str, CauseMechanism]]:
     """Returns the dimension and the mechanism of everything that is wrong in the likely causes."""
     likely = [cause for cause in diagnose.causes if n.is_known(cause.probability) and cause.probability > LIKELY]
-    return [(cause.dimension, mechanism) for cause in likely for mechanism in cause.mechanisms]
+    named = [(cause.dimension, mechanism) for cause in likely for mechanism in cause.mechanisms]
+    return [(dimension, mechanism) for dimension, mechanism in named if mechanism.probability > LIKELY]
 
 
 def draw_waterfall(diagnose: DiagnoseResult) -> Markup | None:

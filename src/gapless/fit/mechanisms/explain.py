@@ -15,6 +15,7 @@ from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities
+from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
@@ -23,6 +24,8 @@ from gapless.fit.problem import FitProblem
 from gapless.fit.search.structure import build_problem, search_structure
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
+
+UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,22 @@ def allow_nominal(parameter: FittedParameter, evidence: SignalEvidence | None) -
         return parameter
     low, high = min(parameter.low, parameter.nominal), max(parameter.high, parameter.nominal)
     return replace(parameter, low=low, high=high)
+
+
+def agree_with_fit(evidence: SignalEvidence, parameters: Sequence[FittedParameter]) -> SignalEvidence:
+    """Returns evidence in which a dimension is likelier than not where the fit has a value of it away from the model's.
+
+    Values of dimensions that the best explanation does without are never away; see `allow_nominal`.
+    """
+    moved = {p.dimension for p in parameters if p.identifiable and not p.low <= p.nominal <= p.high}
+    judged = {p.dimension for p in parameters} | (set(evidence.problem.dimensions) - set(evidence.best.dimensions))
+    causes = dict(evidence.probabilities.causes)
+    for dimension, chance in causes.items():
+        if dimension in moved:
+            causes[dimension] = max(chance, 0.5 + UNDECIDED)
+        elif dimension in judged and dimension != NUMERICS:
+            causes[dimension] = min(chance, 0.5 - UNDECIDED)
+    return replace(evidence, probabilities=replace(evidence.probabilities, causes=causes))
 
 
 def explain_logs(
