@@ -88,7 +88,8 @@ def shorten_windows(problem: FitProblem) -> Windows:
             known = np.isfinite(part.measured[:, [0, -1]]).all(axis=(1, 2))
             parts.append(part.pick(np.flatnonzero(known)))
         names = ("commands", "history", "measured", "start", "slope", "track", "first_row")
-        windows = replace(parts[0], **{n: np.concatenate([getattr(part, n) for part in parts]) for n in names})
+        joined = {n: np.concatenate([getattr(part, n) for part in parts]) for n in names}
+        windows = replace(parts[0], **joined, ahead=None)  # starts within a window have nothing smoothed ahead
     order = np.lexsort((windows.first_row, windows.track))
     if len(order) > MAX_WINDOWS:
         firsts = spread_indices(len(order) // GROUP_WINDOWS, MAX_WINDOWS // GROUP_WINDOWS) * GROUP_WINDOWS
