@@ -7,7 +7,7 @@ does so with time), both are right.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -54,8 +54,8 @@ class FormCase:
         return f"form-{self.robot}-{self.seed}"
 
 
-def _act_on(joint: str, reality: Reality, force: "_Force") -> Reality:
-    """Returns a reality in which a joint feels a force at every step."""
+def _act_on(joint: str, reality: Reality, force: Callable[[float, float, float], float]) -> Reality:
+    """Returns a reality in which a joint feels `force(position, velocity, time_s)` at every step."""
 
     def make(model: mujoco.MjModel, step_s: float) -> Effect:
         dof, place = int(model.joint(joint).dofadr[0]), int(model.joint(joint).qposadr[0])
@@ -68,13 +68,7 @@ def _act_on(joint: str, reality: Reality, force: "_Force") -> Reality:
     return replace(reality, effect=make, timestep_s=STEP_S)
 
 
-class _Force:
-    """(position, velocity, time [s]) -> force; for typing only."""
-
-    def __call__(self, position: float, velocity: float, time_s: float) -> float: ...  # type: ignore[empty-body]
-
-
-def _rub(joint: str, reality: Reality, friction: Any) -> Reality:
+def _rub(joint: str, reality: Reality, friction: Callable[[mujoco.MjData, int, float], float]) -> Reality:
     """Returns a reality in which a joint's dry friction is `friction(data, dof, time_s)`, at every step."""
 
     def make(model: mujoco.MjModel, step_s: float) -> Effect:
@@ -158,7 +152,7 @@ def drag(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
     """A force against the motion that grows with the square of the speed: 40-80 % of the effort at twice the usual."""
     joint = some_joint(robot, rng)
     size = rng.uniform(0.4, 0.8) * scene.efforts[robot.drives[joint]] / (2 * scene.speeds[joint]) ** 2
-    changed = _act_on(joint, Reality(), lambda q, v, t: -size * v * abs(v))  # type: ignore[arg-type]
+    changed = _act_on(joint, Reality(), lambda q, v, t: -size * v * abs(v))
     return Form(changed, (joint,), f"drag {size:.3f} v|v| on {joint}")
 
 
@@ -166,7 +160,7 @@ def one_sided(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
     """Damping in one direction only: 30-60 % of the largest effort at twice the usual speed."""
     joint, side = some_joint(robot, rng), float(rng.choice([-1, 1]))
     size = rng.uniform(0.3, 0.6) * scene.efforts[robot.drives[joint]] / (2 * scene.speeds[joint])
-    changed = _act_on(joint, Reality(), lambda q, v, t: -size * v if side * v > 0 else 0.0)  # type: ignore[arg-type]
+    changed = _act_on(joint, Reality(), lambda q, v, t: -size * v if side * v > 0 else 0.0)
     return Form(changed, (joint,), f"damping {size:.3f} of {joint} where its velocity is {'+-'[side < 0]}")
 
 
@@ -260,8 +254,9 @@ def slips(robot: Robot, rng: np.random.Generator, scene: Scene) -> Form:
     return Form(changed, (joint,), f"coupling of {joint} slips at {size:.2f}")
 
 
+Draw = Callable[[Robot, np.random.Generator, Scene], Form]
 _FREE = ("arm", "torquearm", "cartpole")
-FORMS: Mapping[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
+FORMS: Mapping[str, tuple[Draw, tuple[str, ...], tuple[str, ...]]] = {
     "cogging": (bump, ("position",), (*_FREE, "pusher")),
     "rough places": (rough, ("position",), _FREE),
     "rough table": (table, ("position",), ("pusher",)),
