@@ -19,9 +19,10 @@ from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
-from gapless.fit.prediction.windows import shortest_window_s
+from gapless.fit.prediction.windows import draw_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.structure import build_problem, search_structure
+from gapless.fit.search.config import SEARCH
+from gapless.fit.search.structure import search_starts
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
@@ -48,9 +49,8 @@ class SignalEvidence:
 
     @cached_property
     def fitted_targets(self) -> frozenset[str]:
-        """What is fitted for these logs: the best explanation, and where a search began far from the model."""
-        shown = [self.best, *(one for one in self.explanations if one.is_far)]
-        return frozenset(target for one in shown for mechanism in one.mechanisms for target in mechanism.targets)
+        """What the best explanation moves."""
+        return frozenset(target for mechanism in self.best.mechanisms for target in mechanism.targets)
 
     @cached_property
     def fitted_problem(self) -> FitProblem:
@@ -155,20 +155,17 @@ def explain_logs(
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(lambda: _find_far_start(data, problem, episodes, seed), report)
+        found = MechanismSearch(problem).run(lambda: _find_far_starts(problem, seed), report)
         save_explanations(kept, found, problem)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
 
 
-def _find_far_start(data: ProjectData, problem: MechanismProblem, episodes: Sequence[int], seed: int) -> Array:
-    """Returns the point where a fit of all that is proposed, with the terms that the logs call for, ends.
+def _find_far_starts(problem: MechanismProblem, seed: int) -> Array:
+    """Returns points where whole kinds of values are moved together, (num_points, num_entries).
 
     A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere.
     """
-    own, rng = data.for_runs, np.random.default_rng([seed, 3])
-    train = build_problem(own, own.whole, episodes, shortest_window_s(data.project), rng)
-    row = search_structure(train, own, episodes, None, rng).structure.row
-    values = {(p.target, p.run): value for p, value in zip(own.whole.parameters, row, strict=True)}
-    space = problem.candidates.space
-    near = np.array([values.get((p.target, p.run), p.nominal) for p in space.parameters])
-    return np.clip(problem.point_of(near), *problem.bounds)
+    rng = np.random.default_rng([seed, 3])
+    some = problem.fit.on_windows(draw_windows(problem.windows, rng, SEARCH.max_search_windows))
+    rows = search_starts(some.weighted_at(some.base), rng, SEARCH.num_starts)
+    return np.clip([problem.point_of(row) for row in rows], *problem.bounds)

@@ -14,6 +14,7 @@ from gapless.fit.mechanisms.problem import MechanismProblem
 NUM_INDEPENDENT = 4.0  # readings of a window and column that count as independent
 WEIGHTING_ROUNDS = 3
 MAX_EXCHANGED = 6  # mechanisms that are tried in the place of each one of a set, those that promise most
+MAX_LEFT_OUT = 6  # mechanisms that are tried to be left out of a large set, those that seem worth least
 MechanismSet = tuple[int, ...]  # indices of mechanisms, ascending
 
 
@@ -25,7 +26,9 @@ def score_windows(mean_squares: Array) -> Array:
 class LinearModel:
     """r(numbers) = r(as written) + slopes · numbers, for the numbers of some mechanisms; 1 is a typical error."""
 
-    def __init__(self, problem: MechanismProblem, point: Array, residual: Array, slopes: Array) -> None:
+    def __init__(
+        self, problem: MechanismProblem, point: Array, residual: Array, slopes: Array, among: Iterable[int]
+    ) -> None:
         """Sums over each window and column what all fits need.
 
         Args:
@@ -33,14 +36,17 @@ class LinearModel:
             point: (num_entries,) where residuals and slopes were measured.
             residual: (num_windows, num_steps, num_measurements) the residuals there.
             slopes: (num_entries, num_windows, num_steps, num_measurements) how they change with each entry.
+            among: The mechanisms that may be free.
         """
-        self.problem, self.mechanisms, self.point = problem, problem.mechanisms, point
-        parts = [mechanism.directions(problem.typical) for mechanism in self.mechanisms]
+        self.problem, self.mechanisms, self.point, self.slopes = problem, problem.mechanisms, point, slopes
+        among = list(among)
+        parts = [self.mechanisms[k].directions(problem.typical) for k in among]
         self._directions = np.concatenate(parts)
         ends = np.cumsum([len(part) for part in parts])
-        self._numbers: list[Indices] = [
-            np.arange(int(end) - len(part), int(end), dtype=np.intp) for part, end in zip(parts, ends, strict=True)
-        ]
+        self._numbers: dict[int, Indices] = {
+            k: np.arange(int(end) - len(part), int(end), dtype=np.intp)
+            for k, part, end in zip(among, parts, ends, strict=True)
+        }
         as_written = residual - np.einsum("p,pwtm->wtm", point, slopes, optimize=True)
         columns = np.einsum("kp,pwtm->wmkt", self._directions, slopes, optimize=True)
         self._hessian = columns @ np.swapaxes(columns, -1, -2)
@@ -110,6 +116,28 @@ class LinearModel:
             if self.value(best, price) <= self.value(chosen, price):
                 return chosen
             chosen = best
+
+    def prune(self, chosen: MechanismSet, price: float) -> MechanismSet:
+        """Returns a set without what does not pay its price, left out one by one, the least worth first."""
+        while chosen:
+            less = [tuple(k for k in chosen if k != out) for out in self.rank_worth(chosen)[:MAX_LEFT_OUT]]
+            best = max(less, key=lambda each: self.value(each, price))
+            if self.value(best, price) < self.value(chosen, price):
+                break
+            chosen = best
+        return chosen
+
+    def rank_worth(self, chosen: MechanismSet) -> MechanismSet:
+        """Returns some mechanisms by how much the fit of all windows loses without each, the least first."""
+        free = self.numbers_of(chosen)
+        hessian, gradient = self._whole
+        inverse = np.linalg.inv(hessian[np.ix_(free, free)] + np.eye(len(free)))
+        best, worth, first = -inverse @ gradient[free], dict[int, float](), 0
+        for k in chosen:
+            here = slice(first, first + len(self._numbers[k]))
+            worth[k] = float(best[here] @ np.linalg.solve(inverse[here, here], best[here])) / len(best[here])
+            first = here.stop
+        return tuple(sorted(chosen, key=lambda k: worth[k]))
 
     def list_neighbours(self, chosen: MechanismSet, among: Collection[int], price: float) -> list[MechanismSet]:
         """Returns the sets with one mechanism more, the best first, one less, and one exchanged for a promising one."""

@@ -33,7 +33,8 @@ class MechanismProblem:
     fit: FitProblem  # the windows, their predictor, and how errors of their start states are discounted
     candidates: CandidateParameters  # the parameters
     written: Array  # (num_windows, num_steps + 1, num_measurements) predictions of the model as written
-    step_effect: Array  # (num_windows, num_steps, num_measurements) by how much a finer time step moves these
+    fine: Predictor  # predicts with a far finer time step
+    step_effect: Array  # (num_windows, num_steps, num_measurements) by how much that moves predictions
     half: Indices  # (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other
 
     @property
@@ -98,6 +99,11 @@ class MechanismProblem:
         error = self.fit.errors(self.rows(points)) + points[:, -1, None, None, None] * self.step_effect
         return self.fit.weigh(error).reshape(error.shape)
 
+    def with_step_effect_at(self, point: Array) -> "MechanismProblem":
+        """Returns the problem with what a finer time step does at a point: elsewhere it may do something else."""
+        effect = find_step_effect(self.fit, self.fine, self.rows(point[None])[0])
+        return replace(self, step_effect=effect)
+
     def mean_squares(self, residual: Array) -> Array:
         """Returns 1 + the mean square of (..., num_windows, num_steps, num_measurements) residuals over steps."""
         return np.einsum("...tm,...tm->...m", residual, residual) / self.num_known + 1.0
@@ -160,11 +166,16 @@ def draw_fit_problem(
 
 def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> MechanismProblem:
     """Returns a fit problem with what all fits of a diagnosis share."""
-    predictors = (fit.predictor, with_finer_time_step(fit.predictor))
-    written, fine = (predictor.predict(fit.windows, fit.base[None])[0] for predictor in predictors)
-    effect = subtract_readings(fit.predictor.blueprint.project, fine, written)[:, 1:]
+    fine = with_finer_time_step(fit.predictor)
+    written, effect = fit.predictor.predict(fit.windows, fit.base[None])[0], find_step_effect(fit, fine, fit.base)
     half = _split_windows(fit.windows, candidates)
-    return MechanismProblem(fit.with_starts_at(fit.base), candidates, written, effect, half)
+    return MechanismProblem(fit.with_starts_at(fit.base), candidates, written, fine, effect, half)
+
+
+def find_step_effect(fit: FitProblem, fine: Predictor, row: Array) -> Array:
+    """Returns by how much a finer time step moves predictions of a row, (num_windows, num_steps, num_measurements)."""
+    coarse, shown = (predictor.predict(fit.windows, row[None])[0] for predictor in (fit.predictor, fine))
+    return np.nan_to_num(subtract_readings(fit.predictor.blueprint.project, shown, coarse)[:, 1:])
 
 
 def _split_windows(windows: Windows, candidates: CandidateParameters) -> Indices:

@@ -3,46 +3,51 @@
 At the best point so far slopes of all mechanisms are measured, and the linear model that they make is searched for the
 set that predicts unseen windows best, less a price per number: mechanisms are added, left out and exchanged. The set is
 then fitted with steps that count only after a real prediction, slopes are measured anew, and so on until the set stays.
+
+Causes that hide behind each other are not found one by one. So where such a search leaves errors, everything is fitted at
+once, each value near the model as written, and what is not worth its price is left out again.
+
 In the end every dimension of the set is put back to the model as written and the others are searched again: what that
 costs is the evidence for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from gapless.core.dimensions import Dimension
-from gapless.core.signal import Array, Indices
+from gapless.core.signal import Array
 from gapless.fit.mechanisms.linear import LinearModel, MechanismSet, add_mechanism, score_windows
 from gapless.fit.mechanisms.mechanism import Mechanism
 from gapless.fit.mechanisms.problem import MechanismProblem
+from gapless.fit.mechanisms.set_fits import MIN_GAIN, PRICE, SetFit, SetFitter
 
 
 @dataclass(frozen=True)
 class MechanismSearchConfig:
     """Numbers of the search, set on the tuning cases of `benchmarks/diagnose.py`."""
 
-    price: float = 10.0  # score that each number must add to be chosen [nats]
     max_added: tuple[int, ...] = (2, 4)  # mechanisms that a proposal adds: slopes are true nearby only
     num_singles: int = 4  # proposals that add one mechanism
+    num_pruned: int = 4  # proposals that add one mechanism and leave out all that it makes needless
+    max_few_windows: int = 16  # on which the valley is searched
     max_rounds: int = 8  # of measuring all slopes
-    max_steps: int = 3  # gauss-Newton steps of a set in each round
-    num_raced: int = 3  # proposals that go on after their first step
-    step_shares: tuple[float, ...] = (1.0, 0.4)  # shares of each step that are tried
-    min_gain: float = 1.0  # a step that gains less is the last [nats]
     jump_sizes: tuple[float, ...] = (0.2, 0.6, 1.2)  # of play and limits that are probed, in typical errors
     num_exchanged: int = 3  # proposals that leave one out, or exchange it
-    max_left_near: float = 0.7  # mean logarithm of squares above noise [1], beyond which a start far away is tried
-    min_moved: float = 0.05  # of its typical error: what moved less at a far start is as written
+    # mean logarithm of squares above noise [1]: where more is left, everything is fitted at once,
+    max_left: float = 0.15
+    max_left_late: float = 0.03  # other kinds of lateness are tried in the place of the one that was found,
+    max_left_near: float = 0.7  # and from starts far from the model as written, too
+    max_whole_rounds: int = 6  # of measuring slopes while everything is fitted
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
     num_substitutes: int = 6  # mechanisms that may take the place of a dimension that is put back
 
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
-DELAYS = ("actuator/*/delay", "measurement/*/delay")
+LATENESS = ("actuator/*/delay", "actuator/*/lag", "measurement/*/delay")
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
 Report = Callable[[float], None]
@@ -56,7 +61,6 @@ class Explanation:
     point: Array  # (num_entries,) where it fits all windows best
     held_out: Array  # (num_windows, num_measurements) 1 + mean squares under a fit to the other half
     residual: Array  # (num_windows, num_steps, num_measurements) what is left where it was fitted, in units of noise
-    is_far: bool = False  # whether it is where a search began that was far from the model as written
 
     @cached_property
     def window_scores(self) -> Array:
@@ -79,233 +83,235 @@ class Explanation:
         return tuple(dict.fromkeys(mechanism.dimension for mechanism in self.mechanisms))
 
 
-@dataclass(frozen=True)
-class _State:
-    """Where the fit of a set is."""
-
-    chosen: MechanismSet
-    point: Array
-    residual: Array
-    cost: float  # less the score on all windows, and half the squares of what has moved [nats]
-    done: bool = False  # whether the last step gained too little
-
-
 class MechanismSearch:
     """Explanations of one set of windows."""
 
     def __init__(self, problem: MechanismProblem, slopes: Array | None = None) -> None:
         """Prepares a search; `slopes` are `problem.slopes_as_written()`, if they are known."""
-        self.problem, self.mechanisms = problem, problem.mechanisms
-        self._slopes = slopes
+        self.mechanisms, self.fitter = problem.mechanisms, SetFitter(problem, slopes)
         self.found: dict[MechanismSet, Explanation] = {}
 
     def run(
-        self, find_far_start: Callable[[], Array] | None = None, report: Report = lambda done: None
+        self, find_far_starts: Callable[[], Array] | None = None, report: Report = lambda done: None
     ) -> tuple[Explanation, ...]:
         """Returns all explanations that were fitted, the best first.
 
         Args:
-            find_far_start: Returns a point far from the model as written at which something better is expected; asked
-                where the search from the model as written leaves too much.
+            find_far_starts: Returns points far from the model as written at which something better is expected,
+                (num_points, num_entries); asked where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
-        everything = range(len(self.mechanisms))
-        state = self._search(self._begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
-        left = np.log(self.problem.mean_squares(state.residual)).mean() - NOISE_LOG
-        if find_far_start is not None and left > CONFIG.max_left_near:
-            begun = self._begin_far(find_far_start())
-            far = self._search(begun, everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
-            self.found[begun.chosen] = replace(self.found[begun.chosen], is_far=True)
-            state = min(state, far, key=self._priced_cost)
+        written = self.fitter.begin(())
+        self._keep_best((), written.point, self.fitter.problem.mean_squares(written.residual), written.residual)
+        few = MechanismSearch(_keep_few_windows(self.fitter.problem))  # on which the valley shows as well
+        near = few.explore(find_far_starts, lambda done: report(0.4 * done))
+        state = self._search(self.fitter.begin(near.chosen, near.point), range(len(self.mechanisms)), CONFIG.max_rounds)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
-            better = min(without, key=self._priced_cost, default=state)
-            if self._priced_cost(better) > self._priced_cost(state):
+            better = min(without, key=self.fitter.priced_cost, default=state)
+            if self.fitter.priced_cost(better) > self.fitter.priced_cost(state):
                 break
-            state = self._search(better, everything, CONFIG.max_rounds, lambda done: None)
+            state = self._search(better, range(len(self.mechanisms)), CONFIG.max_rounds)
         report(1.0)
         return tuple(sorted(self.found.values(), key=lambda one: -one.total))
 
-    def _search(self, state: _State, among: Collection[int], max_rounds: int, report: Report) -> _State:
+    def explore(self, find_far_starts: Callable[[], Array] | None, report: Report) -> SetFit:
+        """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away."""
+        everything = range(len(self.mechanisms))
+        state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
+        if self._left(state) > CONFIG.max_left:
+            state = self._search_from_everything(state, state.point)
+        report(0.6)
+        if find_far_starts is not None and self._left(state) > CONFIG.max_left_near:
+            for start in find_far_starts():
+                state = self._search_from_everything(state, start)
+        report(0.8)
+        return self._simplify(self._search_each_lateness(state))
+
+    def _left(self, fit: SetFit) -> float:
+        """Returns what a fit leaves above noise: the mean logarithm of its squares."""
+        return float(np.log(self.fitter.problem.mean_squares(fit.residual)).mean() - NOISE_LOG)
+
+    def _search(
+        self, state: SetFit, among: Collection[int], max_rounds: int, report: Report = lambda done: None
+    ) -> SetFit:
         """Returns where the search ends that begins at a state, with some of the mechanisms."""
-        self._linear = linear = self._linearise(state, among)
+        state = self.fitter.linearise(state, among)
         for number in range(max_rounds):
             report(number / max_rounds)
-            self._keep_judged(linear, state, [state.chosen])
-            ends = self._fit_all(linear, state, self._propose(linear, state, among))
-            for begun in (*self._move_delay(state, among), *self._probe_jumps(state, among)):
-                ends += self._fit_all(linear, begun, [begun.chosen])
-            self._keep_fitted(ends)
-            best = min(ends, key=self._priced_cost)
-            if self._priced_cost(best) > self._priced_cost(state) - CONFIG.min_gain:
+            self._keep([state])
+            proposed = self._propose(state, among)
+            best = self._fit_best(self.fitter.change(state, chosen) for chosen in proposed)
+            if self.fitter.priced_cost(best) > self.fitter.priced_cost(state) - MIN_GAIN:
+                best = self._fit_best([state, *self._probe_jumps(state, among)])
+            if self.fitter.priced_cost(best) > self.fitter.priced_cost(state) - MIN_GAIN:
                 break
-            state = best
-            self._linear = linear = self._linearise(state, among)
-        more = [add_mechanism(state.chosen, k) for k in among if k not in state.chosen]
-        self._keep_judged(linear, state, [state.chosen, *more])
+            state = self.fitter.linearise(self.fitter.renew(best), among)
+        self._keep_linear(state, [add_mechanism(state.chosen, k) for k in among if k not in state.chosen])
         return state
 
-    def _propose(self, linear: LinearModel, state: _State, among: Collection[int]) -> list[MechanismSet]:
-        """Returns sets that are worth a fit: the present one, what the linear model selects, and single changes."""
-        selected = [linear.select(state.chosen, among, CONFIG.price, most) for most in CONFIG.max_added]
-        others = [k for k in among if k not in state.chosen]
-        more = [add_mechanism(state.chosen, k) for k in others]
-        more.sort(key=lambda each: linear.value(each, CONFIG.price), reverse=True)
-        singles = more[: CONFIG.num_singles]
-        if not state.chosen:  # far from the best, slopes rank causes badly: each dimension is tried
-            singles += {self.mechanisms[k].dimension: (k,) for (k,) in reversed(more)}.values()
-        exchanged = [each for each in linear.list_neighbours(state.chosen, among, CONFIG.price) if each not in more]
-        exchanged.sort(key=lambda each: linear.value(each, CONFIG.price), reverse=True)
-        return list(dict.fromkeys([state.chosen, *selected, *singles, *exchanged[: CONFIG.num_exchanged]]))
+    def _fit_best(self, begun: Iterable[SetFit]) -> SetFit:
+        """Returns the best of where some fits end; all are kept."""
+        begun = list(begun)
+        ends = self.fitter.fit_all(begun)
+        self._keep(ends)
+        return min(ends, key=self.fitter.priced_cost)
 
-    def _probe_jumps(self, state: _State, among: Collection[int]) -> list[_State]:
+    def _propose(self, state: SetFit, among: Collection[int]) -> list[MechanismSet]:
+        """Returns sets that are worth a fit: the present one, what the linear model selects, and single changes."""
+        linear = _linear_of(state)
+
+        def rank(sets: Iterable[MechanismSet]) -> list[MechanismSet]:
+            return sorted(sets, key=lambda each: linear.value(each, PRICE), reverse=True)
+
+        selected = [linear.select(state.chosen, among, PRICE, most) for most in CONFIG.max_added]
+        more = rank(add_mechanism(state.chosen, k) for k in among if k not in state.chosen)
+        singles = more[: CONFIG.num_singles] if state.chosen else more  # slopes rank badly far from the best
+        kinds = {self.mechanisms[k].dimension for k in state.chosen}
+        alike = [
+            each for each in more if {self.mechanisms[k].dimension for k in set(each) - set(state.chosen)} <= kinds
+        ]
+        pruned = rank({linear.prune(each, PRICE) for each in [*more[: CONFIG.num_pruned], *alike]} - {state.chosen})
+        exchanged = rank(each for each in linear.list_neighbours(state.chosen, among, PRICE) if each not in more)
+        return list(
+            dict.fromkeys(
+                [state.chosen, *selected, *singles, *pruned[: CONFIG.num_pruned], *exchanged[: CONFIG.num_exchanged]]
+            )
+        )
+
+    def _search_from_everything(self, state: SetFit, start: Array) -> SetFit:
+        """Returns the better of a state and where a search ends that begins with a fit of everything."""
+        found = self._search(self._fit_everything(start), range(len(self.mechanisms)), CONFIG.max_rounds)
+        return min(state, found, key=self.fitter.priced_cost)
+
+    def _fit_everything(self, near: Array) -> SetFit:
+        """Returns a fit of what is left of all mechanisms, begun at a point, when each has to pay its price."""
+        whole = tuple(k for k, mechanism in enumerate(self.mechanisms) if not mechanism.tied)
+        state = self.fitter.linearise(self.fitter.begin(whole, near), whole)
+        for _ in range(CONFIG.max_whole_rounds):
+            (end,) = self.fitter.fit_all([state])
+            if end.cost > state.cost - MIN_GAIN:
+                break
+            state = self.fitter.linearise(self.fitter.renew(end), whole)
+        begun = self.fitter.change(state, _linear_of(state).prune(whole, PRICE))
+        (end,) = self.fitter.fit_all([begun])
+        return end
+
+    def _probe_jumps(self, state: SetFit, among: Collection[int]) -> list[SetFit]:
         """Returns the states, one per kind, that are best when play or a limit is added by one of a few sizes.
 
         Slopes do not show a limit that does not act yet, nor play that is smaller than a step.
         """
-        found: list[_State] = []
+        found: list[SetFit] = []
         for field in JUMPING_FIELDS:
             tries: list[tuple[int, Array]] = []
             for k in (k for k in among if k not in state.chosen and self.mechanisms[k].targets[0].endswith(field)):
                 entries = list(self.mechanisms[k].entries)
                 for size in CONFIG.jump_sizes:
                     point = state.point.copy()
-                    point[entries] += size * (self.problem.typical * self.problem.side)[entries]
-                    tries.append((k, np.clip(point, *self.problem.bounds)))
+                    point[entries] += size * (self.fitter.problem.typical * self.fitter.problem.side)[entries]
+                    tries.append((k, np.clip(point, *self.fitter.problem.bounds)))
             if tries:
                 points = np.stack([point for _, point in tries])
-                costs = self._costs(points, self.problem.residuals(points))
+                costs = self.fitter.costs(points, self.fitter.problem.residuals(points))
                 k, point = tries[int(np.argmin(costs))]
                 if costs.min() < state.cost:
-                    found.append(self._begin_at(add_mechanism(state.chosen, k), point))
+                    found.append(self.fitter.begin(add_mechanism(state.chosen, k), point))
         return found
 
-    def _move_delay(self, state: _State, among: Collection[int]) -> list[_State]:
-        """Returns a state in which readings are late instead of commands, or the other way round, where one of both is.
+    def _search_each_lateness(self, state: SetFit) -> SetFit:
+        """Returns where the best search ends of those that allow one kind of lateness, which is as late as all were.
 
-        Both look alike until accelerations are large, and slopes do not lead from one to the other.
+        Late commands, late readings and a lag of the drives look alike until accelerations are large, and slopes do
+        not lead from one to the other.
         """
-        late = {self.mechanisms[k].targets[0]: k for k in among if self.mechanisms[k].targets[0] in DELAYS}
-        chosen = [target for target in late if late[target] in state.chosen]
-        if len(late) < 2 or len(chosen) != 1:
-            return []
-        one, other = late[chosen[0]], next(k for target, k in late.items() if target != chosen[0])
-        row = self.problem.rows(state.point[None])[0]
-        (column,), (instead,) = self.mechanisms[one].entries, self.mechanisms[other].entries
-        row[instead], row[column] = row[column], self.problem.fit.base[column]
-        point = np.clip(self.problem.point_of(row, float(state.point[-1])), *self.problem.bounds)
-        return [self._begin_at(add_mechanism([k for k in state.chosen if k != one], other), point)]
+        kinds = {k: m.entries[0] for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
+        is_late = len(kinds) > 1 and bool(set(kinds) & set(state.chosen))
+        if not is_late or self._left(state) < CONFIG.max_left_late:
+            return state
+        problem, columns = self.fitter.problem, list(kinds.values())
+        row = problem.rows(state.point[None])[0]
+        late_s = float(np.sum(row[columns] - problem.fit.base[columns]))
+        found = [state]
+        for kind, column in kinds.items():
+            row[columns] = problem.fit.base[columns]
+            row[column] += late_s
+            point = np.clip(problem.point_of(row, float(state.point[-1])), *problem.bounds)
+            begun = self.fitter.begin(add_mechanism([k for k in state.chosen if k not in kinds], kind), point)
+            among = [k for k in range(len(self.mechanisms)) if k == kind or k not in kinds]
+            found.append(self._search(begun, among, CONFIG.max_rounds))
+        best = min(found, key=self.fitter.priced_cost)
+        return state if best is state else self._search(best, range(len(self.mechanisms)), CONFIG.max_rounds)
 
-    def _priced_cost(self, state: _State) -> float:
-        return state.cost + CONFIG.price * sum(self.mechanisms[k].price for k in state.chosen)
+    def _simplify(self, state: SetFit) -> SetFit:
+        """Returns a state in which fewer mechanisms of a dimension do what several did, or something better.
 
-    def _put_back_each(self, state: _State, report: Report) -> list[_State]:
+        A load at the flange is one number; found piece by piece it is masses, lengths and inertias of all links.
+        """
+        everything = range(len(self.mechanisms))
+        for dimension in self._dimensions(state):
+            main = self._main_mechanisms(state)
+            if sum(self.mechanisms[k].dimension == dimension for k in state.chosen) > 1:
+                rest = tuple(sorted(k for other, k in main.items() if other != dimension))
+                fewer = self._search(self.fitter.begin(rest, state.point), everything, CONFIG.max_rounds)
+                state = min(state, fewer, key=self.fitter.priced_cost)
+        return state
+
+    def _main_mechanisms(self, state: SetFit) -> dict[Dimension, int]:
+        """Returns of each dimension the mechanism that the fit would miss most."""
+        ranked = _linear_of(state).rank_worth(state.chosen)
+        return {self.mechanisms[k].dimension: k for k in ranked}
+
+    def _dimensions(self, state: SetFit) -> tuple[Dimension, ...]:
+        return tuple(dict.fromkeys(self.mechanisms[k].dimension for k in state.chosen))
+
+    def _put_back_each(self, state: SetFit, report: Report) -> list[SetFit]:
         """Returns where searches end that do without one dimension of a state."""
-        dimensions: dict[Dimension, None] = dict.fromkeys(self.mechanisms[k].dimension for k in state.chosen)
-        found: list[_State] = []
+        dimensions = self._dimensions(state)
+        found: list[SetFit] = []
         for number, dimension in enumerate(dimensions):
             report(number / len(dimensions))
             found.append(self._put_back(state, dimension))
         return found
 
-    def _put_back(self, state: _State, dimension: Dimension) -> _State:
+    def _put_back(self, state: SetFit, dimension: Dimension) -> SetFit:
         """Returns where a search without a dimension ends, among what may take its place."""
         kept = tuple(k for k in state.chosen if self.mechanisms[k].dimension != dimension)
         others = [k for k, m in enumerate(self.mechanisms) if m.dimension != dimension and k not in kept]
-        promise = {k: self._linear.value(add_mechanism(kept, k), 0.0) for k in others}
+        linear = _linear_of(state)
+        promise = {k: linear.value(add_mechanism(kept, k), 0.0) for k in others}
         substitutes = sorted(others, key=lambda k: -promise[k])[: CONFIG.num_substitutes]
-        begun = self._begin(kept, state.point)
-        return self._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without, lambda done: None)
+        begun = self.fitter.begin(kept, state.point)
+        return self._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without)
 
-    def _begin(self, chosen: MechanismSet, near: Array | None = None) -> _State:
-        """Returns a state in which only some mechanisms have moved, as they have at a point."""
-        point = np.zeros(len(self.problem.typical))
-        entries = self._entries(chosen)
-        if near is not None:
-            point[entries] = near[entries]
-        return self._begin_at(chosen, point)
-
-    def _begin_far(self, point: Array) -> _State:
-        """Returns a state at a point, with every mechanism that it moves on its own."""
-        moved = np.abs(point) > CONFIG.min_moved * self.problem.typical
-        chosen = tuple(k for k, m in enumerate(self.mechanisms) if not m.tied and moved[list(m.entries)].any())
-        return self._begin(chosen, point)
-
-    def _begin_at(self, chosen: MechanismSet, point: Array) -> _State:
-        residual = self.problem.residuals(point[None])
-        return _State(chosen, point, residual[0], float(self._costs(point[None], residual)[0]))
-
-    def _entries(self, chosen: Iterable[int]) -> Indices:
-        return np.array(sorted({e for k in chosen for e in self.mechanisms[k].entries}), dtype=np.intp)
-
-    def _costs(self, points: Array, residual: Array) -> Array:
-        """Returns what fits minimise, (num_points,) [nats]."""
-        score = score_windows(self.problem.mean_squares(residual)).sum(axis=1)
-        return 0.5 * np.sum((points / self.problem.typical) ** 2, axis=1) - score
-
-    def _linearise(self, state: _State, among: Iterable[int]) -> LinearModel:
-        """Returns the linear model at a state, with the slopes of some mechanisms."""
-        if not state.point.any():
-            if self._slopes is None:
-                self._slopes = self.problem.slopes_as_written()
-            return LinearModel(self.problem, state.point, state.residual, self._slopes)
-        entries = self._entries(among)
-        moved = self.problem.residuals(self.problem.moved_points(state.point, entries))
-        return self._make_linear(state, entries, moved)
-
-    def _make_linear(self, state: _State, entries: Indices, moved: Array) -> LinearModel:
-        slopes = np.zeros((len(state.point), *state.residual.shape))
-        slopes[entries] = self.problem.slopes(state.point, state.residual, moved, entries)
-        return LinearModel(self.problem, state.point, state.residual, slopes)
-
-    def _fit_all(self, linear: LinearModel, state: _State, sets: Sequence[MechanismSet]) -> list[_State]:
-        """Returns where fits of some sets end, whose steps go through the engine together."""
-        fits = [replace(state, chosen=c, cost=state.cost if c == state.chosen else np.inf, done=False) for c in sets]
-        models, known = [linear] * len(fits), linear.point is state.point
-        for number in range(CONFIG.max_steps):
-            active = [k for k, fit in enumerate(fits) if not fit.done and fit.chosen]
-            if number and state.chosen:  # near the best, the first step shows which are worth more
-                active = sorted(active, key=lambda k: self._priced_cost(fits[k]))[: CONFIG.num_raced]
-            if number or not known:
-                entries = {k: self._entries(fits[k].chosen) for k in active}
-                moved = self._residuals([self.problem.moved_points(fits[k].point, entries[k]) for k in active])
-                for k, some in zip(active, moved, strict=True):
-                    models[k] = self._make_linear(fits[k], entries[k], some)
-            steps = {k: models[k].fit(fits[k].chosen) - fits[k].point for k in active}
-            tries = [fits[k].point + np.outer(CONFIG.step_shares, steps[k]) for k in active]
-            for k, points, residual in zip(active, tries, self._residuals(tries), strict=True):
-                fits[k] = self._move(fits[k], points, residual)
-        return fits
-
-    def _move(self, fit: _State, points: Array, residual: Array) -> _State:
-        """Returns a fit at the best of some points, done where that gains too little."""
-        costs = self._costs(points, residual)
-        best = int(np.argmin(costs))
-        done = bool(costs[best] > fit.cost - CONFIG.min_gain)
-        if costs[best] >= fit.cost:
-            return replace(fit, done=done)
-        return _State(fit.chosen, points[best], residual[best], float(costs[best]), done)
-
-    def _residuals(self, asked: Sequence[Array]) -> list[Array]:
-        """Returns the residuals of some stacks of points, all in one call."""
-        if not asked:
-            return []
-        return np.split(self.problem.residuals(np.concatenate(asked)), np.cumsum([len(some) for some in asked])[:-1])
-
-    def _keep_judged(self, linear: LinearModel, state: _State, sets: Iterable[MechanismSet]) -> None:
-        """Keeps what the linear model at a state says of some sets, fitted to one half and judged on the other."""
-        for chosen in sets:
-            if chosen == state.chosen or chosen not in self.found:
-                self._keep(chosen, linear.fit(chosen), linear.held_out_squares(chosen), state.residual)
-
-    def _keep_fitted(self, fits: Iterable[_State]) -> None:
-        """Keeps fits to all windows of sets that were not judged yet: by chance a number explains about one nat."""
+    def _keep(self, fits: Iterable[SetFit]) -> None:
+        """Keeps what fits say of their sets: what is fitted to one half of the windows is judged on the other."""
         for fit in fits:
-            squares = self.problem.mean_squares(fit.residual)
-            known = self.found.get(fit.chosen)
-            if np.isfinite(fit.cost) and (known is None or score_windows(squares).sum() > known.total):
-                self._keep(fit.chosen, fit.point, squares, fit.residual)
+            if np.isfinite(fit.cost) and fit.linear is not None:
+                self._keep_best(fit.chosen, fit.point, fit.linear.held_out_squares(fit.chosen), fit.residual)
 
-    def _keep(self, chosen: MechanismSet, point: Array, squares: Array, residual: Array) -> None:
-        mechanisms = tuple(self.mechanisms[k] for k in chosen)
-        self.found[chosen] = Explanation(mechanisms, point, squares, residual)
+    def _keep_linear(self, state: SetFit, sets: Sequence[MechanismSet]) -> None:
+        """Keeps what the linear model at a state says of sets that were not fitted."""
+        linear = _linear_of(state)
+        for chosen in sets:
+            if chosen not in self.found:
+                self._keep_best(chosen, linear.fit(chosen), linear.held_out_squares(chosen), state.residual)
+
+    def _keep_best(self, chosen: MechanismSet, point: Array, squares: Array, residual: Array) -> None:
+        known = self.found.get(chosen)
+        if known is None or score_windows(squares).sum() > known.total:
+            mechanisms = tuple(self.mechanisms[k] for k in chosen)
+            self.found[chosen] = Explanation(mechanisms, point, squares, residual)
+
+
+def _keep_few_windows(problem: MechanismProblem) -> MechanismProblem:
+    """Returns a problem on at most `max_few_windows` of its windows, from all of it."""
+    count = len(problem.windows)
+    chosen = np.zeros(count, dtype=np.bool_)
+    chosen[np.linspace(0, count - 1, min(count, CONFIG.max_few_windows)).astype(np.intp)] = True
+    return problem.keep_windows(chosen)
+
+
+def _linear_of(state: SetFit) -> LinearModel:
+    assert state.linear is not None
+    return state.linear

@@ -23,8 +23,7 @@ def save_explanations(path: Path, found: Sequence[Explanation], problem: Mechani
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             points, held_out = ([getattr(one, name) for one in found] for name in ("point", "held_out"))
-            far = [one.is_far for one in found]
-            np.savez(partial, chosen=chosen, point=points, held_out=held_out, residual=residual, which=which, far=far)
+            np.savez(partial, chosen=chosen, point=points, held_out=held_out, residual=residual, which=which)
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -34,7 +33,7 @@ def load_explanations(path: Path, problem: MechanismProblem) -> tuple[Explanatio
     """Returns the explanations in a file; None where there is none, or it is not whole."""
     try:
         with np.load(path) as kept:
-            parts = {name: kept[name] for name in ("chosen", "point", "held_out", "residual", "which", "far")}
+            parts = {name: kept[name] for name in ("chosen", "point", "held_out", "residual", "which")}
     except (OSError, ValueError, KeyError):
         return None
     if parts["chosen"].shape[1] != len(problem.mechanisms):
@@ -43,6 +42,5 @@ def load_explanations(path: Path, problem: MechanismProblem) -> tuple[Explanatio
     for row, chosen in enumerate(parts["chosen"]):
         mechanisms = tuple(problem.mechanisms[int(k)] for k in np.flatnonzero(chosen))
         residual = parts["residual"][int(parts["which"].ravel()[row])]
-        far = bool(parts["far"][row])
-        found.append(Explanation(mechanisms, parts["point"][row], parts["held_out"][row], residual, far))
+        found.append(Explanation(mechanisms, parts["point"][row], parts["held_out"][row], residual))
     return tuple(found)

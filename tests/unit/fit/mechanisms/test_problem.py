@@ -54,7 +54,7 @@ def plant(problem: MechanismProblem, **moved: float) -> MechanismProblem:
 def test_the_linear_model_selects_what_moved(problem: MechanismProblem) -> None:
     gap = plant(problem, **{"actuator/motor/gain": 0.3})
     zero = np.zeros(len(problem.typical))
-    linear = LinearModel(gap, zero, gap.residuals(zero[None])[0], gap.slopes_as_written())
+    linear = LinearModel(gap, zero, gap.residuals(zero[None])[0], gap.slopes_as_written(), range(len(gap.mechanisms)))
     chosen = linear.select((), range(len(gap.mechanisms)), 10.0, 1)
     assert [gap.mechanisms[k].targets for k in chosen] == [("actuator/motor/gain",)]
     entry = gap.candidates.space.index("actuator/motor/gain")
