@@ -4,8 +4,8 @@ At the best point so far slopes of all mechanisms are measured, and the linear m
 set that predicts unseen windows best, less a price per number: mechanisms are added, left out and exchanged. The set is
 then fitted with steps that count only after a real prediction, slopes are measured anew, and so on until the set stays.
 
-Causes that hide behind each other are not found one by one. So where such a search leaves errors, everything is fitted at
-once, each value near the model as written, and what is not worth its price is left out again.
+Causes that hide behind each other are not found one by one. So where such a search leaves errors, everything is fitted
+at once, each value near the model as written, and what is not worth its price is left out again.
 
 In the end every dimension of the set is put back to the model as written and the others are searched again: what that
 costs is the evidence for it.
@@ -41,6 +41,7 @@ class MechanismSearchConfig:
     max_left_late: float = 0.03  # other kinds of lateness are tried in the place of the one that was found,
     max_left_near: float = 0.7  # and from starts far from the model as written, too
     max_whole_rounds: int = 6  # of measuring slopes while everything is fitted
+    min_whole_gain: float = 5.0  # and such a round gains at least [nats]
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
     num_substitutes: int = 6  # mechanisms that may take the place of a dimension that is put back
@@ -120,11 +121,10 @@ class MechanismSearch:
         everything = range(len(self.mechanisms))
         state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
         if self._left(state) > CONFIG.max_left:
-            state = self._search_from_everything(state, state.point)
+            state = self._search_from_everything(state, [state.point])
         report(0.6)
         if find_far_starts is not None and self._left(state) > CONFIG.max_left_near:
-            for start in find_far_starts():
-                state = self._search_from_everything(state, start)
+            state = self._search_from_everything(state, find_far_starts())
         report(0.8)
         return self._simplify(self._search_each_lateness(state))
 
@@ -166,7 +166,9 @@ class MechanismSearch:
 
         selected = [linear.select(state.chosen, among, PRICE, most) for most in CONFIG.max_added]
         more = rank(add_mechanism(state.chosen, k) for k in among if k not in state.chosen)
-        singles = more[: CONFIG.num_singles] if state.chosen else more  # slopes rank badly far from the best
+        singles = more[: CONFIG.num_singles]
+        if not state.chosen:  # far from the best, slopes rank badly: all that promise anything are tried
+            singles += [each for each in more if linear.value(each, PRICE) > linear.value((), PRICE)]
         kinds = {self.mechanisms[k].dimension for k in state.chosen}
         alike = [
             each for each in more if {self.mechanisms[k].dimension for k in set(each) - set(state.chosen)} <= kinds
@@ -179,9 +181,10 @@ class MechanismSearch:
             )
         )
 
-    def _search_from_everything(self, state: SetFit, start: Array) -> SetFit:
+    def _search_from_everything(self, state: SetFit, starts: Iterable[Array]) -> SetFit:
         """Returns the better of a state and where a search ends that begins with a fit of everything."""
-        found = self._search(self._fit_everything(start), range(len(self.mechanisms)), CONFIG.max_rounds)
+        begun = min((self._fit_everything(start) for start in starts), key=self.fitter.priced_cost)
+        found = self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds)
         return min(state, found, key=self.fitter.priced_cost)
 
     def _fit_everything(self, near: Array) -> SetFit:
@@ -190,7 +193,7 @@ class MechanismSearch:
         state = self.fitter.linearise(self.fitter.begin(whole, near), whole)
         for _ in range(CONFIG.max_whole_rounds):
             (end,) = self.fitter.fit_all([state])
-            if end.cost > state.cost - MIN_GAIN:
+            if end.cost > state.cost - CONFIG.min_whole_gain:
                 break
             state = self.fitter.linearise(self.fitter.renew(end), whole)
         begun = self.fitter.change(state, _linear_of(state).prune(whole, PRICE))
