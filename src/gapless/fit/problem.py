@@ -41,6 +41,7 @@ class FitProblem:
     watch: Watch | None = None
     # which parameters show in which columns, so that slopes share predictions; None for all in all
     coupling: Coupling | None = None
+    max_residual: float = MAX_RESIDUAL  # what errors count for at most, in units of sigma
 
     @property
     def space(self) -> ParameterSpace:
@@ -92,7 +93,7 @@ class FitProblem:
         return self._in_sigma(self.errors(self.rows(unit)))
 
     def _in_sigma(self, errors: Array) -> Array:
-        weighted = np.nan_to_num(np.clip(errors / self.sigma, -MAX_RESIDUAL, MAX_RESIDUAL), nan=0.0)
+        weighted = np.nan_to_num(np.clip(errors / self.sigma, -self.max_residual, self.max_residual), nan=0.0)
         return weighted.reshape(len(errors), len(self.windows), -1)
 
     def discount(self, weighted: Array) -> Array:

@@ -70,11 +70,26 @@ class LinearModel:
             self._whole = self._halves[0][0] + self._halves[1][0], self._halves[0][1] + self._halves[1][1]
             left = self._mean_squares(free, self._solve(*self._whole, free))
 
-    def fit(self, chosen: MechanismSet) -> Array:
-        """Returns the point that fits all windows best if only some mechanisms are free."""
+    def fit(self, chosen: MechanismSet, damping: float = 0.0) -> Array:
+        """Returns the point that fits all windows best if only some mechanisms are free.
+
+        With damping each number is also held where it is now, by so many times what the windows know of it (Marquardt,
+        1963).
+        """
         free = self.numbers_of(chosen)
-        point = self._solve(*self._whole, free) @ self._directions[free]
+        hessian, gradient = self._whole
+        if damping:
+            now = self._numbers_at_point(free)
+            held = damping * np.diag(hessian)
+            hessian, gradient = hessian + np.diag(held), gradient.copy()
+            gradient[free] -= held[free] * now
+        point = self._solve(hessian, gradient, free) @ self._directions[free]
         return np.clip(point, *self.problem.bounds)
+
+    def _numbers_at_point(self, free: Indices) -> Array:
+        """Returns the free numbers that come nearest to where the slopes were measured, in typical errors."""
+        scaled = self._directions[free] / self.problem.typical
+        return np.asarray(np.linalg.lstsq(scaled.T, self.point / self.problem.typical, rcond=None)[0])
 
     def held_out_squares(self, chosen: MechanismSet) -> Array:
         """Returns 1 + mean squares under a fit of some mechanisms to the other half, (num_windows, num_columns)."""

@@ -23,6 +23,7 @@ from gapless.signals.track import subtract_readings
 
 MAX_WINDOWS = 40
 SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
+MAX_RESIDUAL = 1e5  # in units of noise: where sensors are precise, a model that is far off has errors of thousands
 MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
 
 
@@ -169,7 +170,8 @@ def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> Mechani
     fine = with_finer_time_step(fit.predictor)
     written, effect = fit.predictor.predict(fit.windows, fit.base[None])[0], find_step_effect(fit, fine, fit.base)
     half = _split_windows(fit.windows, candidates)
-    return MechanismProblem(fit.with_starts_at(fit.base), candidates, written, fine, effect, half)
+    fit = replace(fit.with_starts_at(fit.base), max_residual=MAX_RESIDUAL)
+    return MechanismProblem(fit, candidates, written, fine, effect, half)
 
 
 def find_step_effect(fit: FitProblem, fine: Predictor, row: Array) -> Array:

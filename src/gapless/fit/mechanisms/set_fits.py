@@ -16,6 +16,11 @@ PRICE = 10.0  # score that each number must add to be chosen; set on the tuning 
 MAX_STEPS = 6  # of a set
 NUM_RACED = (8, 3)  # sets that go on after their first step, and after later ones
 STEP_SHARES = (1.0, 0.4)  # shares of each step that are tried
+DAMPINGS = (
+    0.3,
+    3.0,
+)  # that are tried besides, in fits of many numbers, which may be far apart in what is known of them
+MIN_DAMPED = 6  # numbers from which on
 MIN_GAIN = 1.0  # a step that gains less is the last [nats]
 
 
@@ -98,14 +103,18 @@ class SetFitter:
         begin, end = np.zeros_like(fit.point), fit.linear.fit(fit.chosen)
         entries = self._entries(fit.chosen)
         begin[entries] = fit.point[entries]
-        return begin + np.outer(STEP_SHARES, end - begin)
+        points = begin + np.outer(STEP_SHARES, end - begin)
+        if fit.linear.price(fit.chosen) < MIN_DAMPED:
+            return points
+        return np.concatenate([points, [fit.linear.fit(fit.chosen, damping) for damping in DAMPINGS]])
 
     def _move(self, fit: SetFit, points: Array, residual: Array) -> SetFit:
         """Returns a fit at the best of some points, its slopes corrected; done where that gains too little."""
         assert fit.linear is not None
         costs = self.costs(points, residual)
         best = int(np.argmin(costs))
-        slopes = self._correct_slopes(fit.linear.slopes, points[best] - fit.point, residual[best] - fit.residual)
+        step, change = points[best] - fit.point, residual[best] - fit.residual
+        slopes = correct_slopes(fit.linear.slopes, step, change, self.problem.typical)
         is_done = bool(costs[best] > fit.cost - MIN_GAIN)
         if costs[best] >= fit.cost:
             linear = LinearModel(self.problem, fit.point, fit.residual, slopes, fit.chosen)
@@ -113,18 +122,6 @@ class SetFitter:
         linear = LinearModel(self.problem, points[best], residual[best], slopes, fit.chosen)
         cost = float(costs[best])
         return SetFit(fit.chosen, points[best], residual[best], cost, linear, is_done)
-
-    def _correct_slopes(self, slopes: Array, step: Array, change: Array) -> Array:
-        """Returns slopes that predict the change along a step as it was."""
-        size = step / self.problem.typical
-        square = float(size @ size)
-        if square == 0.0:
-            return slopes
-        moved = np.flatnonzero(step)
-        missed = change - np.tensordot(step[moved], slopes[moved], axes=1)
-        corrected = slopes.copy()
-        corrected[moved] += (size[moved] / self.problem.typical[moved] / square)[:, None, None, None] * missed
-        return corrected
 
     def _with_slopes(self, fits: Sequence[SetFit], which: Sequence[int]) -> list[SetFit]:
         """Returns fits of which some have their slopes measured."""
@@ -154,3 +151,24 @@ class SetFitter:
         if not asked:
             return []
         return np.split(self.problem.residuals(np.concatenate(asked)), np.cumsum([len(some) for some in asked])[:-1])
+
+
+def correct_slopes(slopes: Array, step: Array, change: Array, typical: Array) -> Array:
+    """Returns slopes that predict the change along a step as it was, and across it what they did (Broyden's update).
+
+    Args:
+        slopes: (num_entries, ...) how residuals change with each entry.
+        step: (num_entries,) how far each entry moved.
+        change: (...) by how much residuals changed.
+        typical: (num_entries,) how far each entry is typically off: in these units lengths of steps are measured.
+    """
+    size = step / typical
+    square = float(size @ size)
+    if square == 0.0:
+        return slopes
+    moved = np.flatnonzero(step)
+    missed = change - np.tensordot(step[moved], slopes[moved], axes=1)
+    shares = (size / typical / square)[moved]
+    corrected = slopes.copy()
+    corrected[moved] += shares.reshape(-1, *[1] * missed.ndim) * missed
+    return corrected

@@ -15,6 +15,7 @@ from gapless.signals.track import Track
 HISTORY_S = 1.0  # commands kept before each window: a lag of 0.2 s has forgotten all but 1 % of what came before
 MOST_WINDOWS = 2000  # ten minutes of 0.3 s: root mean squares over them are off by chance by 2 % of themselves
 STILL_WINDOW_WEIGHT = 0.1  # how likely a window without motion is drawn, against 1 for a typical one
+MAX_MOTION = 10.0  # times its root mean square, by which motion of a column counts: a jump must not rule
 LENGTHS_S = (0.1, 0.2, 0.3, 0.6, 1.2, 2.4)
 DRIVEN_S = 0.3  # least length where commands need time to show [s]
 MIN_ROWS = 12  # of a window
@@ -119,12 +120,17 @@ def cut_windows(
 
 
 def draw_windows(windows: Windows, rng: np.random.Generator, most: int) -> Windows:
-    """Returns at most `most` of the windows, those with more motion likelier, kept in order."""
+    """Returns at most `most` of the windows, kept in order: those in which more moves are likelier.
+
+    Every column counts alike. What moves in a few windows only, such as a thing that is pushed, makes those
+    likely, since no other window shows it.
+    """
     if len(windows) <= most:
         return windows
-    moves = np.nanstd(windows.measured, axis=1)
-    moves = moves / np.maximum(np.sqrt(np.nanmean(moves**2, axis=0)), 1e-12)
-    likely = STILL_WINDOW_WEIGHT + np.clip(np.nan_to_num(moves), 0.0, 3.0).mean(axis=1)
+    moves = np.nan_to_num(np.nanstd(windows.measured, axis=1))
+    moves = np.minimum(moves, MAX_MOTION * np.sqrt(np.mean(moves**2, axis=0)))
+    share = moves / np.maximum(moves.sum(axis=0), 1e-12)
+    likely = STILL_WINDOW_WEIGHT / len(windows) + share.mean(axis=1)
     return windows.pick(np.sort(rng.choice(len(windows), most, replace=False, p=likely / likely.sum())))
 
 

@@ -68,6 +68,7 @@ def test_the_linear_model_selects_what_moved(problem: MechanismProblem) -> None:
         {"actuator/motor/gain": 0.6},
         {"measurement/q/bias": 0.6, "actuator/*/delay": 0.8},
         {"joint/hinge/frictionloss": 0.4, "body/bob/mass": 0.6},
+        {"joint/hinge/frictionloss": 0.4, "body/bob/mass": 0.6, "measurement/q/bias": 0.6, "actuator/*/delay": 0.8},
     ],
 )
 def test_the_search_finds_what_was_planted_and_nothing_else(
