@@ -132,6 +132,7 @@ def _peer(
     else:
         found = peer.run_toolbox(task, case.peer_iters, say)
         if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_bytes(pickle.dumps(found))
     say("scoring the steps of the peer")
     errors = [case.score(*peer.rebuild(task, vector), runs).rmse for _, vector in found.iterates]

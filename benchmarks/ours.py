@@ -44,7 +44,7 @@ class Ours:
     place: Path
     result: IdentifyResult
     space: ParameterSpace
-    """All parameters that may be fitted: the columns of rows."""
+    """All parameters that may be fitted, each target once: the columns of rows."""
     iterates: list[tuple[float, np.ndarray]]
     """(CPU seconds since the start, row): every step of every solver, the result last."""
     cpu_seconds: float
@@ -76,8 +76,16 @@ def fit(place: Path, **options: object) -> Ours:
     began = time.process_time()
     result = identify(place, watch=lambda space, row: seen.append((time.process_time(), space, row)), **options)
     spent = time.process_time() - began
-    space = seen[-1][1] if seen else ParameterSpace(())
-    return Ours(place, result, space, [(moment - began, row) for moment, _, row in seen], spent)
+    space = seen[-1][1].shared if seen else ParameterSpace(())
+    rows = [(moment - began, in_space(space, found, row)) for moment, found, row in seen]
+    return Ours(place, result, space, rows, spent)
+
+
+def in_space(space: ParameterSpace, found: ParameterSpace, row: np.ndarray) -> np.ndarray:
+    """Returns a row as one of another space: of values per run the mean, what it does not have as written."""
+    targets = np.array(found.targets)
+    known = {target: row[targets == target].mean() for target in found.targets}
+    return np.array([known.get(p.target, p.nominal) for p in space.parameters])
 
 
 def model_of(ours: Ours, row: np.ndarray) -> tuple[mujoco.MjModel, dict[str, float]]:
