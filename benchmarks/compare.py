@@ -115,8 +115,15 @@ def _judge(case: Case, fit: Ours, runs: list[Run]) -> tuple[Callable[..., np.nda
     judged = ours_module.score_as_fitted if outside else ours_module.score_model
     text = "" if same else "The two scores of ours differ although an MJCF could hold all that was fitted."
     if outside:
-        text = f"No MJCF can hold {', '.join(fit.outside)}: ours is judged as fitted."
-    return lambda row, horizon_s=HORIZON_S: judged(case, fit, row, runs, horizon_s).rmse, text
+        text = f"No MJCF can hold {', '.join(fit.outside)}: ours is judged as fitted"
+        text += "." if case.from_rest else ", over whole runs by its MJCF without those."
+
+    def judge(row: np.ndarray, horizon_s: float | None = HORIZON_S) -> np.ndarray:
+        needs_mjcf = horizon_s is None and not case.from_rest
+        by = ours_module.score_model if needs_mjcf else judged
+        return by(case, fit, row, runs, horizon_s).rmse
+
+    return judge, text
 
 
 def _peer(
