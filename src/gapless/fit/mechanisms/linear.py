@@ -89,7 +89,7 @@ class LinearModel:
     def _numbers_at_point(self, free: Indices) -> Array:
         """Returns the free numbers that come nearest to where the slopes were measured, in typical errors."""
         scaled = self._directions[free] / self.problem.typical
-        return np.asarray(np.linalg.lstsq(scaled.T, self.point / self.problem.typical, rcond=None)[0])
+        return np.asarray(np.linalg.lstsq(scaled.T, self.point / self.problem.typical, rcond=None)[0], dtype=np.float64)
 
     def held_out_squares(self, chosen: MechanismSet) -> Array:
         """Returns 1 + mean squares under a fit of some mechanisms to the other half, (num_windows, num_columns)."""
