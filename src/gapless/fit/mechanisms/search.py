@@ -120,15 +120,15 @@ class MechanismSearch:
         """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away."""
         everything = range(len(self.mechanisms))
         state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
-        if self._left(state) > CONFIG.max_left:
+        if self._measure_left(state) > CONFIG.max_left:
             state = self._search_from_everything(state, [state.point])
         report(0.6)
-        if find_far_starts is not None and self._left(state) > CONFIG.max_left_near:
+        if find_far_starts is not None and self._measure_left(state) > CONFIG.max_left_near:
             state = self._search_from_everything(state, find_far_starts())
         report(0.8)
         return self._simplify(self._search_each_lateness(state))
 
-    def _left(self, fit: SetFit) -> float:
+    def _measure_left(self, fit: SetFit) -> float:
         """Returns what a fit leaves above noise: the mean logarithm of its squares."""
         return float(np.log(self.fitter.problem.mean_squares(fit.residual)).mean() - NOISE_LOG)
 
@@ -230,7 +230,7 @@ class MechanismSearch:
         """
         kinds = {k: m.entries[0] for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
         is_late = len(kinds) > 1 and bool(set(kinds) & set(state.chosen))
-        if not is_late or self._left(state) < CONFIG.max_left_late:
+        if not is_late or self._measure_left(state) < CONFIG.max_left_late:
             return state
         problem, columns = self.fitter.problem, list(kinds.values())
         row = problem.rows(state.point[None])[0]
