@@ -155,17 +155,17 @@ def explain_logs(
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(lambda: _find_far_starts(problem, seed), report)
+        found = MechanismSearch(problem).run(lambda: _find_far_start(problem, seed), report)
         save_explanations(kept, found, problem)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
 
 
-def _find_far_starts(problem: MechanismProblem, seed: int) -> Array:
-    """Returns points where whole kinds of values are moved together, (num_points, num_entries).
+def _find_far_start(problem: MechanismProblem, seed: int) -> Array:
+    """Returns a point where whole kinds of values are moved together.
 
     A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere.
     """
     rng = np.random.default_rng([seed, 3])
     some = problem.fit.on_windows(draw_windows(problem.windows, rng, SEARCH.max_search_windows))
-    rows = search_starts(some.weighted_at(some.base), rng, SEARCH.num_starts)
-    return np.clip([problem.point_of(row) for row in rows], *problem.bounds)
+    (row,) = search_starts(some.weighted_at(some.base), rng, 1)
+    return np.clip(problem.point_of(row), *problem.bounds)

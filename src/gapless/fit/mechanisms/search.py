@@ -40,10 +40,12 @@ class MechanismSearchConfig:
     max_left: float = 0.15
     max_left_late: float = 0.03  # other kinds of lateness are tried in the place of the one that was found,
     max_left_near: float = 0.7  # and from starts far from the model as written, too
+    max_rounds_again: int = 4  # of a search that begins there
     max_whole_rounds: int = 6  # of measuring slopes while everything is fitted
     min_whole_gain: float = 5.0  # and such a round gains at least [nats]
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
+    max_worse: float = 300.0  # priced cost above that of the best, at which these are given up [nats]
     num_substitutes: int = 6  # mechanisms that may take the place of a dimension that is put back
 
 
@@ -93,19 +95,19 @@ class MechanismSearch:
         self.found: dict[MechanismSet, Explanation] = {}
 
     def run(
-        self, find_far_starts: Callable[[], Array] | None = None, report: Report = lambda done: None
+        self, find_far_start: Callable[[], Array] | None = None, report: Report = lambda done: None
     ) -> tuple[Explanation, ...]:
         """Returns all explanations that were fitted, the best first.
 
         Args:
-            find_far_starts: Returns points far from the model as written at which something better is expected,
-                (num_points, num_entries); asked where the search from the model as written leaves too much.
+            find_far_start: Returns a point far from the model as written at which something better is expected; asked
+                where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
         written = self.fitter.begin(())
         self._keep_best((), written.point, self.fitter.problem.mean_squares(written.residual), written.residual)
         few = MechanismSearch(_keep_few_windows(self.fitter.problem))  # on which the valley shows as well
-        near = few.explore(find_far_starts, lambda done: report(0.4 * done))
+        near = few.explore(find_far_start, lambda done: report(0.4 * done))
         state = self._search(self.fitter.begin(near.chosen, near.point), range(len(self.mechanisms)), CONFIG.max_rounds)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
@@ -116,15 +118,15 @@ class MechanismSearch:
         report(1.0)
         return tuple(sorted(self.found.values(), key=lambda one: -one.total))
 
-    def explore(self, find_far_starts: Callable[[], Array] | None, report: Report) -> SetFit:
+    def explore(self, find_far_start: Callable[[], Array] | None, report: Report) -> SetFit:
         """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away."""
         everything = range(len(self.mechanisms))
         state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
         if self._measure_left(state) > CONFIG.max_left:
-            state = self._search_from_everything(state, [state.point])
+            state = self._search_from_everything(state, state.point)
         report(0.6)
-        if find_far_starts is not None and self._measure_left(state) > CONFIG.max_left_near:
-            state = self._search_from_everything(state, find_far_starts())
+        if find_far_start is not None and self._measure_left(state) > CONFIG.max_left_near:
+            state = self._search_from_everything(state, find_far_start())
         report(0.8)
         return self._simplify(self._search_each_lateness(state))
 
@@ -133,9 +135,17 @@ class MechanismSearch:
         return float(np.log(self.fitter.problem.mean_squares(fit.residual)).mean() - NOISE_LOG)
 
     def _search(
-        self, state: SetFit, among: Collection[int], max_rounds: int, report: Report = lambda done: None
+        self,
+        state: SetFit,
+        among: Collection[int],
+        max_rounds: int,
+        report: Report = lambda done: None,
+        max_cost: float = np.inf,
     ) -> SetFit:
-        """Returns where the search ends that begins at a state, with some of the mechanisms."""
+        """Returns where the search ends that begins at a state, with some of the mechanisms.
+
+        It is given up after a round that leaves more than a priced cost.
+        """
         state = self.fitter.linearise(state, among)
         for number in range(max_rounds):
             report(number / max_rounds)
@@ -147,6 +157,8 @@ class MechanismSearch:
             if self.fitter.priced_cost(best) > self.fitter.priced_cost(state) - MIN_GAIN:
                 break
             state = self.fitter.linearise(self.fitter.renew(best), among)
+            if self.fitter.priced_cost(state) > max_cost:
+                break
         self._keep_linear(state, [add_mechanism(state.chosen, k) for k in among if k not in state.chosen])
         return state
 
@@ -181,10 +193,10 @@ class MechanismSearch:
             )
         )
 
-    def _search_from_everything(self, state: SetFit, starts: Iterable[Array]) -> SetFit:
+    def _search_from_everything(self, state: SetFit, start: Array) -> SetFit:
         """Returns the better of a state and where a search ends that begins with a fit of everything."""
-        begun = min((self._fit_everything(start) for start in starts), key=self.fitter.priced_cost)
-        found = self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds)
+        begun, everything = self._fit_everything(start), range(len(self.mechanisms))
+        found = self._search(begun, everything, CONFIG.max_rounds_again)
         return min(state, found, key=self.fitter.priced_cost)
 
     def _fit_everything(self, near: Array) -> SetFit:
@@ -251,13 +263,14 @@ class MechanismSearch:
 
         A load at the flange is one number; found piece by piece it is masses, lengths and inertias of all links.
         """
-        everything = range(len(self.mechanisms))
         for dimension in self._dimensions(state):
             main = self._main_mechanisms(state)
             if sum(self.mechanisms[k].dimension == dimension for k in state.chosen) > 1:
                 rest = tuple(sorted(k for other, k in main.items() if other != dimension))
-                fewer = self._search(self.fitter.begin(rest, state.point), everything, CONFIG.max_rounds)
-                state = min(state, fewer, key=self.fitter.priced_cost)
+                among = [k for k, m in enumerate(self.mechanisms) if m.dimension == dimension or k in state.chosen]
+                fewer = self._search(self.fitter.begin(rest, state.point), among, CONFIG.max_rounds)
+                if self.fitter.priced_cost(fewer) < self.fitter.priced_cost(state):
+                    state = self.fitter.linearise(fewer, range(len(self.mechanisms)))
         return state
 
     def _main_mechanisms(self, state: SetFit) -> dict[Dimension, int]:
@@ -285,7 +298,8 @@ class MechanismSearch:
         promise = {k: linear.value(add_mechanism(kept, k), 0.0) for k in others}
         substitutes = sorted(others, key=lambda k: -promise[k])[: CONFIG.num_substitutes]
         begun = self.fitter.begin(kept, state.point)
-        return self._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without)
+        hopeless = self.fitter.priced_cost(state) + CONFIG.max_worse
+        return self._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without, max_cost=hopeless)
 
     def _keep(self, fits: Iterable[SetFit]) -> None:
         """Keeps what fits say of their sets: what is fitted to one half of the windows is judged on the other."""
