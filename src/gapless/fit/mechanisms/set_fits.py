@@ -16,10 +16,7 @@ PRICE = 10.0  # score that each number must add to be chosen; set on the tuning 
 MAX_STEPS = 6  # of a set
 NUM_RACED = (8, 3)  # sets that go on after their first step, and after later ones
 STEP_SHARES = (1.0, 0.4)  # shares of each step that are tried
-DAMPINGS = (
-    0.3,
-    3.0,
-)  # that are tried besides, in fits of many numbers, which may be far apart in what is known of them
+DAMPINGS = (0.3, 3.0)  # that are tried besides in fits of many numbers, of which some are hardly known
 MIN_DAMPED = 6  # numbers from which on
 MIN_GAIN = 1.0  # a step that gains less is the last [nats]
 
