@@ -76,8 +76,7 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
             paths += [f"joint/{model.joint(joint).name}/{field}" for field in ("load", "backlash", "armature")]
     for joint in moving_joints(project, model):
         paths += [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
-    paths += ["actuator/*/delay"] if project.commands else []
-    paths.append("measurement/*/delay")
+    paths += ["actuator/*/delay"] if project.commands else []  # logs cannot tell late readings from that
     paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
     paths += _body_paths(model) + _contact_paths(data)
     found: list[Parameter] = []

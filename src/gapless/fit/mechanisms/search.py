@@ -50,7 +50,7 @@ class MechanismSearchConfig:
 
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
-LATENESS = ("actuator/*/delay", "actuator/*/lag", "measurement/*/delay")
+LATENESS = ("actuator/*/delay", "actuator/*/lag")
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
 Report = Callable[[float], None]
@@ -237,8 +237,8 @@ class MechanismSearch:
     def _search_each_lateness(self, state: SetFit) -> SetFit:
         """Returns where the best search ends of those that allow one kind of lateness, which is as late as all were.
 
-        Late commands, late readings and a lag of the drives look alike until accelerations are large, and slopes do
-        not lead from one to the other.
+        Late commands and a lag of the drives look alike until accelerations are large, and slopes do not lead from
+        one to the other.
         """
         kinds = {k: m.entries[0] for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
         is_late = len(kinds) > 1 and bool(set(kinds) & set(state.chosen))
