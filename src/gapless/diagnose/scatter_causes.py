@@ -26,7 +26,7 @@ from gapless.sim.targets.drive import driven_joint
 MIN_NAMED, LIKELY = 0.1, 0.5  # probability from which a cause is listed, and from which it is put into words
 MIN_STEP_TO_NOISE = 2.0  # rounding error over stated noise at which a step is as likely a cause as not
 MIN_HELD_SHARE = 0.015  # of the rows: as likely a cause as not
-MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over noise
+MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over that of others: as likely a cause as not
 MIN_MOVED_STEPS = 2.0  # a reading that should have moved by so many steps of its column, and did not, is held
 MAX_REGULAR = 0.7  # share of the changes at one interval, above which a column is slower than its log, not lossy
 MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any misfit: as likely as not [nats]
@@ -115,6 +115,7 @@ def _weigh_dropouts(column: str, values: Sequence[Array], noise: float, rate_hz:
     step = find_quantum(np.concatenate(values))
     held, asked, square = 0, 0, 0.0
     gaps: list[Array] = []
+    bends: list[Array] = []
     for series in values:
         known = series[np.isfinite(series)]
         if len(known) < 12:
@@ -126,13 +127,15 @@ def _weigh_dropouts(column: str, values: Sequence[Array], noise: float, rate_hz:
         held += int((repeats & moves).sum())
         square += float(np.sum(off[repeats & moves] ** 2))
         gaps.append(np.diff(np.flatnonzero(~repeats)))
+        bends.append(_bends(known, ~repeats)[moves])
     between = np.concatenate([*gaps, np.ones(1)])
     usual = np.median(between)
     regular = usual > 1 and float(np.mean(between == usual)) > MAX_REGULAR
     share = wilson(held, max(asked, held, 1))
     size = float(np.sqrt(square / max(held, 1)))
     sure = 4.0 * np.log(max(share.low, 1e-4) / MIN_HELD_SHARE)
-    sure = min(sure, 4.0 * np.log(max(size / max(noise, 1e-300), 1e-3) / MIN_HELD_TO_NOISE))
+    usual_error = max(noise, _root_mean_square(np.concatenate([*bends, np.zeros(1)])))
+    sure = min(sure, 4.0 * np.log(max(size / max(usual_error, 1e-300), 1e-3) / MIN_HELD_TO_NOISE))
     probability = 0.02 if regular else _logistic(sure)
     text = f"{column} repeats its last reading in {share.percent()} of the rows in which it moves: off by "
     text += f"{size / max(noise, 1e-300):.1f} times its noise there"
@@ -145,6 +148,23 @@ def _miss(known: Array, repeats: Flags, noise: float, rate_hz: float) -> tuple[A
     rows, fresh = np.arange(len(known)), ~repeats
     curve = smooth(np.interp(rows, rows[fresh], known[fresh]), rate_hz, max(noise, 1e-12))
     return known - curve.value, np.abs(curve.slope) / rate_hz
+
+
+def _bends(known: Array, fresh: Flags) -> Array:
+    """Returns how far each fresh reading is off the line between its neighbours; NaN at others.
+
+    Through an impact the smooth curve is as wrong for fresh readings as for held ones.
+    """
+    rows, found = np.flatnonzero(fresh), np.full(len(known), np.nan)
+    if len(rows) > 2:
+        before, here, after = rows[:-2], rows[1:-1], rows[2:]
+        share = (here - before) / (after - before)
+        found[here] = known[here] - (1.0 - share) * known[before] - share * known[after]
+    return found
+
+
+def _root_mean_square(values: Array) -> float:
+    return float(np.sqrt(np.nanmean(values**2)))
 
 
 def _weigh_forces(remainder: Remainder, problem: FitProblem, doubtful: Set[str]) -> list[ScatterCause]:
