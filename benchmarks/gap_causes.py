@@ -290,7 +290,8 @@ def payload(reality: Reality, robot: Robot, rng: np.random.Generator, scene: Sce
         places[f"body/{body}/payload"] = mass
     else:
         spread = float((link.inertia[0] / link.mass[0]) / (own.inertia[0] / own.mass[0]))
-        places |= {f"body/{body}/com/z": float(link.ipos[2]), f"body/{body}/inertia": spread}
+        at_tip = {f"body/{body}/tip_payload": mass, f"body/{body}/com/z": float(link.ipos[2])}
+        places |= {**at_tip, f"body/{body}/inertia": spread}
     return marked(found, places), f"payload {mass:.3f} kg"
 
 

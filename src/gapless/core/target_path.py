@@ -10,7 +10,7 @@ FIELDS = {
     "actuator": ("gain", "kp", "kd", "delay", "lag", "limit", "speed", "offset", *MOTOR_FIELDS),
     "body": (
         *("mass", "length", "com/x", "com/y", "com/z", "inertia"),
-        *("spread/x", "spread/y", "spread/z", "payload"),
+        *("spread/x", "spread/y", "spread/z", "payload", "tip_payload"),
     ),
     "geom": ("friction", "stiffness", "restitution", "size/x", "size/y", "size/z"),
     "site": ("payload",),
@@ -22,7 +22,7 @@ NOT_NEGATIVE = frozenset(
     (
         *("damping", "frictionloss", "armature", "stiffness", "backlash", "creep"),  # of joints
         *("kp", "kd", "delay", "lag", "limit", "speed", *MOTOR_FIELDS),  # of actuators and readings
-        *("mass", "length", "inertia", "spread", "payload"),  # of bodies
+        *("mass", "length", "inertia", "spread", "payload", "tip_payload"),  # of bodies
         *("friction", "restitution", "size"),  # of geoms
     )
 )

@@ -92,7 +92,7 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         return -min(sizes), min(sizes)
     if field in ("delay", "lag"):
         return 0.0, max(0.15 if field == "delay" else 0.2, 5 * nominal)
-    if field == "payload":  # at most the mass of everything that moves with its carrier
+    if field in ("payload", "tip_payload"):  # at most the mass of everything that moves with its carrier
         body = model.body(name).id if kind == "body" else int(model.site_bodyid[model.site(name).id])
         return 0.0, float(model.body_subtreemass[model.body_rootid[body]])
     if field == "restitution":

@@ -18,6 +18,7 @@ from gapless.fit.data import ProjectData
 from gapless.sim.auto import moving_joints, parameters_of
 from gapless.sim.logged_states import find_near_pairs, peak_efforts
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
+from gapless.sim.targets.joint_and_body import find_tip
 from gapless.sim.targets.target import split_target
 
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
@@ -46,7 +47,7 @@ ERROR_SIZES = {
     "stiffness": ErrorSize("factor", 0.5, 2.5),
     **dict.fromkeys(("tilt/x", "tilt/y"), ErrorSize("amount", 0.02, 0.12)),
     "load": ErrorSize("range", 0.08, 0.45),
-    "payload": ErrorSize("range", 0.05, 0.6),
+    **dict.fromkeys(("payload", "tip_payload"), ErrorSize("range", 0.05, 0.6)),
     "limit": ErrorSize("amount", 0.1, 0.6),  # share of the peak effort in the logs that is cut off
 }
 BIAS_SIZES = {"rad": ErrorSize("amount", 0.015, 0.12), "m": ErrorSize("amount", 0.004, 0.035)}
@@ -96,8 +97,10 @@ def _bound_limit(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
 
 
 def _body_paths(model: mujoco.MjModel) -> list[str]:
-    named = [k for k in range(1, model.nbody) if model.body(k).name and model.body_mass[k] > 0]
+    named = [k for k in range(1, model.nbody) if model.body(k).name and model.body_mass[k] > 0 and model.body_weldid[k]]
     paths = [f"body/{model.body(k).name}/mass" for k in named]
+    carriers = [k for k in named if not is_object(model, k) and k not in model.body_parentid]  # what hangs at an end
+    paths += [f"body/{model.body(k).name}/tip_payload" for k in carriers if find_tip(model, k) is not None]
     return paths + [f"body/{model.body(k).name}/com/{axis}" for k in named if is_object(model, k) for axis in "xy"]
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -10,6 +11,7 @@ from gapless.sim.targets.drive import driven_joint, has_one_axis, is_position_se
 from gapless.sim.targets.target import Fields, Index, NamedElements, Target, field_target, size_target
 
 LOAD_STIFFNESS = 1e-4  # stiffness that a load needs, as a share of it per rad or m: too soft to matter
+MIN_LEVER_M = 0.005  # of a body's centre from its joint: nearer than this it has no far end
 _UNITS = {  # field -> units of a hinge and of a slide
     "damping": "N·m·s/rad, N·s/m",
     "frictionloss": "N·m, N",
@@ -110,6 +112,11 @@ def body_target(named: NamedElements) -> Target:
         return _payload_target(named, int(model.site_bodyid[first]), model.site_pos[first].copy())
     if field == "payload":
         return _payload_target(named, first, model.body_ipos[first].copy())
+    if field == "tip_payload":
+        tip = find_tip(model, first)
+        if tip is None:
+            raise named.error("this body has no far end: its centre is at its joint, or it has no geoms")
+        return _payload_target(named, first, tip)
     if field == "mass":
         return _mass_target(named)
     if field == "length":
@@ -190,6 +197,34 @@ def _payload_target(named: NamedElements, body: int, spot: Array) -> Target:
         mass[here], centre[here], frame[here], inertia[here] = both
 
     return Target(named.path, "object", "kg", 0.0, write, turn=2)
+
+
+def find_tip(model: mujoco.MjModel, body: int) -> Array | None:
+    """Returns the far end of a body in its frame, (3,) [m]: where what it carries hangs; None where it has none.
+
+    It lies on the line from the body's joint, or its origin, through its centre of mass, as far as its geoms reach
+    along it; round ends do not count.
+    """
+    joint = int(model.body_jntadr[body])
+    anchor = model.jnt_pos[joint] if joint >= 0 else np.zeros(3)
+    line = model.body_ipos[body] - anchor
+    length = float(np.linalg.norm(line))
+    geoms = [g for g in range(model.ngeom) if model.geom_bodyid[g] == body]
+    if length < MIN_LEVER_M or not geoms:
+        return None
+    line = line / length
+    return anchor + line * max(float((model.geom_pos[g] - anchor) @ line) + _reach_along(model, g, line) for g in geoms)
+
+
+def _reach_along(model: mujoco.MjModel, geom: int, line: Array) -> float:
+    """Returns how far a geom reaches from its centre along a line of its body's frame [m], without round ends."""
+    frame = np.zeros(9)
+    mujoco.mju_quat2Mat(frame, model.geom_quat[geom])
+    along = np.abs(frame.reshape(3, 3).T @ line)
+    if model.geom_type[geom] in (int(mujoco.mjtGeom.mjGEOM_CAPSULE), int(mujoco.mjtGeom.mjGEOM_CYLINDER)):
+        return float(along[2] * model.geom_size[geom, 1])
+    half = model.geom_aabb[geom, 3:]
+    return float(half[int(np.argmax(along))] * along.max())
 
 
 def inertia_tensor(frame: Array, inertia: Array) -> Array:

@@ -11,7 +11,7 @@ from gapless.project.load import load_project
 from gapless.sim.blueprint import compile_project
 from gapless.sim.simulation import Simulation
 from gapless.sim.targets import resolve
-from gapless.sim.targets.joint_and_body import add_point_mass
+from gapless.sim.targets.joint_and_body import add_point_mass, find_tip
 from unit.sim.scenes import (
     ARM,
     ARM_COMMANDS,
@@ -44,6 +44,41 @@ def test_a_payload_of_a_body_sits_at_its_centre(tmp_path: Path) -> None:
     expected = run_plain(compile_project(load_project(place)))
     seen = run_rows(arm(tmp_path / "b"), {"body/upper/payload": 0.5})[:, 0]
     np.testing.assert_allclose(seen, expected, rtol=0, atol=1e-6)
+
+
+LINK = "<mujoco><worldbody><body name='link'><joint axis='0 1 0' pos='0 0 .1'/>{}</body></worldbody></mujoco>"
+FAR_ENDS = (
+    # a rod from the joint downwards: it ends at -0.4, its round end does not count
+    ("<geom type='capsule' size='.02' fromto='0 0 .1 0 0 -.4'/>", [0.0, 0.0, -0.4]),
+    # a sphere of 0.05 at -0.3 that weighs nothing beside the rod: it ends at -0.35, beyond the rod
+    (
+        "<geom type='capsule' size='.02' fromto='0 0 .1 0 0 -.2' mass='1'/><geom size='.05' pos='0 0 -.3' mass='0'/>",
+        [0.0, 0.0, -0.35],
+    ),
+    # a plate along x, 0.2 long and with its joint 0.1 above its face: the line goes straight down, by half its height
+    ("<geom type='box' size='.1 .1 .03'/>", [0.0, 0.0, -0.03]),
+)
+
+
+@pytest.mark.parametrize(("geoms", "tip"), FAR_ENDS)
+def test_a_far_end_is_where_the_geoms_end_along_the_link(geoms: str, tip: list[float]) -> None:
+    model = mujoco.MjModel.from_xml_string(LINK.format(geoms))
+    np.testing.assert_allclose(find_tip(model, 1), tip, rtol=0, atol=1e-9)
+
+
+def test_a_payload_at_the_tip_is_one_at_a_site_there(tmp_path: Path) -> None:
+    rod = '<geom type="capsule" size=".01" fromto="0 0 0 0 0 -.2" mass="0" contype="0" conaffinity="0"/>'
+    xml = ARM.format(**ARM_VALUES).replace('<site name="tip"', rod + '<site name="tip"')
+    blueprint = compile_project(load_project(write_project(tmp_path, xml, ARM_COMMANDS, ARM_MEASUREMENTS)))
+    seen, expected = (run_rows(blueprint, {target: 0.3}) for target in ("body/lower/tip_payload", "site/tip/payload"))
+    np.testing.assert_allclose(seen, expected, rtol=0, atol=1e-9)
+
+
+def test_a_body_that_turns_about_its_centre_has_no_far_end(tmp_path: Path) -> None:
+    model = mujoco.MjModel.from_xml_string(LINK.format("<geom type='capsule' size='.02' fromto='0 0 .2 0 0 0'/>"))
+    assert find_tip(model, 1) is None
+    with pytest.raises(InputError, match="no far end"):
+        resolve("body/link/tip_payload", arm(tmp_path).project, model)
 
 
 def test_two_parts_become_one_in_closed_form() -> None:
