@@ -20,6 +20,7 @@ def name_mechanisms(
     for mechanism, chance in signals.probabilities.mechanisms.items():
         for target in mechanism.targets:
             chances[target] = min(1.0, chances.get(target, 0.0) + chance)
+    _name_what_fit_moved(signals, fitted, chances)
     values, found = signals.values, dict[Dimension, list[CauseMechanism]]()
     for p in {p.target: p for p in signals.problem.candidates.space.parameters}.values():
         if chances.get(p.target, 0.0) < MIN_PROBABILITY:
@@ -32,3 +33,18 @@ def name_mechanisms(
         one = CauseMechanism(p.target, value, low, high, p.unit, chances[p.target], p.nominal)
         found.setdefault(p.dimension, []).append(one)
     return {d: tuple(sorted(some, key=lambda one: -one.probability)) for d, some in found.items()}
+
+
+def _name_what_fit_moved(signals: SignalEvidence, fitted: IdentifyResult | None, chances: dict[str, float]) -> None:
+    """Gives the chance of a target that the fit has as the model was written to those of its dimension that moved.
+
+    A pull on a cart and a tilt of its rail look alike; among all values together the fit may choose the other one.
+    """
+    identified = [p for p in (fitted.parameters if fitted else ()) if p.identifiable]
+    moved = [p for p in identified if not p.low <= p.nominal <= p.high]
+    for dimension in signals.best.dimensions:
+        instead = [p.target for p in moved if p.dimension == dimension and p.target not in chances]
+        stayed = [p.target for p in identified if p.dimension == dimension and p.target in chances and p not in moved]
+        if instead and stayed:
+            chance = max(chances.pop(target) for target in stayed)
+            chances.update(dict.fromkeys(instead, chance))

@@ -32,6 +32,7 @@ MAX_REGULAR = 0.7  # share of the changes at one interval, above which a column 
 MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any misfit: as likely as not [nats]
 MIN_FREE_WINDOWS = 15  # windows in which nothing touches, for pushes and late commands to be weighed
 MAX_HIT = 0.6  # of the windows: what acts in more is no push
+MIN_JITTER_INTERVALS = 0.3  # smallest that counts, in control intervals: what any fit leaves looks like a little jitter
 MAX_JITTER_S = 0.1  # largest that the layer has: what asks for more is something else
 MAX_HIDDEN = 0.05  # probability of pushes on a joint whose readings are spoiled
 MIN_SPOILED_GAIN = 4.0  # of pushes where some column is spoiled: its errors show in other joints, too [nats]
@@ -214,12 +215,14 @@ def _widen(value: float, spread: float, count: float) -> Interval:
 
 
 def _describe_jitter(force: RandomForce, gain: float, remainder: Remainder, problem: FitProblem) -> ScatterCause:
-    rows = remainder.motion.piece_s * problem.predictor.blueprint.project.rate_hz
+    rate_hz = problem.predictor.blueprint.project.rate_hz
+    rows = remainder.motion.piece_s * rate_hz
     size_s = force.size * np.sqrt(rows) / JITTER_FACTOR  # a piece has the mean delay of its rows
     value = _widen(size_s, JITTER_SPREAD, len(remainder.windows))
     text = f"commands that come late by chance, by {1000 * size_s:.0f} ms, explain what predictions leave: it grows "
     text += f"with the slope of the command ({gain:+.1f} nats per window)"
-    probability = _logistic(2.0 * (gain - MIN_JITTER_GAIN)) if size_s <= MAX_JITTER_S else 0.02
+    is_possible = size_s * rate_hz >= MIN_JITTER_INTERVALS and size_s <= MAX_JITTER_S
+    probability = _logistic(2.0 * (gain - MIN_JITTER_GAIN)) if is_possible else 0.02
     return ScatterCause("latency", "actuator/*/jitter/jitter_s", value, probability, text)
 
 

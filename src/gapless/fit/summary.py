@@ -1,6 +1,6 @@
 """From a solution to what people read: intervals, combinations, errors, traces; and why logs cannot be fitted."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,12 +11,12 @@ from gapless.core.results import ColumnHorizon, FitErrors, FittedParameter, Hori
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
-from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.solution import AT_BOUND, Solution
 from gapless.signals.track import subtract_readings
 
+Predict = Callable[[Windows, Array], Array]  # what rows predict of windows; see `Predictor.predict`
 INTERVAL_LEVEL = 0.95
 HORIZONS_S = (0.1, 0.5, 1.0)  # of predictions, besides that of the project and whole runs
 MAX_HORIZON_WINDOWS = 200  # of each, spread evenly: root mean squares are then off by chance by 5 % of themselves
@@ -73,13 +73,14 @@ def determined_combinations(space: ParameterSpace, solution: Solution) -> tuple[
     return tuple(found[:MAX_COMBINATIONS])
 
 
-def measure_fit_errors(problem: FitProblem, names: Sequence[str], row: Array) -> FitErrors:
-    """Returns the errors of a problem's windows before and after a fit."""
+def measure_fit_errors(problem: FitProblem, names: Sequence[str], row: Array, predict: Predict) -> FitErrors:
+    """Returns the errors of a problem's windows before and after a fit, as `predict` has them."""
     if not len(problem.windows):
         return FitErrors(tuple(names), {}, None, None, None)
-    error = problem.errors(np.stack([problem.base, row]))
+    project, shown = problem.predictor.blueprint.project, predict(problem.windows, np.stack([problem.base, row]))
+    error = subtract_readings(project, shown, problem.windows.measured[None])[:, :, 1:]
     rms = np.sqrt(np.nanmean(error**2, axis=(1, 2)))
-    columns = problem.predictor.blueprint.project.measurement_names
+    columns = project.measurement_names
     noise = problem.windows.noise
     weighted = np.sqrt(np.nanmean((error / noise) ** 2, axis=(1, 2, 3)))
     return FitErrors(
@@ -130,7 +131,7 @@ def _join_windows(values: Array) -> tuple[float, ...]:
 
 
 def measure_horizons(
-    data: ProjectData, episodes: Sequence[int], predictor: Predictor, rows: Array, progress: Progress | None = None
+    data: ProjectData, episodes: Sequence[int], predict: Predict, rows: Array, progress: Progress | None = None
 ) -> tuple[HorizonErrors, ...]:
     """Returns how far predictions of some episodes are off by how long they run, the whole runs last.
 
@@ -147,7 +148,7 @@ def measure_horizons(
         windows = windows.pick(chosen)
         if len(windows):
             of_data = np.array(list(episodes), dtype=np.intp)[windows.track]  # runs may have values of their own
-            shown = predictor.predict(replace(windows, track=of_data), rows)
+            shown = predict(replace(windows, track=of_data), rows)
             found.append(_compare_readings(data, windows, shown, horizon_s))
         if progress is not None:
             progress("predicting further", (number + 1) / (len(asked) + 1))

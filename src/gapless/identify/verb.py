@@ -30,8 +30,10 @@ from gapless.fit.mechanisms.explain import (
     explain_logs,
     place_explained,
 )
+from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.misfit import MIN_NOISE_RATIO, hold_without_lag, widen_by_misfit
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
+from gapless.fit.prediction.predict import Predictor, without_idle_contacts
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
 from gapless.fit.run_biases import free_biases_of_runs
@@ -45,6 +47,7 @@ from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
+    Predict,
     describe_parameter,
     determined_combinations,
     example_traces,
@@ -52,11 +55,12 @@ from gapless.fit.summary import (
     measure_fit_errors,
     measure_horizons,
 )
-from gapless.fit.time_step import remove_time_step_error
+from gapless.fit.time_step import FINER, remove_time_step_error
 from gapless.identify.drift import EarlierFit, compare_with_earlier, find_earlier_fit, load_stored_fit, recorded_span
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.verdict import FitFindings, describe_force_reference, judge_fit
 from gapless.project.fingerprint import fingerprint
+from gapless.sim.blueprint import with_finer_step
 from gapless.sim.corrected import corrected_xml
 
 WIDENED = (
@@ -161,7 +165,10 @@ def fit_explained(
     """Returns the fit of what explains the logs, stored; or why there is none."""
     shared, scatter = split_scatter_parameters(examination.evidence)
     evidence = None if isinstance(explained, str) else explained
-    shared = shared if evidence is None else add_explained(shared, evidence)
+    if evidence is not None:
+        shared = add_explained(shared, evidence)
+        if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
+            shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))
     fitted, held = shared.split(options.hold_out)
     provenance = options.provenance(shared)
     work = _Work(examination, shared, scatter, fitted, held, options.seed, provenance, evidence)
@@ -206,6 +213,16 @@ class _Work:
     seed: int  # of everything random
     provenance: Provenance  # of the result, but for what is found on the way
     explained: SignalEvidence | None  # which mechanisms explain the fitted logs; None where that was not asked
+
+    def predict(self, fitted: Predictor) -> Predict:
+        """Returns what predicts the model as written, with its own time step, and the fit, as two rows."""
+        if self.data.blueprint is self.examination.evidence.blueprint:
+            return fitted.predict
+        blueprint = without_idle_contacts(self.examination.evidence.blueprint, self.data.tracks)
+        written = Predictor(blueprint, fitted.space)
+        return lambda windows, rows: np.concatenate(
+            [written.predict(windows, rows[:1]), fitted.predict(windows, rows[1:])]
+        )
 
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""
@@ -272,22 +289,25 @@ def _build_result(
     scatter = estimate_scatter_parameters(once, work.scatter, work.fitted, runs.solution.row, work.seed)
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
     remarks += [WIDENED] if solved.misfit else []
+    if data.blueprint is not work.examination.evidence.blueprint:
+        step_s = data.blueprint.model.opt.timestep
+        remarks.append(f"the model's time step is a cause: values are for, and the corrected model has, {step_s:g} s")
     reference = describe_force_reference(data.blueprint, parameters)
     judged = work.held if len(held_out.windows) else work.fitted
     rows = np.stack([train.base, row])
-    horizons = measure_horizons(data, judged, train.predictor, rows)
+    horizons = measure_horizons(data, judged, work.predict(train.predictor), rows)
     findings = FitFindings(
         refusal=None,
         parameters=parameters,
         combinations=combinations,
-        train=measure_fit_errors(train, work.names(work.fitted), row),
-        held_out=measure_fit_errors(held_out, work.names(work.held), row),
+        train=measure_fit_errors(train, work.names(work.fitted), row, work.predict(train.predictor)),
+        held_out=measure_fit_errors(held_out, work.names(work.held), row, work.predict(train.predictor)),
         scatter=scatter,
         remarks=remarks + ([reference] if reference else []),
         horizon=next((each for each in horizons if each.horizon_s in (data.project.horizon_s, None)), None),
     )
     shown = held_out if len(held_out.windows) else train
-    predicted = shown.predictor.predict(shown.windows, rows)
+    predicted = work.predict(train.predictor)(shown.windows, rows)
     traces = example_traces(data, shown.windows, {"model": predicted[0], "fitted": predicted[1]})
     result = _make_result(work, findings, found.window_s)
     return replace(result, tried=found.structure.tried, since=since, drift=drift, traces=traces, horizons=horizons)

@@ -49,7 +49,7 @@ def measure(
     predictor = Predictor(evidence.blueprint, space)
     predicted = _predict(predictor, windows, row, progress)
     rows = row[None] if fit is None else np.stack([space.nominal, row])
-    horizons = measure_horizons(evidence, range(len(evidence.tracks)), predictor, rows, progress)
+    horizons = measure_horizons(evidence, range(len(evidence.tracks)), predictor.predict, rows, progress)
     as_written: dict[str, ColumnError] = {}
     if fit is not None:
         model = Predictor(evidence.blueprint, EMPTY_SPACE)

@@ -12,14 +12,19 @@ from gapless.sim.blueprint import CompiledProject, editable_spec
 from gapless.sim.realism.signal_path import engine_time_constant
 from gapless.sim.simulation import Simulation
 
+MIN_FINER = (
+    0.5  # share of the model's time step below which the project's is meant to be finer, not only to fit the rate
+)
+
 
 def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array, folder: Path) -> str:
     """Returns the MJCF of the model with a row of parameters in it.
 
     Biases, scales and delays of measurements, zero offsets of encoders and backlash are not part of a model: they stay
     in the JSON of the fit; what servos do because of shifted zeros, and offsets of commands, are. A servo with a speed
-    limit is a DC motor, which has no room for either, nor for a lag: that becomes a delay of the same length. Meshes
-    are found from `folder`, where the file will be.
+    limit is a DC motor, which has no room for either, nor for a lag: that becomes a delay of the same length. The time
+    step is that of the model, or that of the project where it is far finer. Meshes are found from `folder`, where the
+    file will be.
     """
     world = Simulation(blueprint, 1, space)
     world.set_parameters(row[None])
@@ -27,7 +32,8 @@ def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array,
     source = blueprint.project.model_path.resolve()
     spec = editable_spec(blueprint.project)
     original = spec.compile()
-    model.opt.timestep = original.opt.timestep
+    is_finer = blueprint.model.opt.timestep < MIN_FINER * original.opt.timestep
+    model.opt.timestep = blueprint.model.opt.timestep if is_finer else original.opt.timestep
     spec.copy_back(model)
     _copy_flags(spec, model, original)
     fields = world.fields

@@ -12,7 +12,17 @@ from gapless.fit.data import read_project_data
 from gapless.fit.scatter.estimate import ScatterEstimate
 from gapless.identify.verb import identify
 from gapless.identify.verdict import FitFindings, judge_fit
-from unit.identify.realities import ANGLE, CART, NOISE, PLACE_AND_SPEED, WHATEVER, rewrite, write_csv, write_reality
+from unit.identify.realities import (
+    ANGLE,
+    CART,
+    NOISE,
+    PENDULUM,
+    PLACE_AND_SPEED,
+    WHATEVER,
+    rewrite,
+    write_csv,
+    write_reality,
+)
 
 TRUTH = {
     "joint/hinge/damping": 0.12,
@@ -269,3 +279,19 @@ def test_a_fit_whose_model_was_deleted_is_made_again(tmp_path: Path) -> None:
     first = identify(folder)
     Path(first.model or "").unlink()
     assert Path(identify(folder).model or "").is_file()
+
+
+def test_a_coarse_time_step_is_corrected_not_made_up_for(tmp_path: Path) -> None:
+    fine = PENDULUM.replace('timestep="0.005"', 'timestep="0.0005"')
+    write_reality(tmp_path, {}, parameters=(), xml=fine, num_logs=4)
+    coarse = PENDULUM.replace('timestep="0.005" integrator="implicitfast"', 'timestep="0.01" integrator="Euler"')
+    (tmp_path / "robot.xml").write_text(coarse)
+    project = tmp_path / "gapless.yaml"
+    project.write_text(project.read_text().split("parameters:")[0] + "parameters: auto\n")
+    result = identify(tmp_path)
+    assert result.model is not None
+    assert mujoco.MjModel.from_xml_path(result.model).opt.timestep == pytest.approx(0.01 / 8)
+    assert any("time step is a cause" in reason for reason in result.reasons)
+    damping = next(p for p in result.parameters if p.target == "joint/hinge/damping")
+    assert damping.low <= 0.05 <= damping.high  # by the coarse step alone the hinge seems to rub more or less
+    assert result.train.residual_to_noise == pytest.approx(1.0, abs=0.1)

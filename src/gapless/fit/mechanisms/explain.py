@@ -54,10 +54,14 @@ class SignalEvidence:
 
     @cached_property
     def fitted_problem(self) -> FitProblem:
-        """The windows, with what the best explanation moves as free parameters; the first one where it moves none."""
+        """The windows, with what the best explanation moves as free parameters; the first one where it moves none.
+
+        Predicted with a finer time step where that is part of the explanation: what the step does is no scatter.
+        """
         entries = {entry for mechanism in self.best.mechanisms for entry in mechanism.entries}
         free = tuple(sorted(k for k in entries if k < len(self.problem.fit.base)))
-        return replace(self.problem.fit, free=free or (0,))
+        predictor = self.problem.fine if NUMERICS in self.best.dimensions else self.problem.fit.predictor
+        return replace(self.problem.fit, free=free or (0,), predictor=predictor)
 
     @property
     def whole_row(self) -> Array:
@@ -105,12 +109,12 @@ def place_explained(
 
 
 def allow_nominal(parameter: FittedParameter, evidence: SignalEvidence | None) -> FittedParameter:
-    """Returns a fitted parameter whose interval holds the model's value unless the best explanation moves it.
+    """Returns a fitted parameter; its interval holds the model's value if no explanation needs its dimension.
 
-    Among all values that were fitted together, one that no explanation needs is as likely right as it was written.
+    Such a value is as likely right as it was written, whatever was fitted beside it. Which values of the other
+    dimensions are wrong, the fit of all decides.
     """
-    chosen = {target for one in (evidence.best.mechanisms if evidence else ()) for target in one.targets}
-    if evidence is None or parameter.target in chosen:
+    if evidence is None or parameter.dimension in evidence.best.dimensions:
         return parameter
     low, high = min(parameter.low, parameter.nominal), max(parameter.high, parameter.nominal)
     return replace(parameter, low=low, high=high)

@@ -4,7 +4,7 @@
 of them, and it pays for every number that it frees. A dimension takes part where one of its mechanisms does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,11 +29,12 @@ class Mechanism:
     targets: tuple[str, ...]  # what it sets
     entries: tuple[int, ...]  # entries of a point that it moves
     tied: bool = False  # whether one number moves all entries together, each by its typical error
+    share: float = 1.0  # of the price of its numbers that it pays
 
     @property
-    def price(self) -> int:
+    def price(self) -> float:
         """How many numbers it pays for."""
-        return 1 if self.tied else min(len(self.entries), MAX_NUMBERS)
+        return self.share * (1 if self.tied else min(len(self.entries), MAX_NUMBERS))
 
     def directions(self, typical: Array) -> Array:
         """Returns how each of its numbers moves a point, (num_numbers, num_entries); 1 is a typical error."""
@@ -41,20 +42,31 @@ class Mechanism:
         return moves.sum(axis=0, keepdims=True) if self.tied else moves
 
 
-def list_mechanisms(space: ParameterSpace) -> tuple[Mechanism, ...]:
-    """Returns the mechanisms of some parameters, and last a finer time step."""
+def is_vector_entry(target: str) -> bool:
+    """Tells whether a target is one entry of a vector, such as the x of a tilt."""
+    return any(field in f"/{target}" for field in VECTOR_FIELDS)
+
+
+def list_mechanisms(
+    space: ParameterSpace, unseen: Collection[int] = (), step_share: float = 1.0
+) -> tuple[Mechanism, ...]:
+    """Returns the mechanisms of some parameters, and last a finer time step.
+
+    Entries that are `unseen` belong to none; `step_share` is the share of its price that a finer time step pays.
+    """
     groups: dict[str, list[int]] = {}
     kinds: dict[tuple[str, str], list[int]] = {}
     for k, parameter in enumerate(space.parameters):
+        if k in unseen:
+            continue
         target = parameter.target
-        is_vector = any(field in f"/{target}" for field in VECTOR_FIELDS)
-        groups.setdefault(target.rsplit("/", 1)[0] if is_vector else target, []).append(k)
+        groups.setdefault(target.rsplit("/", 1)[0] if is_vector_entry(target) else target, []).append(k)
         path = split_target(target)
         if path.field in SHARED_FIELDS and path.name != "*" and parameter.run is None:
             kinds.setdefault((path.kind, path.field), []).append(k)
     alone = [_join_entries(space, entries) for entries in groups.values()]
     shared = [_join_entries(space, entries, tied=True) for entries in kinds.values() if len(entries) > 1]
-    return (*alone, *shared, Mechanism("numerics", (NUMERICS,), (len(space),)))
+    return (*alone, *shared, Mechanism("numerics", (NUMERICS,), (len(space),), share=step_share))
 
 
 def _join_entries(space: ParameterSpace, entries: Sequence[int], *, tied: bool = False) -> Mechanism:

@@ -14,7 +14,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array, Flags, Indices
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.mechanism import Mechanism, list_mechanisms
+from gapless.fit.mechanisms.mechanism import Mechanism, is_vector_entry, list_mechanisms
 from gapless.fit.prediction.predict import Predictor, without_idle_contacts
 from gapless.fit.prediction.windows import Windows, cut_windows, draw_windows, shortest_window_s
 from gapless.fit.problem import FitProblem
@@ -24,6 +24,8 @@ from gapless.signals.track import subtract_readings
 MAX_WINDOWS = 40
 SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
 MAX_RESIDUAL = 1e5  # in units of noise: where sensors are precise, a model that is far off has errors of thousands
+MAX_UNSEEN = 0.1  # root mean square effect of a typical error in any window that counts as nothing, in units of noise
+SHOWN_STEP = 4.0  # root mean square effect of the time step at which it pays half a price, in units of noise
 MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
 
 
@@ -37,6 +39,8 @@ class MechanismProblem:
     fine: Predictor  # predicts with a far finer time step
     step_effect: Array  # (num_windows, num_steps, num_measurements) by how much that moves predictions
     half: Indices  # (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other
+    step_share: float = 1.0  # of the price of a number that a finer time step pays
+    unseen: frozenset[int] = frozenset()  # entries of vectors that show nowhere: they cost their mechanism no price
 
     @property
     def windows(self) -> Windows:
@@ -51,7 +55,7 @@ class MechanismProblem:
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What may be wrong on its own; a finer time step is last."""
-        return list_mechanisms(self.candidates.space)
+        return list_mechanisms(self.candidates.space, self.unseen, self.step_share)
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -124,13 +128,17 @@ class MechanismProblem:
         back = np.clip(point - np.diag(steps), low, high)
         return np.where(np.abs(moved - point) < 0.1 * np.abs(steps), back, moved)[entries]
 
-    def slopes_as_written(self) -> Array:
-        """Returns how residuals change with all entries at the model as written, by steps to both sides with room."""
-        entries = np.arange(len(self.typical))
-        ahead = self.moved_points(np.zeros(len(entries)), entries)
+    def slopes_as_written(self, entries: Indices | None = None) -> Array:
+        """Returns how residuals change with entries at the model as written, by steps to both sides with room.
+
+        (num_entries, num_windows, num_steps, num_measurements); of all entries unless some are named.
+        """
+        entries = np.arange(len(self.typical)) if entries is None else entries
+        ahead = self.moved_points(np.zeros(len(self.typical)), entries)
         behind = np.clip(-ahead, *self.bounds)
         residual = self.with_measured(self.written).residuals(np.concatenate([ahead, behind]))
-        return _divide_by_width(residual[: len(entries)] - residual[len(entries) :], np.diag(ahead - behind))
+        width = (ahead - behind)[np.arange(len(entries)), entries]
+        return _divide_by_width(residual[: len(entries)] - residual[len(entries) :], width)
 
     def with_measured(self, measured: Array) -> "MechanismProblem":
         """Returns the problem with other readings in place of those that are known, shaped as `windows.measured`."""
@@ -171,7 +179,27 @@ def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> Mechani
     written, effect = fit.predictor.predict(fit.windows, fit.base[None])[0], find_step_effect(fit, fine, fit.base)
     half = _split_windows(fit.windows, candidates)
     fit = replace(fit.with_starts_at(fit.base), max_residual=MAX_RESIDUAL)
-    return MechanismProblem(fit, candidates, written, fine, effect, half)
+    problem = MechanismProblem(fit, candidates, written, fine, effect, half, find_step_share(fit.windows, effect))
+    return replace(problem, unseen=_find_unseen(problem))
+
+
+def find_step_share(windows: Windows, effect: Array) -> float:
+    """Returns the share of a number's price that a finer time step pays: little where the step's own effect shows.
+
+    That effect is computed, not fitted, and no robot has a time step.
+    """
+    in_noise = np.sqrt(np.mean((effect / windows.noise) ** 2, axis=(0, 1)))
+    return float(1.0 / (1.0 + (in_noise.max() / SHOWN_STEP) ** 4))
+
+
+def _find_unseen(problem: MechanismProblem) -> frozenset[int]:
+    """Returns the entries of vectors whose typical errors show nowhere, such as a cart's tilt about its own rail."""
+    targets = problem.candidates.space.targets
+    entries = np.array([k for k, target in enumerate(targets) if is_vector_entry(target)], dtype=np.intp)
+    if not len(entries):
+        return frozenset()
+    shown = problem.slopes_as_written(entries) * problem.typical[entries, None, None, None]
+    return frozenset(entries[np.sqrt(np.mean(shown**2, axis=(2, 3))).max(axis=1) < MAX_UNSEEN].tolist())
 
 
 def find_step_effect(fit: FitProblem, fine: Predictor, row: Array) -> Array:

@@ -3,7 +3,7 @@
 Slopes are measured once. After each real prediction they are corrected along the step that was made (Broyden, 1965).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,7 @@ from gapless.fit.mechanisms.problem import MechanismProblem
 PRICE = 10.0  # score that each number must add to be chosen; set on the tuning cases of `benchmarks/diagnose.py` [nats]
 MAX_STEPS = 6  # of a set
 NUM_RACED = (8, 3)  # sets that go on after their first step, and after later ones
-STEP_SHARES = (1.0, 0.4)  # shares of each step that are tried
+SHORT_STEP = 0.4  # share of a step that is tried where the whole one disappoints
 DAMPINGS = (0.3, 3.0)  # that are tried besides in fits of many numbers, of which some are hardly known
 MIN_DAMPED = 6  # numbers from which on
 MIN_GAIN = 1.0  # a step that gains less is the last [nats]
@@ -44,7 +44,7 @@ class SetFitter:
         """Returns a fit in which only some mechanisms have moved, as they have at a point."""
         point = np.zeros(len(self.problem.typical))
         if near is not None:
-            entries = self._entries(chosen)
+            entries = self.entries(chosen)
             point[entries] = near[entries]
         residual = self.problem.residuals(point[None])
         return SetFit(chosen, point, residual[0], float(self.costs(point[None], residual)[0]))
@@ -89,21 +89,50 @@ class SetFitter:
                 active = sorted(active, key=lambda k: self.priced_cost(fits[k]))[:most]
             if not active:
                 break
-            tries = [self._propose_points(fits[k]) for k in active]
-            for k, points, residual in zip(active, tries, self._residuals(tries), strict=True):
+            for k, points, residual in self._try_steps([fits[k] for k in active], active):
                 fits[k] = self._move(fits[k], points, residual)
         return fits
 
+    def _try_steps(self, fits: Sequence[SetFit], which: Sequence[int]) -> Iterator[tuple[int, Array, Array]]:
+        """Yields each fit's number with the points that were tried for it and their residuals.
+
+        The short step is tried where the whole one ends worse than the linear model says that the short one would.
+        """
+        whole = [self._propose_points(fit) for fit in fits]
+        short = [self._shorten_step(fit, points[0]) for fit, points in zip(fits, whole, strict=True)]
+        found = self._residuals(whole)
+        missed = [
+            bool(self.costs(points, residual).min() > self._predict_cost(fit, point))
+            for fit, points, residual, point in zip(fits, whole, found, short, strict=True)
+        ]
+        more = iter(self._residuals([point[None] for point, asked in zip(short, missed, strict=True) if asked]))
+        for number, asked in enumerate(missed):
+            points, residual = whole[number], found[number]
+            if asked:
+                points, residual = np.vstack([points, short[number]]), np.concatenate([residual, next(more)])
+            yield which[number], points, residual
+
     def _propose_points(self, fit: SetFit) -> Array:
-        """Returns points on the way to where the linear model is best; what is not in the set is as written."""
+        """Returns where the linear model is best, and shorter of the way where many numbers are fitted."""
         assert fit.linear is not None
-        begin, end = np.zeros_like(fit.point), fit.linear.fit(fit.chosen)
-        entries = self._entries(fit.chosen)
-        begin[entries] = fit.point[entries]
-        points = begin + np.outer(STEP_SHARES, end - begin)
+        end = fit.linear.fit(fit.chosen)[None]
         if fit.linear.price(fit.chosen) < MIN_DAMPED:
-            return points
-        return np.concatenate([points, [fit.linear.fit(fit.chosen, damping) for damping in DAMPINGS]])
+            return end
+        return np.concatenate([end, [fit.linear.fit(fit.chosen, damping) for damping in DAMPINGS]])
+
+    def _shorten_step(self, fit: SetFit, end: Array) -> Array:
+        """Returns a point on the way to an end; what is not in the set is as written."""
+        begin, entries = np.zeros_like(fit.point), self.entries(fit.chosen)
+        begin[entries] = fit.point[entries]
+        return begin + SHORT_STEP * (end - begin)
+
+    def _predict_cost(self, fit: SetFit, point: Array) -> float:
+        """Returns the cost that the linear model of a fit predicts of a point [nats]."""
+        assert fit.linear is not None
+        step = point - fit.point
+        moved = np.flatnonzero(step)
+        residual = fit.residual + np.tensordot(step[moved], fit.linear.slopes[moved], axes=1)
+        return float(self.costs(point[None], residual[None])[0])
 
     def _move(self, fit: SetFit, points: Array, residual: Array) -> SetFit:
         """Returns a fit at the best of some points, its slopes corrected; done where that gains too little."""
@@ -131,7 +160,7 @@ class SetFitter:
 
     def _measure_slopes(self, fits: Sequence[SetFit], among: Sequence[Iterable[int]]) -> list[Array]:
         """Returns the slopes of some mechanisms at each of some fits, (num_entries, ...); 0 of all others."""
-        entries = [self._entries(some) for some in among]
+        entries = [self.entries(some) for some in among]
         asked = [self.problem.moved_points(fit.point, some) for fit, some in zip(fits, entries, strict=True)]
         found: list[Array] = []
         for fit, some, moved in zip(fits, entries, self._residuals(asked), strict=True):
@@ -140,7 +169,8 @@ class SetFitter:
             found.append(slopes)
         return found
 
-    def _entries(self, chosen: Iterable[int]) -> Indices:
+    def entries(self, chosen: Iterable[int]) -> Indices:
+        """Returns the entries of a point that some mechanisms move."""
         return np.array(sorted({e for k in chosen for e in self.mechanisms[k].entries}), dtype=np.intp)
 
     def _residuals(self, asked: Sequence[Array]) -> list[Array]:

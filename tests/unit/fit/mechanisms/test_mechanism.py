@@ -37,3 +37,9 @@ def test_one_number_moves_all_that_is_tied_by_their_typical_errors() -> None:
     np.testing.assert_array_equal(both, [[0.1, 0.2, 0.0, 0.0, 0.0, 0.0]])
     tilt = found["world/tilt/x", "world/tilt/y"].directions(typical)
     np.testing.assert_array_equal(tilt, [[0.0, 0.0, 0.3, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.4, 0.0, 0.0]])
+
+
+def test_entries_of_a_vector_that_show_nowhere_cost_nothing() -> None:
+    found = {mechanism.targets: mechanism for mechanism in list_mechanisms(SPACE, unseen={2})}
+    assert found["world/tilt/y",].price == 1
+    assert not any("world/tilt/x" in targets for targets in found)

@@ -7,7 +7,7 @@ from gapless.fit.data import read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters, field_of
 from gapless.fit.mechanisms.evidence import find_best
 from gapless.fit.mechanisms.linear import LinearModel
-from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
+from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, find_step_share, prepare_problem
 from gapless.fit.mechanisms.search import MechanismSearch
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
 from gapless.fit.problem import MAX_RESIDUAL
@@ -104,3 +104,17 @@ def test_slopes_predict_what_a_small_move_does(problem: MechanismProblem) -> Non
         point[entry] = 0.2 * problem.typical[entry] * problem.side[entry]
         moved = as_written.residuals(point[None])[0]
         assert np.linalg.norm(moved - point[entry] * slopes[entry]) < 0.3 * np.linalg.norm(moved)
+
+
+def test_a_tilt_that_a_hinge_cannot_feel_belongs_to_no_mechanism(problem: MechanismProblem) -> None:
+    targets = {mechanism.targets for mechanism in problem.mechanisms}
+    assert ("world/tilt/y",) in targets  # the hinge turns about y
+    assert "world/tilt/x" in problem.candidates.space.targets
+    assert not any("world/tilt/x" in some for some in targets)
+
+
+def test_a_time_step_whose_effect_shows_pays_little(problem: MechanismProblem) -> None:
+    # share = 1 / (1 + (effect / 4)^4), in units of noise: half at 4, 1 / 17 at 8
+    noise = np.broadcast_to(problem.windows.noise, problem.step_effect.shape)
+    for size, share in ((0.0, 1.0), (4.0, 0.5), (8.0, 1 / 17)):
+        assert find_step_share(problem.windows, size * noise) == pytest.approx(share)
