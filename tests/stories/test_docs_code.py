@@ -24,9 +24,9 @@ from gapless.sim.targets import resolve
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"(?:# |<!-- )([\w.]+\.(?:py|xml|yaml))(?: -->)?\n")
-WITH_MOTOR = """<mujoco><worldbody><body><joint name="slide" type="slide"/><geom size=".1"/><site name="tip"/></body>
-</worldbody><actuator><dcmotor name="servo_x" joint="slide" nominal="12 3 20" input="pos" controller="10 0 1 0 0 12"
- cogging=".1 7 .3" lugre="100 1 .1 .2 .01"/></actuator></mujoco>"""  # what `push` lacks
+WITH_MOTOR = """<mujoco><worldbody><body name="puck"><joint name="slide" type="slide"/><geom size=".1" pos="0 0 .2"/>
+<site name="tip"/></body></worldbody><actuator><dcmotor name="servo_x" joint="slide" nominal="12 3 20" input="pos"
+ controller="10 0 1 0 0 12" cogging=".1 7 .3" lugre="100 1 .1 .2 .01"/></actuator></mujoco>"""  # what `push` lacks
 TARGET_ROW = re.compile(
     r"^\| `((?:joint|actuator|body|geom|site|world|measurement)/\S+)` \| (.+?) \|.*\| (\w+) \|$", flags=re.MULTILINE
 )
@@ -185,11 +185,11 @@ def test_every_target_in_the_tables_exists_with_its_unit_and_dimension() -> None
     model = load_model(project.model_path)
     rows = TARGET_ROW.findall(section("project-folder.md", "## Parameters"))
     names = {"joint": "tip_x", "actuator": "servo_x", "body": "puck", "geom": "puck", "site": "tip"}
-    assert len(rows) == 40
+    assert len(rows) == 41
     for path, unit, dimension in rows:
         kind = path.partition("/")[0]
         path = path.replace("NAME", names.get(kind, "")).replace("COLUMN", "puck_x")
-        elsewhere = kind == "site" or path.rpartition("/")[2] in MOTOR_FIELDS
+        elsewhere = kind == "site" or path.rpartition("/")[2] in (*MOTOR_FIELDS, "tip_payload")
         target = resolve(path, project, MjModel.from_xml_string(WITH_MOTOR) if elsewhere else model)
         assert target.dimension == dimension
         its_own = ("unit of the column", "unit of the command")

@@ -58,8 +58,12 @@ def smooth(
         value_sd, slope_sd = _standard_errors(0.0, most, rate_hz)
         return Smoothed(values.copy(), _differentiate(values, rate_hz), most, value_sd, slope_sd, np.inf)
     weight = np.ones(len(values) - 3) if weight is None else weight
-    best = _choose_penalty(values, weight, least, most)
-    _, value, noise = _fit_signal(values, PENALTIES[best] * weight, least, most)
+    rows = np.linspace(-1.0, 1.0, len(values))
+    parabola = np.polynomial.polynomial.polyval(rows, np.polynomial.polynomial.polyfit(rows, values, 2))
+    bent = values - parabola  # a parabola has no third differences: smoothing gives it back, but for rounding
+    best = _choose_penalty(bent, weight, least, most)
+    _, value, noise = _fit_signal(bent, PENALTIES[best] * weight, least, most)
+    value += parabola
     value_sd, slope_sd = _standard_errors(PENALTIES[best], noise, rate_hz)
     jerk_sd = noise / float(np.sqrt(PENALTIES[best]))
     return Smoothed(value, _differentiate(value, rate_hz), noise, value_sd, slope_sd, jerk_sd)

@@ -101,7 +101,7 @@ class LinearModel:
         """Returns the held-out score of all windows [nats]."""
         return float(score_windows(self.held_out_squares(chosen)).sum())
 
-    def price(self, chosen: Iterable[int]) -> float:
+    def price(self, chosen: Iterable[int]) -> int:
         """Returns how many numbers some mechanisms pay for."""
         return sum(self.mechanisms[k].price for k in chosen)
 

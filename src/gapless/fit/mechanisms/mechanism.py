@@ -29,12 +29,11 @@ class Mechanism:
     targets: tuple[str, ...]  # what it sets
     entries: tuple[int, ...]  # entries of a point that it moves
     tied: bool = False  # whether one number moves all entries together, each by its typical error
-    share: float = 1.0  # of the price of its numbers that it pays
 
     @property
-    def price(self) -> float:
+    def price(self) -> int:
         """How many numbers it pays for."""
-        return self.share * (1 if self.tied else min(len(self.entries), MAX_NUMBERS))
+        return 1 if self.tied else min(len(self.entries), MAX_NUMBERS)
 
     def directions(self, typical: Array) -> Array:
         """Returns how each of its numbers moves a point, (num_numbers, num_entries); 1 is a typical error."""
@@ -47,13 +46,8 @@ def is_vector_entry(target: str) -> bool:
     return any(field in f"/{target}" for field in VECTOR_FIELDS)
 
 
-def list_mechanisms(
-    space: ParameterSpace, unseen: Collection[int] = (), step_share: float = 1.0
-) -> tuple[Mechanism, ...]:
-    """Returns the mechanisms of some parameters, and last a finer time step.
-
-    Entries that are `unseen` belong to none; `step_share` is the share of its price that a finer time step pays.
-    """
+def list_mechanisms(space: ParameterSpace, unseen: Collection[int] = ()) -> tuple[Mechanism, ...]:
+    """Returns the mechanisms of some parameters, and last a finer time step; entries that are `unseen` are in none."""
     groups: dict[str, list[int]] = {}
     kinds: dict[tuple[str, str], list[int]] = {}
     for k, parameter in enumerate(space.parameters):
@@ -66,7 +60,7 @@ def list_mechanisms(
             kinds.setdefault((path.kind, path.field), []).append(k)
     alone = [_join_entries(space, entries) for entries in groups.values()]
     shared = [_join_entries(space, entries, tied=True) for entries in kinds.values() if len(entries) > 1]
-    return (*alone, *shared, Mechanism("numerics", (NUMERICS,), (len(space),), share=step_share))
+    return (*alone, *shared, Mechanism("numerics", (NUMERICS,), (len(space),)))
 
 
 def _join_entries(space: ParameterSpace, entries: Sequence[int], *, tied: bool = False) -> Mechanism:

@@ -25,7 +25,7 @@ MAX_WINDOWS = 40
 SLOPE_STEP = 0.4  # of finite differences, as a share of the typical error
 MAX_RESIDUAL = 1e5  # in units of noise: where sensors are precise, a model that is far off has errors of thousands
 MAX_UNSEEN = 0.1  # root mean square effect of a typical error in any window that counts as nothing, in units of noise
-SHOWN_STEP = 4.0  # root mean square effect of the time step at which it pays half a price, in units of noise
+SHOWN_STEP = 4.0  # root mean square effect of the time step from which it is looked into, in units of noise
 MAX_STEP_ENTRY = 1.3  # largest entry of `numerics`: a step that is eight times finer is not yet the limit
 
 
@@ -39,7 +39,6 @@ class MechanismProblem:
     fine: Predictor  # predicts with a far finer time step
     step_effect: Array  # (num_windows, num_steps, num_measurements) by how much that moves predictions
     half: Indices  # (num_windows,) 0 or 1: what is fitted on one half of the windows is judged on the other
-    step_share: float = 1.0  # of the price of a number that a finer time step pays
     unseen: frozenset[int] = frozenset()  # entries of vectors that show nowhere: they cost their mechanism no price
 
     @property
@@ -55,7 +54,7 @@ class MechanismProblem:
     @cached_property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """What may be wrong on its own; a finer time step is last."""
-        return list_mechanisms(self.candidates.space, self.unseen, self.step_share)
+        return list_mechanisms(self.candidates.space, self.unseen)
 
     @cached_property
     def dimensions(self) -> tuple[Dimension, ...]:
@@ -76,6 +75,12 @@ class MechanismProblem:
     def side(self) -> Array:
         """1 or -1: the side to which each entry can move further, (num_entries,)."""
         return np.append(self.candidates.side, 1.0)
+
+    @property
+    def shows_step(self) -> bool:
+        """Whether a finer time step moves the readings of some column by more than noise does."""
+        in_noise = np.sqrt(np.mean((self.step_effect / self.windows.noise) ** 2, axis=(0, 1)))
+        return bool(in_noise.max() > SHOWN_STEP)
 
     @cached_property
     def num_known(self) -> Array:
@@ -179,17 +184,8 @@ def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> Mechani
     written, effect = fit.predictor.predict(fit.windows, fit.base[None])[0], find_step_effect(fit, fine, fit.base)
     half = _split_windows(fit.windows, candidates)
     fit = replace(fit.with_starts_at(fit.base), max_residual=MAX_RESIDUAL)
-    problem = MechanismProblem(fit, candidates, written, fine, effect, half, find_step_share(fit.windows, effect))
+    problem = MechanismProblem(fit, candidates, written, fine, effect, half)
     return replace(problem, unseen=_find_unseen(problem))
-
-
-def find_step_share(windows: Windows, effect: Array) -> float:
-    """Returns the share of a number's price that a finer time step pays: little where the step's own effect shows.
-
-    That effect is computed, not fitted, and no robot has a time step.
-    """
-    in_noise = np.sqrt(np.mean((effect / windows.noise) ** 2, axis=(0, 1)))
-    return float(1.0 / (1.0 + (in_noise.max() / SHOWN_STEP) ** 4))
 
 
 def _find_unseen(problem: MechanismProblem) -> frozenset[int]:

@@ -127,7 +127,7 @@ def gather_remainder(problem: FitProblem, row: Array) -> Remainder:
     pushed = np.where(known, force_responses(predictor, windows, row, motion, dofs) / problem.sigma, 0.0)
     compress = _Compressor(problem)
     residual = compress(weighted[None])[0]
-    responses = compress(np.moveaxis(pushed, 2, 1).reshape(len(dofs) * num_pieces, len(windows), -1))
+    responses = compress(np.moveaxis(pushed, 2, 1).reshape(len(dofs) * num_pieces, *weighted.shape))
     responses = np.moveaxis(responses.reshape(len(dofs), num_pieces, *residual.shape), 1, 2)
     weight = _weigh_windows(residual)[:, None]
     order = np.lexsort((windows.first_row, windows.track))

@@ -115,7 +115,7 @@ def body_target(named: NamedElements) -> Target:
     if field == "tip_payload":
         tip = find_tip(model, first)
         if tip is None:
-            raise named.error("this body has no far end: its centre is at its joint, or it has no geoms")
+            raise named.error("its centre is at its joint, or it has no geoms: use `payload`, a mass at the centre")
         return _payload_target(named, first, tip)
     if field == "mass":
         return _mass_target(named)

@@ -77,7 +77,7 @@ def test_a_payload_at_the_tip_is_one_at_a_site_there(tmp_path: Path) -> None:
 def test_a_body_that_turns_about_its_centre_has_no_far_end(tmp_path: Path) -> None:
     model = mujoco.MjModel.from_xml_string(LINK.format("<geom type='capsule' size='.02' fromto='0 0 .2 0 0 0'/>"))
     assert find_tip(model, 1) is None
-    with pytest.raises(InputError, match="no far end"):
+    with pytest.raises(InputError, match="its centre is at its joint"):
         resolve("body/link/tip_payload", arm(tmp_path).project, model)
 
 
