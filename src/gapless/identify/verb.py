@@ -26,9 +26,9 @@ from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.explain import (
     SignalEvidence,
     add_explained,
-    allow_nominal,
     explain_logs,
     place_explained,
+    weigh_nominals,
 )
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.misfit import MIN_NOISE_RATIO, hold_without_lag, widen_by_misfit
@@ -282,7 +282,7 @@ def _build_result(
     data, train, runs = work.data, solved.train, solved.runs
     row = fit_own_values(held_out, solved.solution.row, runs, SEARCH.last)
     parameters = runs.describe([episode.name for episode in data.episodes])
-    parameters = tuple(allow_nominal(p, work.explained) for p in parameters)
+    parameters = weigh_nominals(parameters, work.explained)
     combinations = determined_combinations(runs.space, runs.solution)
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     once = replace(data, space=data.space.shared)  # of per-run values the mean

@@ -14,6 +14,7 @@ from gapless.sim.targets import drive
 from gapless.sim.targets.target import Target, split_target
 
 MAX_OFFSET = 0.25  # of the largest command in the logs
+MAX_BIAS = 0.5  # of the largest reading in the logs, where the unit does not say
 MAX_CENTRE_SHIFT_M = 0.05
 _FACTORS = {  # field -> lowest and highest factor on the nominal value; (0.2, 5) for others
     "gain": (0.1, 10.0),
@@ -27,15 +28,16 @@ _FACTORS = {  # field -> lowest and highest factor on the nominal value; (0.2, 5
     "stiffness": (0.05, 20.0),
     "size": (0.8, 1.25),
 }
-_MAX_BIAS = {"rad": 0.2, "m": 0.03, "rad/s": 0.5, "m/s": 0.2}  # unit -> largest bias; 1 for others
+_UNIT_BIAS = {"rad": 0.2, "m": 0.05, "rad/s": 0.5, "m/s": 0.2}  # unit -> largest bias; `MAX_BIAS` for others
 
 
 class Scales:
-    """How large efforts and speeds are in these logs, per joint; and commands, per actuator."""
+    """How large efforts and speeds are in these logs, per joint; commands, per actuator; readings, per column."""
 
     def __init__(self, project: Project, model: mujoco.MjModel, tracks: Sequence[Track]) -> None:
         """Measures them; 1 where nothing shows them."""
         self.effort, self.speed, self.command = np.ones(model.njnt), np.ones(model.njnt), np.ones(model.nu)
+        self.reading = {item.column: _reading_size(k, tracks) for k, item in enumerate(project.measurements)}
         for joint, (effort, speed) in joint_efforts(project, model, tracks).items():
             self.effort[joint], self.speed[joint] = max(effort, 1e-6), max(speed, 1e-3)
         for column, item in enumerate(project.commands):
@@ -60,6 +62,11 @@ def _command_size(column: int, servo: bool, tracks: Sequence[Track]) -> float:
     return float(np.std(commands)) if servo else float(np.max(np.abs(commands)))
 
 
+def _reading_size(column: int, tracks: Sequence[Track]) -> float:
+    """Returns the largest reading of a column in model units; 1 where there is none but 0."""
+    return max((float(np.nanmax(np.abs(track.smooth[:, column]))) for track in tracks), default=0.0) or 1.0
+
+
 def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scales: Scales) -> tuple[float, float]:
     """Returns bounds in the target's unit."""
     if target.knob is not None:
@@ -73,8 +80,8 @@ def default_bounds(target: Target, project: Project, model: mujoco.MjModel, scal
         return _joint_bounds(field, nominal, joints[0] if name == "*" else model.joint(name).id, model, scales)
     if kind == "measurement":
         unit = next((item.unit for item in project.measurements if item.column == name), "1")
-        size = _MAX_BIAS.get(unit, 1.0)
-        return {"scale": (0.8, 1.25), "delay": (0.0, 0.1)}.get(field, (-size, size))
+        size = _UNIT_BIAS.get(unit, MAX_BIAS * scales.reading.get(name, 1.0))
+        return {"scale": (0.6, 1.7), "delay": (0.0, 0.1)}.get(field, (-size, size))
     if field.startswith("com/"):
         size = MAX_CENTRE_SHIFT_M
         if drive.is_object(model, model.body(name).id):  # no centre is outside of its body

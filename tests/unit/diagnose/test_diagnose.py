@@ -14,6 +14,12 @@ from gapless.identify.verb import identify
 from unit.identify.realities import ANGLE, NOISE, WHATEVER, write_reality
 
 SERVO = '<position name="motor" joint="hinge" kp="40" kv="2" ctrlrange="-2 2"/>'
+# What an accelerometer feels of a thing in the air is its thrust over its mass; no joint is measured.
+HOVER = """<mujoco><option timestep="0.005" integrator="implicitfast"/><worldbody><body name="quad"><freejoint/>
+<geom name="quad" size=".05" mass=".5"/><site name="centre"/></body></worldbody>
+<actuator><motor name="motor" site="centre" gear="0 0 1 0 0 0" ctrlrange="-20 20"/></actuator>
+<sensor><accelerometer name="felt" site="centre"/></sensor></mujoco>"""
+FELT = {"a": "{sensor: felt, axis: 2, noise: 0.05}"}
 
 PLANTED = {
     "latency": {"actuator/*/delay": 0.04},
@@ -41,6 +47,17 @@ def test_a_planted_cause_comes_first(dimension: str, tmp_path: Path) -> None:
     assert result.no_gap.probability < 0.1
     assert result.unmodelled.probability < 0.5
     assert result.advice[0].verb == "identify"
+
+
+def test_a_sensor_may_be_off_where_no_joint_is_measured(tmp_path: Path) -> None:
+    truth = {"measurement/a/bias": 0.6}
+    write_reality(tmp_path, truth, xml=HOVER, measurements=FELT, noise=(0.05,), parameters=None)
+    (sensor, *others) = diagnose(tmp_path).causes
+    assert sensor.dimension == "sensor"
+    assert sensor.probability > 0.9
+    assert sensor.mechanisms[0].target == "measurement/a/bias"
+    assert sensor.mechanisms[0].low < 0.6 < sensor.mechanisms[0].high
+    assert all(cause.probability < 0.5 for cause in others)
 
 
 def test_a_perfect_model_has_no_gap(tmp_path: Path) -> None:

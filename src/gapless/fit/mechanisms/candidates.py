@@ -21,6 +21,8 @@ from gapless.sim.targets import driven_joint, is_object, is_position_servo
 from gapless.sim.targets.joint_and_body import find_tip
 from gapless.sim.targets.target import split_target
 
+TURNED = ("qw", "qx", "qy", "qz", "yaw")  # quantities that no zero or scale suits
+SCALED = ("position", "velocity", "effort", "force", "value", *"xyz")  # quantities whose scale may be wrong
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
 MAX_LIMIT_RATIO = 3.0  # of a limit to the peak effort in the logs: a limit above that never acts
 
@@ -78,8 +80,7 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
     for joint in moving_joints(project, model):
         paths += [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
     paths += ["actuator/*/delay"] if project.commands else []  # logs cannot tell late readings from that
-    paths += [f"measurement/{item.column}/scale" for item in project.measurements if item.quantity == "position"]
-    paths += _body_paths(model) + _contact_paths(data)
+    paths += _reading_paths(data) + _body_paths(model) + _contact_paths(data)
     found: list[Parameter] = []
     for path in (path for path in dict.fromkeys(paths) if not field_of(path).startswith("spread/")):
         with suppress(InputError):  # this model has no such thing
@@ -94,6 +95,15 @@ def _bound_limit(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
         return parameter
     high = min(parameter.nominal, MAX_LIMIT_RATIO * peak)
     return replace(parameter, nominal=high, low=min(0.2 * peak, 0.5 * high), high=high)
+
+
+def _reading_paths(data: ProjectData) -> list[str]:
+    """Returns zeros and scales of readings; zeros of joints only where something refers to them, as `auto` says."""
+    turned = [item for item in data.project.measurements if item.quantity in TURNED]
+    others = [item for item in data.project.measurements if item not in turned]
+    zeros = [item.column for item in others if (item.element, item.quantity) != ("joint", "position")]
+    scaled = [item.column for item in others if item.quantity in SCALED]
+    return [f"measurement/{column}/bias" for column in zeros] + [f"measurement/{column}/scale" for column in scaled]
 
 
 def _body_paths(model: mujoco.MjModel) -> list[str]:

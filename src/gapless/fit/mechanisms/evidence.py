@@ -78,7 +78,8 @@ def estimate_probabilities(
     prices = [
         config.price * one.price + config.temperature * more for one, more in zip(explanations, choices, strict=True)
     ]
-    scores = (np.array([one.total for one in explanations]) - prices) / temperature
+    values = np.array([one.total for one in explanations]) - prices
+    scores = _demote_needless(explanations, values, values / temperature, config.temperature)
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     best = explanations[int(np.argmax(weights))]
@@ -95,6 +96,18 @@ def estimate_probabilities(
     no_gap = float(weights[[not one.mechanisms for one in explanations]].sum()) * (1.0 - unmodelled)
     bounded = bound_probability(no_gap), bound_probability(unmodelled)
     return CauseProbabilities(causes, chances, *bounded, weights, measure_unexplained(best))
+
+
+def _demote_needless(explanations: Sequence[Explanation], values: Array, scores: Array, temperature: float) -> Array:
+    """Returns scores in which what adds numbers to another explanation, and does not pay for them, stays far below it.
+
+    What even the best explanation leaves makes it doubtful which one is right, but no needless number more likely.
+    """
+    found, mechanisms = scores.copy(), [set(one.mechanisms) for one in explanations]
+    for k in sorted(range(len(found)), key=lambda k: len(mechanisms[k])):
+        for less in (j for j in range(len(found)) if values[j] > values[k] and mechanisms[j] < mechanisms[k]):
+            found[k] = min(found[k], found[less] + (values[k] - values[less]) / temperature)
+    return found
 
 
 def bound_probability(probability: float) -> float:

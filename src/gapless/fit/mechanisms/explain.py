@@ -8,6 +8,7 @@ from functools import cached_property
 import mujoco
 import numpy as np
 
+from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
 from gapless.core.results import FittedParameter
 from gapless.core.signal import Array
@@ -26,6 +27,7 @@ from gapless.fit.search.structure import search_starts
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
+Z_95 = 1.96  # standard deviations of a 95 % interval
 UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
 
 
@@ -108,14 +110,53 @@ def place_explained(
     return free, np.clip(row, space.low, space.high)
 
 
-def allow_nominal(parameter: FittedParameter, evidence: SignalEvidence | None) -> FittedParameter:
-    """Returns a fitted parameter; its interval holds the model's value if no explanation needs its dimension.
+def weigh_nominals(
+    parameters: Sequence[FittedParameter], evidence: SignalEvidence | None
+) -> tuple[FittedParameter, ...]:
+    """Returns fitted parameters whose intervals hold the model's values as explanations allow it.
 
-    Such a value is as likely right as it was written, whatever was fitted beside it. Which values of the other
-    dimensions are wrong, the fit of all decides.
+    A value of a dimension that no explanation needs is as likely right as it was written, whatever was fitted beside
+    it. Where explanations without a dimension are worse, the value of it that is furthest from the model's has an
+    interval that ends where they say, if slopes say less: see `find_reach`.
     """
-    if evidence is None or parameter.dimension in evidence.best.dimensions:
-        return parameter
+    if evidence is None:
+        return tuple(parameters)
+    found = [p if p.dimension in evidence.best.dimensions else _widen_to_nominal(p) for p in parameters]
+    for dimension in evidence.best.dimensions:
+        mine = [k for k, p in enumerate(found) if p.dimension == dimension and p.target in evidence.fitted_targets]
+        if mine and all(found[k].low <= found[k].nominal <= found[k].high for k in mine):
+            main = max(mine, key=lambda k: _measure_distance(found[k]))
+            found[main] = _end_interval(found[main], find_reach(evidence, dimension))
+    return tuple(found)
+
+
+def find_reach(evidence: SignalEvidence, dimension: Dimension) -> float:
+    """Returns where the interval of a value ends on the way to the model's, as a share of that way.
+
+    The odds of explanations with the dimension against those without say how unlikely the model's value is; for a
+    normal distribution that is z standard deviations, log odds = z^2 / 2, and 1.96 of them are the interval.
+    """
+    has = np.array([dimension in one.dimensions for one in evidence.explanations])
+    weights = evidence.probabilities.weights
+    log_odds = np.log(max(weights[has].sum(), 1e-300)) - np.log(max(weights[~has].sum(), 1e-300))
+    return float(Z_95 / np.sqrt(2.0 * max(log_odds, 1e-12)))
+
+
+def _measure_distance(parameter: FittedParameter) -> float:
+    """Returns how far a value is from the model's, in half widths of its interval on that side."""
+    distance = parameter.nominal - parameter.value
+    half = parameter.high - parameter.value if distance > 0 else parameter.value - parameter.low
+    return abs(distance) / max(half, 1e-300)
+
+
+def _end_interval(parameter: FittedParameter, reach: float) -> FittedParameter:
+    end = parameter.value + reach * (parameter.nominal - parameter.value)
+    if parameter.value < parameter.nominal:
+        return replace(parameter, high=min(parameter.high, end))
+    return replace(parameter, low=max(parameter.low, end)) if parameter.value > parameter.nominal else parameter
+
+
+def _widen_to_nominal(parameter: FittedParameter) -> FittedParameter:
     low, high = min(parameter.low, parameter.nominal), max(parameter.high, parameter.nominal)
     return replace(parameter, low=low, high=high)
 
@@ -123,7 +164,7 @@ def allow_nominal(parameter: FittedParameter, evidence: SignalEvidence | None) -
 def agree_with_fit(evidence: SignalEvidence, parameters: Sequence[FittedParameter]) -> SignalEvidence:
     """Returns evidence in which a dimension is likelier than not where the fit has a value of it away from the model's.
 
-    Values of dimensions that the best explanation does without are never away; see `allow_nominal`.
+    Values of dimensions that the best explanation does without are never away; see `weigh_nominals`.
     """
     moved = {p.dimension for p in parameters if p.identifiable and not p.low <= p.nominal <= p.high}
     judged = {p.dimension for p in parameters} | (set(evidence.problem.dimensions) - set(evidence.best.dimensions))

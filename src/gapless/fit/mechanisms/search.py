@@ -36,6 +36,7 @@ class MechanismSearchConfig:
     max_few_windows: int = 16  # on which the valley is searched
     max_rounds: int = 8  # of measuring all slopes
     jump_sizes: tuple[float, ...] = (0.2, 0.6, 1.2)  # of play and limits that are probed, in typical errors
+    delay_sizes: tuple[float, ...] = (0.4, 1.2)  # of a delay that is tried in place of slow drives, in typical errors
     num_exchanged: int = 3  # proposals that leave one out, or exchange it
     # mean logarithm of squares above noise [1]: where more is left, everything is fitted at once,
     max_left: float = 0.15
@@ -55,6 +56,15 @@ class MechanismSearchConfig:
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
 LATENESS = ("actuator/*/delay", "actuator/*/lag")
+SLOWING_FIELDS = (
+    "backlash",
+    "armature",
+    "damping",
+    "kd",
+    "frictionloss",
+    "mass",
+    "tip_payload",
+)  # of drives, for a delay
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
 Report = Callable[[float], None]
@@ -132,7 +142,8 @@ class MechanismSearch:
         if find_far_start is not None and self._measure_left(state) > CONFIG.max_left_near:
             state = self._search_from_everything(state, find_far_start())
         report(0.8)
-        return self._simplify(self._search_with_finer_step(self._search_each_lateness(state)))
+        state = self._search_each_lateness(self._search_delay_instead(state))
+        return self._simplify(self._search_with_finer_step(state))
 
     def _measure_left(self, fit: SetFit) -> float:
         """Returns what a fit leaves above noise: the mean logarithm of its squares."""
@@ -259,6 +270,26 @@ class MechanismSearch:
             if self.mechanisms[other].dimension != dimension
             or not {split_target(target).name for target in self.mechanisms[other].targets} <= joints
         )
+
+    def _search_delay_instead(self, state: SetFit) -> SetFit:
+        """Returns the better of a state and where searches end that begin with late commands in place of slow drives.
+
+        Play, inertia and damping together follow commands much as late ones do, and leave what no single change mends.
+        """
+        kinds = {k for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
+        late = next((k for k in kinds if self.mechanisms[k].targets[0] == LATENESS[0]), None)
+        if late is None or kinds & set(state.chosen) or self._measure_left(state) < CONFIG.max_left:
+            return state
+        kept = [k for k in state.chosen if split_target(self.mechanisms[k].targets[0]).field not in SLOWING_FIELDS]
+        if len(kept) == len(state.chosen):
+            return state
+        entry, found = self.mechanisms[late].entries[0], [state]
+        for size in CONFIG.delay_sizes:
+            point = state.point.copy()
+            point[entry] = size * self.fitter.problem.typical[entry]
+            begun = self.fitter.begin(add_mechanism(kept, late), point)
+            found.append(self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds))
+        return min(found, key=self.fitter.priced_cost)
 
     def _search_each_lateness(self, state: SetFit) -> SetFit:
         """Returns where the best search ends of those that allow one kind of lateness, which is as late as all were.

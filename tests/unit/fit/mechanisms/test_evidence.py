@@ -43,3 +43,10 @@ def test_mechanisms_have_the_chance_of_the_explanations_that_hold_them() -> None
     assert {mechanism.dimension for mechanism in found.mechanisms} == {"actuator", "latency"}
     for mechanism, chance in found.mechanisms.items():
         assert abs(chance - found.causes[mechanism.dimension]) < 0.01
+
+
+def test_a_needless_number_is_no_likelier_for_what_is_left_unexplained() -> None:
+    # the same score with latency beside the actuator; errors of e^3 times the noise make the choice doubtful, not that
+    found = estimate_probabilities(explanations(300.0, 0.0, 300.0, left=3.0), MECHANISMS)
+    assert found.causes["actuator"] > 0.9
+    assert found.causes["latency"] < 0.02

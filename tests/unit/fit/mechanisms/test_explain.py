@@ -1,0 +1,47 @@
+"""Intervals and explanations agree on whether a value may be as the model has it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from gapless.core.results import FittedParameter
+from gapless.fit.mechanisms.evidence import estimate_probabilities
+from gapless.fit.mechanisms.explain import SignalEvidence, find_reach, weigh_nominals
+from unit.fit.mechanisms.explanations import MECHANISMS, explanations
+
+
+def evidence(actuator: float, latency: float, both: float, left: float = 0.0) -> SignalEvidence:
+    found = tuple(explanations(actuator, latency, both, left))
+    return SignalEvidence(SimpleNamespace(), found, estimate_probabilities(found, MECHANISMS))  # type: ignore[arg-type]
+
+
+def fitted(dimension: str, value: float, low: float, high: float) -> FittedParameter:
+    return FittedParameter(dimension, dimension, "1", 0.0, value, low, high, 0.95, True, False, -9.0, 9.0)  # type: ignore[arg-type]
+
+
+def test_a_value_that_no_explanation_needs_may_be_the_models() -> None:
+    (found,) = weigh_nominals([fitted("latency", 2.0, 1.0, 3.0)], evidence(300.0, 0.0, 301.0))
+    assert (found.low, found.high) == (0.0, 3.0)
+
+
+def test_an_interval_ends_before_a_value_that_explanations_exclude() -> None:
+    # odds of exp(d / 4) against one: d nats, a temperature of 4; 1.96 / sqrt(2 d / 4) of the way to the model's value
+    known = evidence(300.0, 100.0, 300.0)
+    (found,) = weigh_nominals([fitted("actuator", 2.0, -1.0, 5.0)], known)
+    reach = find_reach(known, "actuator")
+    assert reach == pytest.approx(1.96 / np.sqrt(2.0 * 200.0 / 4.0), rel=0.02)
+    assert found.low == pytest.approx(2.0 * (1.0 - reach))
+    assert found.high == 5.0
+
+
+def test_an_interval_stays_where_it_excludes_the_models_value_by_itself() -> None:
+    parameter = fitted("actuator", 2.0, 1.9, 2.1)
+    assert weigh_nominals([parameter], evidence(300.0, 100.0, 300.0)) == (parameter,)
+
+
+def test_an_interval_stays_wide_where_explanations_are_undecided() -> None:
+    # as good with latency as with the actuator: even odds say nothing about either value
+    parameter = fitted("actuator", 2.0, -1.0, 5.0)
+    (found,) = weigh_nominals([parameter], evidence(301.0, 300.0, 302.0))
+    assert found.low <= 0.0
