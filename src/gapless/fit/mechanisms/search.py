@@ -327,7 +327,10 @@ class MechanismSearch:
         point[-1] = 1.0
         begun = self.fitter.renew(self.fitter.begin(add_mechanism(state.chosen, last), point))
         found = self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds)
-        return min(found, self.fitter.linearise(self.fitter.renew(state), found.chosen), key=self.fitter.priced_cost)
+        renewed = self.fitter.renew(state)  # of what the step does at its own point again
+        if self.fitter.priced_cost(found) < self.fitter.priced_cost(renewed):
+            return found
+        return self.fitter.linearise(renewed, range(len(self.mechanisms)))
 
     def _simplify(self, state: SetFit) -> SetFit:
         """Returns a state in which fewer mechanisms of a dimension do what several did, or something better.
