@@ -12,8 +12,8 @@ def name_mechanisms(
 ) -> dict[Dimension, tuple[CauseMechanism, ...]]:
     """Returns dimension -> its probable values, with their intervals in the fit that `identify` gives.
 
-    A value that is not in the fit is named with what the explanation has, its interval from there to the model's.
-    A finer time step has no value.
+    A value that is not in the fit is named with what the likeliest explanation of it has, and an interval from there to
+    the model's. A finer time step has no value.
     """
     known = {p.target: p for p in (fitted.parameters if fitted else ())}
     chances: dict[str, float] = {}
@@ -21,14 +21,14 @@ def name_mechanisms(
         for target in mechanism.targets:
             chances[target] = min(1.0, chances.get(target, 0.0) + chance)
     _name_what_fit_moved(signals, fitted, chances)
-    values, found = signals.values, dict[Dimension, list[CauseMechanism]]()
+    found: dict[Dimension, list[CauseMechanism]] = {}
     for p in {p.target: p for p in signals.problem.candidates.space.parameters}.values():
         if chances.get(p.target, 0.0) < MIN_PROBABILITY:
             continue
         if p.target in known:
             value, low, high = known[p.target].value, known[p.target].low, known[p.target].high
         else:
-            value = float(values[p.target].mean())
+            value = signals.find_value(p.target)
             low, high = min(value, p.nominal), max(value, p.nominal)
         one = CauseMechanism(p.target, value, low, high, p.unit, chances[p.target], p.nominal)
         found.setdefault(p.dimension, []).append(one)

@@ -1,18 +1,20 @@
 """What signals say in sentences that a person can check, and advice on what to do next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import Parameter
-from gapless.core.results import Advice
+from gapless.core.results import Advice, CauseMechanism
 from gapless.diagnose.combine import Diagnosis
 from gapless.diagnose.shares import find_best_without
 from gapless.fit.mechanisms.explain import SignalEvidence
 from gapless.fit.mechanisms.search import Explanation
 
+Named = Mapping[Dimension, Sequence[CauseMechanism]]  # dimension -> its mechanisms, the most probable first
 MIN_MOVED = 0.15  # of its typical error: a parameter that moved less is not named
+MIN_LIKELY = 0.5  # probability of a mechanism whose value is put into a sentence
 MAX_NAMED = 4  # columns, or parameters of a cause, that are named
 SEPARATING_RECORDINGS: dict[frozenset[Dimension], str] = {
     frozenset(("sensor", "environment")): "stand still at many postures, then once with the base turned by hand: an "
@@ -33,8 +35,8 @@ SEPARATING_RECORDINGS: dict[frozenset[Dimension], str] = {
 }
 
 
-def describe_signals(signals: SignalEvidence) -> tuple[str, ...]:
-    """Returns what signals say."""
+def describe_signals(signals: SignalEvidence, named: Named) -> tuple[str, ...]:
+    """Returns what signals say, with the values of the mechanisms that are named."""
     problem, best = signals.problem, signals.best
     project = problem.fit.predictor.blueprint.project
     before, worst = _list_errors(project.measurement_names, signals.written)
@@ -47,7 +49,7 @@ def describe_signals(signals: SignalEvidence) -> tuple[str, ...]:
         after, _ = _list_errors(project.measurement_names, best)
         fitted = f"with {' and '.join(best.dimensions)} fitted on the other half of the {halved}"
         found.append(f"{fitted} {after} times the noise remain")
-    return (*found, *(_describe_cause(signals, dimension) for dimension in best.dimensions))
+    return (*found, *(_describe_cause(signals, d, named.get(d, ())) for d in best.dimensions))
 
 
 def _list_errors(names: Sequence[str], fit: Explanation) -> tuple[str, str]:
@@ -57,25 +59,18 @@ def _list_errors(names: Sequence[str], fit: Explanation) -> tuple[str, str]:
     return ", ".join(f"{value:.1f} ({name})" for value, name in shown), shown[0][1]
 
 
-def _describe_cause(signals: SignalEvidence, dimension: Dimension) -> str:
-    best = signals.best
-    gain = best.total - find_best_without(signals, dimension).total
+def _describe_cause(signals: SignalEvidence, dimension: Dimension, mechanisms: Sequence[CauseMechanism]) -> str:
+    gain = signals.best.total - find_best_without(signals, dimension).total
     text = f"{dimension}: the best explanation without it predicts unseen windows worse by {gain:.0f} nats"
-    values = _list_values(signals, dimension)
-    return text + (f"; its fitted values: {values}" if values else "")
-
-
-def _list_values(signals: SignalEvidence, dimension: Dimension) -> str:
-    """Returns the parameters of a cause that moved, with their values and what the model has."""
     if dimension == "numerics":
-        return "a finer time step of the engine"
-    values, parts = signals.values, list[str]()
-    for p in _most_moved(signals, [dimension]):
-        low, high = float(values[p.target].min()), float(values[p.target].max())
-        unit = "" if p.unit == "1" else " " + p.unit
-        shown = f"{low:.3g}{unit}" if p.run is None else f"{low:.3g} to {high:.3g}{unit} from run to run"
-        parts.append(f"{p.target} {shown} (model {p.nominal:.3g})")
-    return ", ".join(parts)
+        return f"{text}; a finer time step of the engine"
+    values = [_describe_value(one) for one in mechanisms if one.probability > MIN_LIKELY][:MAX_NAMED]
+    return f"{text}; {', '.join(values)}" if values else text
+
+
+def _describe_value(one: CauseMechanism) -> str:
+    unit = "" if one.unit == "1" else f" {one.unit}"
+    return f"{one.target} {one.value:.3g}{unit} [{one.low:.3g}, {one.high:.3g}] (model {one.nominal:.3g})"
 
 
 def _most_moved(signals: SignalEvidence, dimensions: Sequence[Dimension]) -> list[Parameter]:

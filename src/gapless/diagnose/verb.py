@@ -36,7 +36,7 @@ from gapless.diagnose.named_mechanisms import name_mechanisms
 from gapless.diagnose.outcomes.records import OutcomeEvidence
 from gapless.diagnose.outcomes.weigh import MIN_RUNS, weigh_outcomes
 from gapless.diagnose.scatter_causes import add_scatter_causes, weigh_scatter
-from gapless.diagnose.sentences import advise, describe_signals
+from gapless.diagnose.sentences import Named, advise, describe_signals
 from gapless.diagnose.shares import GapShare, estimate_shares, find_moments
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters
@@ -191,11 +191,13 @@ def _make_result(
     """Returns the result of all evidence, after notes on the logs themselves."""
     diagnosis = combine_evidence(signals, outcomes, simulated.log_ratios)
     moments: list[TellingMoment] = []
+    named: Named = {}
     if signals is not None:
-        diagnosis = _add_details(diagnosis, signals, fitted, seed)
+        named = name_mechanisms(signals, fitted)
+        diagnosis = _add_details(diagnosis, signals, named, seed)
         likely: list[Dimension] = [d for d in diagnosis.likely if d in signals.best.dimensions]
         moments = [moment for cause in likely for moment in find_moments(data, signals, cause)]
-    sentences = [*notes, *(describe_signals(signals) if signals else ())]
+    sentences = [*notes, *(describe_signals(signals, named) if signals else ())]
     sentences += [*(outcomes.sentences if outcomes else ()), *simulated.sentences]
     spread = compare_spread(data)
     suggestions = (Advice("measure", text) for text in (outcomes.suggestions if outcomes else ()))
@@ -214,13 +216,13 @@ def _make_result(
     )
 
 
-def _add_details(diagnosis: Diagnosis, signals: SignalEvidence, fitted: IdentifyResult | None, seed: int) -> Diagnosis:
+def _add_details(diagnosis: Diagnosis, signals: SignalEvidence, named: Named, seed: int) -> Diagnosis:
     """Returns a diagnosis whose causes have their shares of the gap and their mechanisms."""
     ranked: list[Dimension] = [cause.dimension for cause in diagnosis.causes]
     shares = estimate_shares(signals.explanations, ranked, np.random.default_rng([seed, 2]))
-    named, none = name_mechanisms(signals, fitted), GapShare(0.0, 0.0, 0.0)
+    none = GapShare(0.0, 0.0, 0.0)
     causes = [
-        Cause(c.dimension, c.probability, *shares.get(c.dimension, none), named.get(c.dimension, ()))
+        Cause(c.dimension, c.probability, *shares.get(c.dimension, none), tuple(named.get(c.dimension, ())))
         for c in diagnosis.causes
     ]
     causes.sort(key=lambda cause: (-cause.probability, -cause.share))

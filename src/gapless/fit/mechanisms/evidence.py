@@ -2,12 +2,12 @@
 
 With white noise and perfect fits, a set that predicts unseen windows better by x nats is exp(x) times likelier. Real
 fits end near the best, not at it, and real errors last. So scores are divided by a temperature, which grows with what
-even the best set leaves unexplained, and every number has a price. Before anything is known, a dimension with many
-mechanisms is as likely as one with few.
+even the best set leaves unexplained. Before anything is known, every number makes a set less likely, and a dimension
+with many mechanisms is as likely as one with few.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,11 +23,11 @@ MAX_PROBABILITY = 0.995  # some cases are like none that was ever tried
 
 @dataclass(frozen=True)
 class WeighingConfig:
-    """What turns scores into probabilities, found on the tuning cases of `benchmarks/diagnose.py`."""
+    """What turns scores into probabilities, found on tuning cases of `benchmarks/diagnose.py`, `planted` too."""
 
     price: float = 20.0  # of each number: more than the search asks, since several may be chosen by chance [nats]
     temperature: float = 4.0  # by which scores are divided [nats]
-    doubt: float = 2.0  # how much the temperature grows per unit of what is left unexplained [1]
+    doubt: float = 1.0  # how much the temperature grows per unit of what is left unexplained [1]
     unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
     unmodelled_width: float = 0.1  # over which that changes [1]
 
@@ -74,12 +74,8 @@ def estimate_probabilities(
     best = find_best(explanations)
     temperature = config.temperature * (1.0 + config.doubt * measure_unexplained(best))
     rivals = Counter(mechanism.dimension for mechanism in mechanisms)
-    choices = [sum(np.log(rivals[mechanism.dimension]) for mechanism in one.mechanisms) for one in explanations]
-    prices = [
-        config.price * one.price + config.temperature * more for one, more in zip(explanations, choices, strict=True)
-    ]
-    values = np.array([one.total for one in explanations]) - prices
-    scores = _demote_needless(explanations, values, values / temperature, config.temperature)
+    priors = [_log_prior(one, rivals, config) for one in explanations]
+    scores = np.array([one.total for one in explanations]) / temperature + np.array(priors)
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     best = explanations[int(np.argmax(weights))]
@@ -98,16 +94,13 @@ def estimate_probabilities(
     return CauseProbabilities(causes, chances, *bounded, weights, measure_unexplained(best))
 
 
-def _demote_needless(explanations: Sequence[Explanation], values: Array, scores: Array, temperature: float) -> Array:
-    """Returns scores in which what adds numbers to another explanation, and does not pay for them, stays far below it.
+def _log_prior(explanation: Explanation, rivals: Mapping[str, int], config: WeighingConfig) -> float:
+    """Returns how likely an explanation is before the logs are seen, up to a constant [nats].
 
-    What even the best explanation leaves makes it doubtful which one is right, but no needless number more likely.
+    What it leaves makes it doubtful what scores say, but needless numbers no likelier: this has no part in the doubt.
     """
-    found, mechanisms = scores.copy(), [set(one.mechanisms) for one in explanations]
-    for k in sorted(range(len(found)), key=lambda k: len(mechanisms[k])):
-        for less in (j for j in range(len(found)) if values[j] > values[k] and mechanisms[j] < mechanisms[k]):
-            found[k] = min(found[k], found[less] + (values[k] - values[less]) / temperature)
-    return found
+    chosen = [float(np.log(rivals[mechanism.dimension])) for mechanism in explanation.mechanisms]
+    return -config.price / config.temperature * explanation.price - sum(chosen)
 
 
 def bound_probability(probability: float) -> float:

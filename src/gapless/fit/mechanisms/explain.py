@@ -76,6 +76,14 @@ class SignalEvidence:
         row, targets = self.whole_row, np.array(self.problem.candidates.space.targets)
         return {str(target): row[targets == target] for target in dict.fromkeys(targets)}
 
+    def find_value(self, target: str) -> float:
+        """Returns a target's value in the likeliest explanation that moves it; of per-run parameters the mean."""
+        moving = [k for k, one in enumerate(self.explanations) if any(target in m.targets for m in one.mechanisms)]
+        likeliest = max(moving, key=lambda k: float(self.probabilities.weights[k]), default=None)
+        row = self.problem.rows((self.best if likeliest is None else self.explanations[likeliest]).point[None])[0]
+        columns = [k for k, other in enumerate(self.problem.candidates.space.targets) if other == target]
+        return float(row[columns].mean())
+
     @property
     def row(self) -> Array:
         """The parameters of the best one, (num_parameters,), each target once: of per-run parameters the mean."""
