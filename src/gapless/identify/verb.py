@@ -41,7 +41,7 @@ from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scat
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.flat_directions import widen_by_force_scale
-from gapless.fit.search.structure import StructureResult, build_problem, search_structure
+from gapless.fit.search.structure import StructureResult, build_problem, search_structure, split_columns
 from gapless.fit.search.terms import Structure
 from gapless.fit.slopes import fine_slopes
 from gapless.fit.solution import Solution, widen_intervals
@@ -166,6 +166,8 @@ def fit_explained(
     shared, scatter = split_scatter_parameters(examination.evidence)
     evidence = None if isinstance(explained, str) else explained
     if evidence is not None:
+        always, _ = split_columns(shared, ())
+        evidence = evidence.beside([shared.whole.targets[k] for k in always])
         shared = add_explained(shared, evidence)
         if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
             shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))

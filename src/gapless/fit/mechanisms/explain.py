@@ -1,7 +1,7 @@
 """From logs to explanations of them: what `identify` fits, and what `diagnose` judges."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,7 +14,7 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities
+from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
@@ -41,6 +41,17 @@ class SignalEvidence:
     def best(self) -> Explanation:
         """The likeliest explanation."""
         return self.explanations[int(np.argmax(self.probabilities.weights))]
+
+    def beside(self, fitted: Collection[str]) -> "SignalEvidence":
+        """Returns the evidence with the explanation that is best where some targets are fitted anyway, at no price.
+
+        Two values that show alike explain logs alike; where one is fitted anyway, the other is freed for nothing, and
+        neither is determined.
+        """
+        added = [sum(m.price for m in one.mechanisms if not set(m.targets) <= set(fitted)) for one in self.explanations]
+        scores = [one.total - WEIGHING.price * more for one, more in zip(self.explanations, added, strict=True)]
+        weights = np.eye(len(scores))[int(np.argmax(scores))]
+        return replace(self, probabilities=replace(self.probabilities, weights=weights))
 
     @cached_property
     def written(self) -> Explanation:

@@ -95,7 +95,7 @@ def search_structure(
     """
     checkpoint = checkpoint or Checkpoint()
     step = checkpoint.step
-    always, groups = _split_columns(evidence, episodes)
+    always, groups = split_columns(evidence, episodes)
     if start is not None:  # how the robot stands is in it, if the logs call for it
         always = tuple(sorted({*always, *start.free}))
         groups = [group for group in groups if not set(group) & {*always, *range(len(evidence.space))}]
@@ -274,7 +274,7 @@ def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> list[list[Col
     return [wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around]
 
 
-def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+def split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
     """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
     How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything. What
