@@ -110,7 +110,7 @@ def search_structure(
         found = Structure(always, row, ())
     row = found.row
     if window_s is None:
-        window_s = step(lambda: _choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
+        window_s = step(lambda: choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
     longer = window_s > shortest_window_s(evidence.project)
     measured = replace(problem, free=found.free)
     if longer:
@@ -137,14 +137,17 @@ def search_structure(
     structure = step(lambda: try_lag(some, played, groups))
     now = replace(some, free=structure.free)
     structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, near=True)))
-    targets = measured.predictor.space.targets
-    left = sorted(set(range(len(row))) - set(structure.free))
-    held = tuple(k for k in left if targets[k].startswith(("body/", "world/tilt")))
     report(1.0)
-    return StructureResult(measured, structure, window_s, held)
+    return StructureResult(measured, structure, window_s, held_columns(measured.predictor.space, structure.free))
 
 
-def _choose_window_s(
+def held_columns(space: ParameterSpace, free: Columns) -> Columns:
+    """Returns the columns of masses, shapes and tilt that are not fitted, and so stay as written."""
+    left = sorted(set(range(len(space))) - set(free))
+    return tuple(k for k in left if space.targets[k].startswith(("body/", "world/tilt")))
+
+
+def choose_window_s(
     evidence: ProjectData, predictor: Predictor, episodes: Sequence[int], row: Array, rng: np.random.Generator
 ) -> float:
     """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings.
