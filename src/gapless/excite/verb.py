@@ -106,7 +106,7 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
     windows = cut_windows(known.project, known.tracks, WINDOW_S)
     if not len(windows):
         return nothing
-    row = known.row(space)
+    row = known.fitted_row(space)
     problem = FitProblem(Predictor(known.blueprint, space), windows, tuple(range(len(space))), row, windows.noise)
     return problem.weighted_at(row).sigma
 
