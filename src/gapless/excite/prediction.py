@@ -39,6 +39,7 @@ class PredictedFit:
 
     parameters: tuple[FittedParameter, ...]  # what would be fitted, and what is wanted besides
     reported: frozenset[str]  # targets that would be fitted whether they are wanted or not
+    window_s: float  # length of the windows [s]
 
 
 def predict_fit(known: PriorKnowledge, track: Track, values: Mapping[str, float]) -> PredictedFit:
@@ -50,7 +51,8 @@ def predict_fit(known: PriorKnowledge, track: Track, values: Mapping[str, float]
     rng = np.random.default_rng(0)
     data = _make_data(known, track)
     fitted = always_fitted(known.blueprint, data.tracks).targets
-    evidence = _expect_explanation(_linearise(data, values, rng)).beside(fitted)
+    tried = {target for term in data.terms for target in term.targets}
+    evidence = _expect_explanation(_linearise(data, values, rng)).beside({*fitted} - tried)
     reported = frozenset(fitted) | evidence.fitted_targets
     data = add_explained(data, evidence)
     whole = data.whole
@@ -62,6 +64,8 @@ def predict_fit(known: PriorKnowledge, track: Track, values: Mapping[str, float]
     def judge(targets: Collection[str]) -> dict[str, FittedParameter]:
         """Returns what a fit of some targets would report."""
         free = tuple(k for k, target in enumerate(whole.targets) if target in targets)
+        if not free:
+            return {}
         held = [k for k in held_columns(whole, free) if whole.targets[k] not in others]  # it has no others
         now = replace(problem, free=free)
         judged = judge_solution(now, descend(now, row, SEARCH.polish), held)
@@ -72,7 +76,7 @@ def predict_fit(known: PriorKnowledge, track: Track, values: Mapping[str, float]
     found = judge(reported)
     if others:
         found |= {target: p for target, p in judge(reported | others).items() if target in others}
-    return PredictedFit(tuple(found.values()), reported)
+    return PredictedFit(tuple(found.values()), reported, window_s)
 
 
 def _make_data(known: PriorKnowledge, track: Track) -> ProjectData:

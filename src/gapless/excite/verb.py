@@ -114,7 +114,7 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
 def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> ExciteResult:
     """Returns the result; without a run that keeps the limits, its advice says why."""
     project = search.known.project
-    parameters, groups = _predict_parameters(search, run) if run else ((), ())
+    parameters, groups, window_s = _predict_parameters(search, run) if run else ((), (), WINDOW_S)
     readings = () if run is None else zip(project.measurements, run.measured[0, 0], strict=True)
     return ExciteResult(
         inputs=search.known.ids,
@@ -127,7 +127,7 @@ def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> Exc
         advice=_give_advice(search.known, parameters, groups) if run else (search.explain_failure(),),
         path=None,
         duration_s=search.duration_s,
-        window_s=WINDOW_S,
+        window_s=window_s,
         num_tried=search.num_tried,
         seed=seed,
         assumed=search.workspace.assumed,
@@ -137,8 +137,8 @@ def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> Exc
 
 def _predict_parameters(
     search: Search, run: SimulatedMotions
-) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...]]:
-    """Returns what `identify` would say of a recording of a motion, on average, and what no motion separates.
+) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...], float]:
+    """Returns what `identify` would say of a recording, what no motion separates, and the length of windows [s].
 
     What an earlier fit left on its logs beyond noise, the next one will leave as well: it counts as noise.
     """
@@ -155,10 +155,10 @@ def _predict_parameters(
         wanted, promised = p.target in known.wanted, p.identifiable and p.target in fit.reported
         outlook: Outlook = "no motion tells" if p.target in hopeless else "too little motion"
         if p.identifiable:
-            outlook = "can be told" if promised else "only if wrong"
+            outlook = "can be told" if promised else "not always fitted"
         interval = (p.target, p.dimension, p.unit, p.value, p.low, p.high, p.level)
         predicted.append(PredictedParameter(*interval, wanted, promised, outlook, p.prior_low, p.prior_high))
-    return tuple(predicted), tuple(groups)
+    return tuple(predicted), tuple(groups), fit.window_s
 
 
 def _give_advice(
@@ -177,7 +177,7 @@ def _give_advice(
     short = [p.target for p in parameters if p.wanted and p.outlook == "too little motion"]
     if short:
         advice.append(f"too little motion for {', '.join(short)}: ask for more --seconds, or for these alone")
-    unasked = [p.target for p in parameters if p.wanted and p.outlook == "only if wrong"]
+    unasked = [p.target for p in parameters if p.wanted and p.outlook == "not always fitted"]
     if unasked and project.parameters == "auto":
         advice.append(f"identify fits {', '.join(unasked)} only where the logs show that it is wrong in the model")
     if project.parameters != "auto":
