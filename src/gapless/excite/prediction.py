@@ -99,11 +99,15 @@ def _linearise(data: ProjectData, values: Mapping[str, float], rng: np.random.Ge
 
 
 def _expect_explanation(linear: LinearModel) -> SignalEvidence:
-    """Returns what the search for explanations would find about: the best set that the linear model selects."""
-    problem, every = linear.problem, range(len(linear.mechanisms))
+    """Returns what the search for explanations would find about: the best set that the linear model selects.
+
+    Only what is not as written can be part of it, since slopes that bend would call for other things to make up for it.
+    """
+    problem, point = linear.problem, linear.point
+    moved = [k for k, mechanism in enumerate(linear.mechanisms) if point[list(mechanism.entries)].any()]
     explanations: list[Explanation] = []
-    for chosen in ((), linear.select((), every, WEIGHING.price, len(every))):
+    for chosen in ((), linear.select((), moved, WEIGHING.price, len(moved))):
         mechanisms = tuple(problem.mechanisms[k] for k in chosen)
-        residual = problem.residuals((linear.point if chosen else np.zeros_like(linear.point))[None])[0]
-        explanations.append(Explanation(mechanisms, linear.point, linear.held_out_squares(chosen), residual))
+        residual = problem.residuals((point if chosen else np.zeros_like(point))[None])[0]
+        explanations.append(Explanation(mechanisms, point, linear.held_out_squares(chosen), residual))
     return SignalEvidence(problem, tuple(explanations), estimate_probabilities(explanations, problem.mechanisms))
