@@ -166,7 +166,7 @@ def fit_explained(
     evidence = None if isinstance(explained, str) else explained
     if evidence is not None:
         always, _ = split_columns(shared, ())
-        evidence = evidence.beside([shared.whole.targets[k] for k in always])
+        evidence = evidence.choose_beside([shared.whole.targets[k] for k in always])
         shared = add_explained(shared, evidence)
         if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
             shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))

@@ -67,7 +67,7 @@ def candidate_terms(blueprint: CompiledProject, tracks: Sequence[Track]) -> tupl
 def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     driven = [model.actuator(item.actuator) for item in project.commands]
     servos = [a.name for a in driven if drive.is_position_servo(model, a.id)]
-    damped = joints_damped_by_servos(project, model)
+    damped = find_damping_servos(project, model)
     paths: list[str] = []
     for joint in moving_joints(project, model):
         fields = ("frictionloss",) if joint in damped else ("damping", "frictionloss")
@@ -86,7 +86,7 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     return paths
 
 
-def joints_damped_by_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
+def find_damping_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
     """Returns joint -> position servo that damps it: only the sum of both dampings shows."""
     found = dict[str, str]()
     for item in project.commands:

@@ -42,7 +42,7 @@ class SignalEvidence:
         """The likeliest explanation."""
         return self.explanations[int(np.argmax(self.probabilities.weights))]
 
-    def beside(self, fitted: Collection[str]) -> "SignalEvidence":
+    def choose_beside(self, fitted: Collection[str]) -> "SignalEvidence":
         """Returns the evidence with the explanation that is best where some targets are fitted anyway, at no price.
 
         Two values that show alike explain logs alike; where one is fitted anyway, the other is freed for nothing, and

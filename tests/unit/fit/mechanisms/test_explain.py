@@ -16,10 +16,10 @@ def evidence(actuator: float, sensor: float) -> SignalEvidence:
 def test_of_what_explains_alike_that_counts_which_is_fitted_anyway() -> None:
     alike = evidence(actuator=200.0, sensor=205.0)
     assert alike.best.dimensions == ("sensor",)
-    assert alike.beside(["actuator"]).fitted_targets == {"actuator"}
-    assert alike.beside([]).fitted_targets == {"sensor"}
+    assert alike.choose_beside(["actuator"]).fitted_targets == {"actuator"}
+    assert alike.choose_beside([]).fitted_targets == {"sensor"}
 
 
 def test_what_explains_better_by_its_price_is_freed_beside_what_is_fitted_anyway() -> None:
     better = evidence(actuator=200.0, sensor=201.0 + WEIGHING.price)
-    assert better.beside(["actuator"]).fitted_targets == {"sensor"}
+    assert better.choose_beside(["actuator"]).fitted_targets == {"sensor"}
