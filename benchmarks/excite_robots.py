@@ -230,6 +230,31 @@ _VOLTAGE = _free(
     <geom type="capsule" size=".015" fromto="0 0 0 0 0 -.2" mass=".2"/></body>""",
     """<general name="volts" joint="rotor" gainprm=".06" biastype="affine" biasprm="0 0 -.02" ctrlrange="-12 12"/>""",
 )
+_FLYWHEEL = _free(
+    """<body name="wheel" pos="0 0 .3"><joint name="wheel" axis="0 0 1" damping=".02" frictionloss=".01"
+    armature=".003"/><geom type="cylinder" size=".12 .01" mass="1.5"/></body>""",
+    '<motor name="motor" joint="wheel" ctrlrange="-1 1"/>',
+)
+_LIFT = _free(
+    """<body name="slide" pos="0 0 .8"><joint name="lift" type="slide" axis="0 0 1" damping="15" armature=".5"
+    range="-.3 .3"/><geom type="box" size=".1 .1 .04" mass="3"/></body>""",
+    '<position name="lift" joint="lift" kp="4000" kv="150" ctrlrange="-.3 .3" forcerange="-200 200"/>',
+)
+_FURUTA = _free(
+    """<body name="arm" pos="0 0 .6"><joint name="arm" axis="0 0 1" damping=".02" armature=".004" range="-2 2"/>
+    <geom type="capsule" size=".01" fromto="0 0 0 .2 0 0" mass=".25"/>
+    <body name="bob" pos=".2 0 0"><joint name="swing" axis="1 0 0" damping=".0015"/>
+    <geom type="capsule" size=".01" fromto="0 0 0 0 0 -.22" mass=".12"/></body></body>""",
+    '<motor name="arm" joint="arm" ctrlrange="-1 1"/>',
+)
+_FINGERS = _free(
+    """<body name="left" pos="-.05 0 .2"><joint name="left" type="slide" axis="1 0 0" damping="8" armature=".1"
+    range="-.04 .04"/><geom type="box" size=".01 .02 .05" mass=".25"/></body>
+    <body name="right" pos=".05 0 .2"><joint name="right" type="slide" axis="1 0 0" damping="8" armature=".1"
+    range="-.04 .04"/><geom type="box" size=".01 .02 .05" mass=".25"/></body>""",
+    """<position name="left" joint="left" kp="900" kv="25" ctrlrange="-.04 .04" forcerange="-30 30"/>
+    <position name="right" joint="right" kp="900" kv="25" ctrlrange="-.04 .04" forcerange="-30 30"/>""",
+)
 _CART = (MODELS / "cartpole.xml").read_text(encoding="utf-8").replace('gear="1"', 'gear="1" ctrlrange="-15 15"')
 _ARM = (MODELS / "arm.xml").read_text(encoding="utf-8").replace('kp="', 'ctrlrange="-1.5 1.5" kp="')
 _SIX = ("pan", "lift", "elbow", "wrist1", "wrist2", "wrist3")
@@ -306,6 +331,31 @@ TEST = (
         "chain", _CHAIN_XML, _same(tuple(f"a{k}" for k in range(6))), _positions(_CHAIN, 0.0001),
         ("actuator/a0/kd", "actuator/a1/kd", "joint/j3/frictionloss", "actuator/*/delay"),
         {"actuator/a0/kd": 0.0, "actuator/a1/kd": 0.0, "joint/j3/frictionloss": 6.0},
+        options={"lowest_m": 0.0},
+    ),
+    Robot(
+        "flywheel", _FLYWHEEL, _same(("motor",)),
+        {**_positions(("wheel",), 0.001), "v_wheel": ("wheel", "velocity", 0.02)},
+        ("joint/wheel/damping", "joint/wheel/frictionloss", "actuator/*/delay"),
+        {"joint/wheel/damping": 0.0, "joint/wheel/frictionloss": 0.0},
+        options={"lowest_m": 0.0},
+    ),
+    Robot(
+        "lift", _LIFT, _same(("lift",)), _positions(("lift",), 0.0001),
+        ("actuator/lift/kd", "joint/lift/frictionloss", "actuator/*/delay"),
+        {"actuator/lift/kd": 0.0, "joint/lift/frictionloss": 8.0},
+        first_log=True, options={"lowest_m": 0.3},
+    ),
+    Robot(
+        "furuta", _FURUTA, _same(("arm",)), _positions(("arm", "swing"), 0.001),
+        ("joint/arm/damping", "joint/arm/frictionloss", "joint/swing/damping"),
+        {"joint/arm/damping": 0.0, "joint/arm/frictionloss": 0.03, "joint/swing/damping": 0.0},
+        options={"lowest_m": 0.1},
+    ),
+    Robot(
+        "fingers", _FINGERS, _same(("left", "right")), _positions(("left", "right"), 0.00005),
+        ("actuator/left/kd", "joint/right/frictionloss", "actuator/*/delay"),
+        {"actuator/left/kd": 0.0, "joint/right/frictionloss": 2.0},
         options={"lowest_m": 0.0},
     ),
 )  # fmt: skip

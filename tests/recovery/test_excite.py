@@ -17,7 +17,6 @@ from gapless.excite.motion import simulate_motions
 from gapless.excite.play import motion_csv, play
 from gapless.excite.search import ExciteConfig
 from gapless.excite.verb import excite, make_search
-from gapless.fit.prediction.windows import DRIVEN_S
 from gapless.identify.verb import identify
 from gapless.project.load import load_project
 from gapless.project.log.write import write_log
@@ -49,7 +48,7 @@ def fitted(folder: Path, motion: Path, start: dict[str, float], seed: int) -> Id
     shutil.rmtree(folder / "logs", ignore_errors=True)
     episode = play(project, robot, motion, start, np.random.default_rng(seed))
     write_log(project, replace(episode, source="real"))
-    found = identify(folder, seed=seed, window_s=DRIVEN_S)  # longer ones would tell more than was promised
+    found = identify(folder, seed=seed)
     shutil.rmtree(folder / "logs")
     return found
 

@@ -1,4 +1,4 @@
-"""How much a recording would identify: `identify`'s own measure of it, taken before there is a recording."""
+"""How much motions would identify: a quick measure to compare many; see `excite.prediction` for the one chosen."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,6 @@ from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows
 from gapless.fit.problem import PRIOR_WEIGHT, FitProblem
 from gapless.fit.slopes import FINE_STEP
-from gapless.fit.solution import Solution
 from gapless.fit.summary import MAX_IDENTIFIABLE_SD
 
 SUFFICIENT_SD = 0.01  # standard deviations far below this share of the range are not worth more motion
@@ -20,8 +19,8 @@ MAX_REPEATS = 10.0  # what a motion of so many times the length does not identif
 MIN_COMPONENT = 0.25  # a parameter takes part in a direction if its component is larger
 
 
-def expected_solution(predictor: Predictor, windows: Windows, row: Array, min_sigma: Array) -> Solution:
-    """Returns what `identify` would say of a fit that ended at the assumed values, all windows as expected.
+def expected_information(predictor: Predictor, windows: Windows, row: Array, min_sigma: Array) -> Array:
+    """Returns the information of some windows about a robot with the values assumed, (num_parameters, num_parameters).
 
     Slopes are taken of plain residuals, not of the robust ones: those flatten out within one step of a well
     excited parameter, differently for each, and what they flatten would pass for information about a direction
@@ -32,10 +31,8 @@ def expected_solution(predictor: Predictor, windows: Windows, row: Array, min_si
     """
     sigma = np.maximum(windows.noise, min_sigma)
     problem = FitProblem(predictor, windows, tuple(range(len(row))), row, sigma).with_starts_at(row)
-    unit = np.clip(problem.unit(row), 0.0, 1.0)
-    slopes = _compute_slopes(problem, unit)
-    information = slopes @ slopes.T
-    return Solution(row, unit, expected_covariance(information, len(windows)), information, 0.0)
+    slopes = _compute_slopes(problem, np.clip(problem.unit(row), 0.0, 1.0))
+    return slopes @ slopes.T
 
 
 def _compute_slopes(problem: FitProblem, unit: Array) -> Array:
@@ -59,26 +56,12 @@ def _compute_slopes(problem: FitProblem, unit: Array) -> Array:
     return central * np.clip(2.0 - bend / np.maximum(np.abs(central), 1e-12), 0.0, 1.0)
 
 
-def expected_covariance(information: Array, num_windows: int) -> Array:
-    """Returns about the covariance that `identify` would report on average, (num_parameters, num_parameters).
-
-    `identify` reports H^-1 (G + p^2) H^-1 with H = information + p^2 and G the spread of the windows' gradients,
-    whose mean is the information, and widens it where windows are few: here by w / (w - k) for w windows and k
-    parameters, which is near enough if all windows say about as much.
-    """
-    count = len(information)
-    prior = PRIOR_WEIGHT**2 * np.eye(count)
-    spread = information * num_windows / max(1, num_windows - count) + prior
-    inverse = np.linalg.inv(information + prior)
-    return inverse @ spread @ inverse
-
-
-def identification_cost(covariance: Array, wanted: Sequence[int]) -> float:
-    """Returns how bad a covariance is for some parameters: the mean logarithm of their standard deviations.
+def identification_cost(information: Array, wanted: Sequence[int]) -> float:
+    """Returns how bad information is for some parameters: the mean logarithm of their standard deviations.
 
     Shares of each parameter's range, and `SUFFICIENT_SD` added: what is badly determined counts most.
     """
-    deviation = np.sqrt(np.diag(covariance)[list(wanted)])
+    deviation = np.sqrt(np.diag(_covariance(information))[list(wanted)])
     return float(np.mean(np.log(deviation + SUFFICIENT_SD)))
 
 
@@ -98,7 +81,7 @@ def find_inseparable(space: ParameterSpace, mean_information: Array) -> tuple[tu
     Each group is a direction that stays undetermined: the eigenvectors of the covariance whose standard deviation is
     at least `MAX_IDENTIFIABLE_SD` of the range. A group of one is a parameter that shows in nothing that is measured.
     """
-    values, vectors = np.linalg.eigh(_repeated_covariance(mean_information))
+    values, vectors = np.linalg.eigh(_covariance(MAX_REPEATS * mean_information))
     groups: list[tuple[str, ...]] = []
     for variance, vector in zip(values[::-1], vectors.T[::-1], strict=True):
         if np.sqrt(max(variance, 0.0)) < MAX_IDENTIFIABLE_SD:
@@ -109,9 +92,8 @@ def find_inseparable(space: ParameterSpace, mean_information: Array) -> tuple[tu
 
 def find_unidentifiable(mean_information: Array) -> NDArray[np.bool_]:
     """Tells which parameters not even `MAX_REPEATS` times the mean motion identifies, (num_parameters,)."""
-    return np.sqrt(np.diag(_repeated_covariance(mean_information))) >= MAX_IDENTIFIABLE_SD
+    return np.sqrt(np.diag(_covariance(MAX_REPEATS * mean_information))) >= MAX_IDENTIFIABLE_SD
 
 
-def _repeated_covariance(mean_information: Array) -> Array:
-    information = MAX_REPEATS * mean_information + PRIOR_WEIGHT**2 * np.eye(len(mean_information))
-    return np.asarray(np.linalg.inv(information), dtype=np.float64)
+def _covariance(information: Array) -> Array:
+    return np.asarray(np.linalg.inv(information + PRIOR_WEIGHT**2 * np.eye(len(information))), dtype=np.float64)

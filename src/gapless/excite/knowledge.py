@@ -53,15 +53,19 @@ class PriorKnowledge:
         more = [target for target in dict.fromkeys((*self.fitted, *self.wanted)) if target not in known]
         return ParameterSpace((*always.parameters, *parameters_of(self.blueprint, tracks, more)))
 
+    def fitted_row(self, space: ParameterSpace) -> Array:
+        """Returns the values of the fit, else those of the model, within bounds."""
+        values = np.array([self.fitted.get(p.target, p.nominal) for p in space.parameters])
+        return np.clip(values, space.low, space.high)
+
     def row(self, space: ParameterSpace) -> Array:
         """Returns the values assumed: those of the fit, else those of the model, within bounds.
 
         What the model has none of, and no fit has found, gets `ASSUMED_SHARE`: a friction of zero shows nothing,
         not even how well it could be identified.
         """
-        values = [self.fitted.get(p.target, p.nominal) for p in space.parameters]
         scaling = Scaling.of(space)
-        unit = np.clip(scaling.unit(np.array(values)), 0.0, 1.0)
+        unit = np.clip(scaling.unit(self.fitted_row(space)), 0.0, 1.0)
         absent = (space.low == 0.0) & (unit < AT_BOUND) & ~np.isin(space.targets, list(self.identified))
         return scaling.values(np.where(absent, ASSUMED_SHARE, unit))
 

@@ -9,7 +9,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Flags
-from gapless.excite.information import expected_covariance, expected_solution, identification_cost
+from gapless.excite.information import expected_information, identification_cost
 from gapless.excite.knowledge import PriorKnowledge
 from gapless.excite.limits import MotionLimit
 from gapless.excite.motion import (
@@ -149,8 +149,8 @@ class Search:
         return int(np.clip(affordable, config.min_motions, config.max_motions))
 
     def _cost(self, candidate: Candidate) -> float:
-        covariance = expected_covariance(candidate.whole_information, len(candidate.windows))
-        return identification_cost(covariance, [self.space.index(target) for target in self.known.wanted])
+        wanted = [self.space.index(target) for target in self.known.wanted]
+        return identification_cost(candidate.whole_information, wanted)
 
     def _play(
         self, motions: Motions, rows: Array, readings: Array | None = None, max_frames: int | None = None
@@ -206,7 +206,7 @@ class Search:
         some = np.arange(begin, min(begin + self.config.windows_per_look, len(candidate.windows)))
         if not len(some):
             return candidate
-        more = expected_solution(self._predictor, candidate.windows.pick(some), self.row, self.min_sigma).information
+        more = expected_information(self._predictor, candidate.windows.pick(some), self.row, self.min_sigma)
         return replace(candidate, information=candidate.information + more, num_seen=begin + len(some))
 
     def _find_safe(self, candidates: list[Candidate]) -> SimulatedMotions | None:

@@ -16,17 +16,18 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import Curve, ExciteResult, Outlook, PredictedParameter
 from gapless.core.signal import Array
 from gapless.data.stored_results import store_result_if_possible
-from gapless.excite.information import expected_solution, find_inseparable, find_unidentifiable, rescale_information
+from gapless.excite.information import find_inseparable, find_unidentifiable, rescale_information
 from gapless.excite.knowledge import PriorKnowledge, read_knowledge
 from gapless.excite.limits import find_limits
 from gapless.excite.motion import SimulatedMotions, record_motion, record_random_motions
 from gapless.excite.play import motion_csv
+from gapless.excite.prediction import predict_fit
 from gapless.excite.search import WINDOW_S, ExciteConfig, Search
 from gapless.excite.workspace import Workspace
 from gapless.fit.prediction.predict import Predictor
-from gapless.fit.prediction.windows import cut_windows, draw_windows, max_num_windows
+from gapless.fit.prediction.windows import cut_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.summary import MIN_WINDOWS, describe_parameters
+from gapless.fit.summary import MIN_WINDOWS
 from gapless.project.fingerprint import fingerprint
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
@@ -105,7 +106,7 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
     windows = cut_windows(known.project, known.tracks, WINDOW_S)
     if not len(windows):
         return nothing
-    row = known.row(space)
+    row = known.fitted_row(space)
     problem = FitProblem(Predictor(known.blueprint, space), windows, tuple(range(len(space))), row, windows.noise)
     return problem.weighted_at(row).sigma
 
@@ -113,7 +114,7 @@ def _estimate_fit_error(known: PriorKnowledge, space: ParameterSpace) -> Array:
 def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> ExciteResult:
     """Returns the result; without a run that keeps the limits, its advice says why."""
     project = search.known.project
-    parameters, groups = _predict_parameters(search, run) if run else ((), ())
+    parameters, groups, window_s = _predict_parameters(search, run) if run else ((), (), WINDOW_S)
     readings = () if run is None else zip(project.measurements, run.measured[0, 0], strict=True)
     return ExciteResult(
         inputs=search.known.ids,
@@ -126,7 +127,7 @@ def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> Exc
         advice=_give_advice(search.known, parameters, groups) if run else (search.explain_failure(),),
         path=None,
         duration_s=search.duration_s,
-        window_s=WINDOW_S,
+        window_s=window_s,
         num_tried=search.num_tried,
         seed=seed,
         assumed=search.workspace.assumed,
@@ -136,32 +137,28 @@ def _make_result(search: Search, run: SimulatedMotions | None, seed: int) -> Exc
 
 def _predict_parameters(
     search: Search, run: SimulatedMotions
-) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...]]:
-    """Returns what `identify` would say of a recording of a motion, on average, and what no motion separates.
+) -> tuple[tuple[PredictedParameter, ...], tuple[tuple[str, ...], ...], float]:
+    """Returns what `identify` would say of a recording, what no motion separates, and the length of windows [s].
 
-    The motion is recorded in simulation, with noise, and read as a log would be: bounds, smoothing, windows and the
-    errors of their starts are those of `identify`.
+    What an earlier fit left on its logs beyond noise, the next one will leave as well: it counts as noise.
     """
-    known, rng = search.known, np.random.default_rng(0)
-    track = record_motion(known.project, run, 0, search.noise, rng)
-    space = known.space((*known.tracks, track))
-    windows = cut_windows(known.project, [track], WINDOW_S)
-    windows = draw_windows(windows, rng, max_num_windows(WINDOW_S, space))
-    row = np.clip(search.row, space.low, space.high)
-    solution = expected_solution(Predictor(known.blueprint, space), windows, row, search.min_sigma)
-    fits = describe_parameters(space, solution)
-    information = rescale_information(search.mean_information, search.space, space, row)
-    hopeless = dict(zip(space.targets, find_unidentifiable(information), strict=True))
-    open_targets = {fit.target for fit in fits if fit.target in known.wanted and not fit.identifiable}
+    known, noise = search.known, np.maximum(search.noise, search.min_sigma)
+    track = record_motion(known.project, run, 0, noise, np.random.default_rng(0))
+    fit = predict_fit(known, track, dict(zip(search.space.targets, search.row, strict=True)))
+    space = known.space((track,))
+    information = rescale_information(search.mean_information, search.space, space, search.row)
+    hopeless = {t for t, bad in zip(space.targets, find_unidentifiable(information), strict=True) if bad}
+    open_targets = {p.target for p in fit.parameters if p.target in known.wanted and not p.identifiable}
     groups = [group for group in find_inseparable(space, information) if open_targets & set(group)]
     predicted: list[PredictedParameter] = []
-    for fit in fits:
-        unidentified: Outlook = "no motion tells" if hopeless[fit.target] else "too little motion"
-        outlook: Outlook = "can be told" if fit.identifiable else unidentified
-        interval = (fit.target, fit.dimension, fit.unit, fit.value, fit.low, fit.high, fit.level)
-        others = (fit.target in known.wanted, fit.identifiable, outlook, fit.prior_low, fit.prior_high)
-        predicted.append(PredictedParameter(*interval, *others))
-    return tuple(predicted), tuple(groups)
+    for p in fit.parameters:
+        wanted, promised = p.target in known.wanted, p.identifiable and p.target in fit.reported
+        outlook: Outlook = "no motion tells" if p.target in hopeless else "too little motion"
+        if p.identifiable:
+            outlook = "can be told" if promised else "not always fitted"
+        interval = (p.target, p.dimension, p.unit, p.value, p.low, p.high, p.level)
+        predicted.append(PredictedParameter(*interval, wanted, promised, outlook, p.prior_low, p.prior_high))
+    return tuple(predicted), tuple(groups), fit.window_s
 
 
 def _give_advice(
@@ -180,6 +177,9 @@ def _give_advice(
     short = [p.target for p in parameters if p.wanted and p.outlook == "too little motion"]
     if short:
         advice.append(f"too little motion for {', '.join(short)}: ask for more --seconds, or for these alone")
+    unasked = [p.target for p in parameters if p.wanted and p.outlook == "not always fitted"]
+    if unasked and project.parameters == "auto":
+        advice.append(f"identify fits {', '.join(unasked)} only where the logs show that it is wrong in the model")
     if project.parameters != "auto":
         listed = {entry.target for entry in project.parameters}
         missing = [target for target in known.wanted if target not in listed]

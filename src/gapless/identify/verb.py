@@ -31,7 +31,7 @@ from gapless.fit.mechanisms.explain import (
     weigh_nominals,
 )
 from gapless.fit.mechanisms.mechanism import NUMERICS
-from gapless.fit.misfit import MIN_NOISE_RATIO, hold_without_lag, widen_by_misfit
+from gapless.fit.misfit import MIN_NOISE_RATIO, widen_by_misfit
 from gapless.fit.per_run import PerRunSolution, fit_own_values, summarize_runs
 from gapless.fit.prediction.predict import Predictor, without_idle_contacts
 from gapless.fit.prediction.windows import shortest_window_s
@@ -40,11 +40,9 @@ from gapless.fit.run_biases import free_biases_of_runs
 from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.flat_directions import widen_by_force_scale
-from gapless.fit.search.structure import StructureResult, build_problem, search_structure
+from gapless.fit.search.structure import StructureResult, build_problem, search_structure, split_columns
 from gapless.fit.search.terms import Structure
-from gapless.fit.slopes import fine_slopes
-from gapless.fit.solution import Solution, widen_intervals
+from gapless.fit.solution import Solution
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
 from gapless.fit.summary import (
     Predict,
@@ -55,7 +53,8 @@ from gapless.fit.summary import (
     measure_fit_errors,
     measure_horizons,
 )
-from gapless.fit.time_step import FINER, remove_time_step_error
+from gapless.fit.time_step import FINER
+from gapless.fit.uncertainty import judge_solution
 from gapless.identify.drift import EarlierFit, compare_with_earlier, find_earlier_fit, load_stored_fit, recorded_span
 from gapless.identify.posterior.samples import GAUSSIAN, NEURAL, gaussian_samples, parquet_bytes
 from gapless.identify.verdict import FitFindings, describe_force_reference, judge_fit
@@ -166,6 +165,8 @@ def fit_explained(
     shared, scatter = split_scatter_parameters(examination.evidence)
     evidence = None if isinstance(explained, str) else explained
     if evidence is not None:
+        always, _ = split_columns(shared, ())
+        evidence = evidence.prefer_fitted([shared.whole.targets[k] for k in always])
         shared = add_explained(shared, evidence)
         if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
             shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))
@@ -259,20 +260,15 @@ def _solve(
     best = choose_length(fits)
     train, row = best.problem, best.row
     problem = problem.with_starts_at(row) if best is fits[0] else train.weighted_at(row)
-    slopes = fine_slopes(problem, row)
-    corrected = remove_time_step_error(problem, row, slopes)
     report(0.5)
-    without_lag = hold_without_lag(corrected.problem, corrected.row, slopes)
-    others = [] if without_lag is None else [without_lag]
-    solution = widen_by_force_scale(corrected.problem, corrected.row, slopes, SEARCH.last, others)
-    report(0.9)
-    solution = widen_intervals(corrected.problem, solution, found.held, corrected.finer, corrected.left)
+    judged = judge_solution(problem, row, found.held)
+    solution = judged.solution
     misfit = train.to_noise(row) > MIN_NOISE_RATIO
     if misfit:
-        solution = widen_by_misfit(corrected.problem, solution, row, [fit.row for fit in fits if fit is not best])
+        solution = widen_by_misfit(judged.problem, solution, row, [fit.row for fit in fits if fit is not best])
     report(1.0)
     train.report_row(solution.unit)
-    return _Solved(train, corrected.problem, solution, summarize_runs(train, solution), best.window_s, misfit)
+    return _Solved(train, judged.problem, solution, summarize_runs(train, solution), best.window_s, misfit)
 
 
 def _build_result(

@@ -67,11 +67,7 @@ def candidate_terms(blueprint: CompiledProject, tracks: Sequence[Track]) -> tupl
 def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     driven = [model.actuator(item.actuator) for item in project.commands]
     servos = [a.name for a in driven if drive.is_position_servo(model, a.id)]
-    damped = dict[str, str]()  # joint -> position servo that damps it: only the sum of both dampings shows
-    for actuator in driven:
-        joint = drive.driven_joint(model, actuator.id)
-        if joint is not None and actuator.name in servos and model.actuator_biasprm[actuator.id, 2] < 0:
-            damped[model.joint(joint).name] = actuator.name
+    damped = find_damping_servos(project, model)
     paths: list[str] = []
     for joint in moving_joints(project, model):
         fields = ("frictionloss",) if joint in damped else ("damping", "frictionloss")
@@ -88,6 +84,18 @@ def _propose(project: Project, model: mujoco.MjModel) -> list[str]:
     paths += _bias_paths(project, model, servos)
     paths += ["world/tilt/x", "world/tilt/y"] if np.linalg.norm(model.opt.gravity) > 0 else []
     return paths
+
+
+def find_damping_servos(project: Project, model: mujoco.MjModel) -> dict[str, str]:
+    """Returns joint -> position servo that damps it: only the sum of both dampings shows."""
+    found = dict[str, str]()
+    for item in project.commands:
+        actuator = model.actuator(item.actuator)
+        joint = drive.driven_joint(model, actuator.id)
+        damps = drive.is_position_servo(model, actuator.id) and model.actuator_biasprm[actuator.id, 2] < 0
+        if joint is not None and damps:
+            found[model.joint(joint).name] = actuator.name
+    return found
 
 
 def _object_paths(project: Project, model: mujoco.MjModel, body: int) -> list[str]:

@@ -7,8 +7,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.signal import Array
 from gapless.excite.information import (
     MAX_REPEATS,
-    expected_covariance,
-    expected_solution,
+    expected_information,
     find_inseparable,
     find_unidentifiable,
     identification_cost,
@@ -28,18 +27,14 @@ def space(*names: str, low: float = -1.0, high: float = 1.0) -> ParameterSpace:
     return ParameterSpace(tuple(Parameter(name, "actuator", "1", 0.0, low, high) for name in names))
 
 
-def test_the_covariance_of_one_parameter() -> None:
-    # information 99, prior 1: H = 100. With 11 windows and 1 parameter G = 99 * 11 / 10 = 108.9;
-    # H^-1 (G + 1) H^-1 = 109.9 / 10000.
-    assert np.allclose(expected_covariance(np.array([[99.0]]), 11), 109.9e-4)
-
-
 def test_the_cost_counts_wanted_parameters_only_and_the_worst_most() -> None:
-    covariance = np.diag([0.09, 0.0004, 0.25])  # standard deviations 0.3, 0.02, 0.5
-    assert np.isclose(identification_cost(covariance, [0, 1]), (np.log(0.31) + np.log(0.03)) / 2)
-    better_worst = identification_cost(np.diag([0.09 / 4, 0.0004, 0.25]), [0, 1])
-    better_best = identification_cost(np.diag([0.09, 0.0004 / 4, 0.25]), [0, 1])
-    assert better_worst < better_best < identification_cost(covariance, [0, 1])
+    # With the prior, 1, the variance is 1 / (information + 1).
+    def cost(*deviations: float) -> float:
+        return identification_cost(np.diag(1.0 / np.square(deviations) - 1.0), [0, 1])
+
+    assert np.isclose(cost(0.3, 0.02, 0.5), (np.log(0.31) + np.log(0.03)) / 2)
+    assert np.isclose(cost(0.3, 0.02, 0.5), cost(0.3, 0.02, 0.1))
+    assert cost(0.15, 0.02, 0.5) < cost(0.3, 0.01, 0.5) < cost(0.3, 0.02, 0.5)
 
 
 def test_a_direction_without_information_is_a_group() -> None:
@@ -83,7 +78,7 @@ def information(known: PriorKnowledge, size: float) -> Array:
     track = record_motion(known.project, run, 0, known.noise(), np.random.default_rng(0))
     windows = cut_windows(known.project, [track], 0.3)
     windows = replace(windows, start_sd=NOISE, slope_sd=10 * NOISE)  # whatever the smoother makes of the noise drawn
-    return expected_solution(Predictor(known.blueprint, space), windows, row, np.zeros(2)).information
+    return expected_information(Predictor(known.blueprint, space), windows, row, np.zeros(2))
 
 
 def test_a_stronger_push_tells_more_by_its_square(tmp_path: Path) -> None:

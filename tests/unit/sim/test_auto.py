@@ -7,7 +7,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.project.load import load_project
-from gapless.sim.auto import parameter_space
+from gapless.sim.auto import find_damping_servos, parameter_space
 from gapless.sim.blueprint import CompiledProject, compile_project
 from gapless.sim.targets import resolve
 from unit.sim.scenes import arm, things, write_project
@@ -30,6 +30,11 @@ def test_proposals_for_an_arm(tmp_path: Path) -> None:
         "world/tilt/x",
         "world/tilt/y",
     )
+
+
+def test_a_servo_damps_its_joint_and_a_motor_does_not(tmp_path: Path) -> None:
+    blueprint = arm(tmp_path)
+    assert find_damping_servos(blueprint.project, blueprint.model) == {"elbow": "servo"}
 
 
 def test_proposals_for_things_that_nobody_moves(tmp_path: Path) -> None:

@@ -195,7 +195,7 @@ class SensorResult(Result):
     notes: tuple[Note, ...]  # what was odd in the log, and what was left out of it
 
 
-Outlook = Literal["can be told", "too little motion", "no motion tells"]
+Outlook = Literal["can be told", "not always fitted", "too little motion", "no motion tells"]
 LimitSource = Literal["model", "logs", "assumed", "asked for"]
 
 
@@ -211,8 +211,10 @@ class PredictedParameter:
     high: float  # upper end of the predicted interval
     level: float  # level of the interval
     wanted: bool  # whether the motion was chosen for it; the others are fitted along with it
-    identifiable: bool  # whether the recording would determine it on its own
-    outlook: Outlook  # `can be told`; `too little motion`: a longer one would; or `no motion tells`: of those tried
+    identifiable: bool  # whether `identify` would report it as determined on its own
+    # `can be told`; `not always fitted`: it would be determined, but `identify` fits it only if it is listed, or where
+    # logs show that the model has it wrong; `too little motion`: a longer one would; `no motion tells`: of those tried
+    outlook: Outlook
     prior_low: float  # smallest value that would be considered
     prior_high: float  # largest value that would be considered
 

@@ -15,7 +15,7 @@ from gapless.core.parameters import Parameter, ParameterSpace
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array, Flags
 from gapless.fit.data import ProjectData
-from gapless.sim.auto import moving_joints, parameters_of
+from gapless.sim.auto import find_damping_servos, moving_joints, parameters_of
 from gapless.sim.logged_states import find_near_pairs, peak_efforts
 from gapless.sim.targets import driven_joint, is_object, is_position_servo
 from gapless.sim.targets.joint_and_body import find_tip
@@ -77,8 +77,9 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
         joint = driven_joint(model, actuator.id)
         if joint is not None:
             paths += [f"joint/{model.joint(joint).name}/{field}" for field in ("load", "backlash", "armature")]
+    damped = find_damping_servos(project, model)
     for joint in moving_joints(project, model):
-        paths += [f"joint/{joint}/damping", f"joint/{joint}/frictionloss"]
+        paths += [f"joint/{joint}/frictionloss", *([] if joint in damped else [f"joint/{joint}/damping"])]
     paths += ["actuator/*/delay"] if project.commands else []  # logs cannot tell late readings from that
     paths += _reading_paths(data) + _body_paths(model) + _contact_paths(data)
     found: list[Parameter] = []

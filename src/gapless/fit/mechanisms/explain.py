@@ -1,7 +1,7 @@
 """From logs to explanations of them: what `identify` fits, and what `diagnose` judges."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
 Z_95 = 1.96  # standard deviations of a 95 % interval
+MIN_TIE = 0.3  # of the largest probability of an explanation, from which another is about as likely
 UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
 
 
@@ -38,11 +39,27 @@ class SignalEvidence:
     problem: MechanismProblem  # the windows that were looked at
     explanations: tuple[Explanation, ...]  # all that were fitted
     probabilities: CauseProbabilities  # what they say
+    preferred: int | None = None  # the explanation that is taken for the best; None for the likeliest
 
     @cached_property
     def best(self) -> Explanation:
         """The likeliest explanation."""
-        return self.explanations[int(np.argmax(self.probabilities.weights))]
+        likeliest = int(np.argmax(self.probabilities.weights))
+        return self.explanations[likeliest if self.preferred is None else self.preferred]
+
+    def prefer_fitted(self, fitted: Collection[str]) -> "SignalEvidence":
+        """Returns the evidence with that explanation as the best, among those about as likely, which frees least more.
+
+        Two values that show alike explain logs alike. Where one of them is among the targets that are fitted anyway,
+        the other one would be freed beside it for nothing, and neither be determined.
+        """
+        weights = self.probabilities.weights
+        near = [int(k) for k in np.flatnonzero(weights > MIN_TIE * weights.max())]
+
+        def count_added(k: int) -> int:
+            return sum(m.price for m in self.explanations[k].mechanisms if not set(m.targets) <= set(fitted))
+
+        return replace(self, preferred=min(near, key=lambda k: (count_added(k), -float(weights[k]))))
 
     @cached_property
     def written(self) -> Explanation:

@@ -14,7 +14,7 @@ from gapless.core.parameters import ParameterSpace
 from gapless.core.signal import Array
 from gapless.sim.targets.target import split_target
 
-VECTOR_FIELDS = ("/tilt/", "/com/")  # entries of one vector are one mechanism
+VECTOR_FIELDS = ("tilt/", "com/")  # entries of one vector are one mechanism
 # what all drives or surfaces of a robot share when they share a maker, a battery or a floor: one number for all
 SHARED_FIELDS = ("gain", "kp", "kd", "damping", "frictionloss", "armature", "backlash", "friction", "limit")
 MAX_NUMBERS = 2  # that a mechanism pays for: own values of each run are drawn with a mean and a spread
@@ -43,7 +43,7 @@ class Mechanism:
 
 def is_vector_entry(target: str) -> bool:
     """Tells whether a target is one entry of a vector, such as the x of a tilt."""
-    return any(field in f"/{target}" for field in VECTOR_FIELDS)
+    return split_target(target).field.startswith(VECTOR_FIELDS)
 
 
 def list_mechanisms(space: ParameterSpace, unseen: Collection[int] = ()) -> tuple[Mechanism, ...]:

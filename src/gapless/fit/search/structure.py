@@ -95,7 +95,7 @@ def search_structure(
     """
     checkpoint = checkpoint or Checkpoint()
     step = checkpoint.step
-    always, groups = _split_columns(evidence, episodes)
+    always, groups = split_columns(evidence, episodes)
     if start is not None:  # how the robot stands is in it, if the logs call for it
         always = tuple(sorted({*always, *start.free}))
         groups = [group for group in groups if not set(group) & {*always, *range(len(evidence.space))}]
@@ -110,7 +110,7 @@ def search_structure(
         found = Structure(always, row, ())
     row = found.row
     if window_s is None:
-        window_s = step(lambda: _choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
+        window_s = step(lambda: choose_window_s(evidence, problem.predictor, episodes, row, rng), rng)
     longer = window_s > shortest_window_s(evidence.project)
     measured = replace(problem, free=found.free)
     if longer:
@@ -137,14 +137,17 @@ def search_structure(
     structure = step(lambda: try_lag(some, played, groups))
     now = replace(some, free=structure.free)
     structure = replace(structure, row=step(lambda: fit_force_scale(now, structure.row, near=True)))
-    targets = measured.predictor.space.targets
-    left = sorted(set(range(len(row))) - set(structure.free))
-    held = tuple(k for k in left if targets[k].startswith(("body/", "world/tilt")))
     report(1.0)
-    return StructureResult(measured, structure, window_s, held)
+    return StructureResult(measured, structure, window_s, held_columns(measured.predictor.space, structure.free))
 
 
-def _choose_window_s(
+def held_columns(space: ParameterSpace, free: Columns) -> Columns:
+    """Returns the columns of masses, shapes and tilt that are not fitted, and so stay as written."""
+    left = sorted(set(range(len(space))) - set(free))
+    return tuple(k for k in left if space.targets[k].startswith(("body/", "world/tilt")))
+
+
+def choose_window_s(
     evidence: ProjectData, predictor: Predictor, episodes: Sequence[int], row: Array, rng: np.random.Generator
 ) -> float:
     """Returns the longest of `LENGTHS_S`, from `shortest_window_s` on, at whose end starts are surer than readings.
@@ -274,15 +277,17 @@ def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> list[list[Col
     return [wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around]
 
 
-def _split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
+def split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
     """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
-    How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything.
+    How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything. What
+    the project's owner lists is fitted.
     """
-    space = evidence.whole
+    space, proposed = evidence.whole, evidence.project.parameters == "auto"
     groups = [tuple(space.index(target) for target in term.targets) for term in evidence.terms]
     tried = {column for group in groups for column in group}
-    around = tuple(k for k, p in enumerate(evidence.space.parameters) if groups and p.dimension == "environment")
+    around = tuple(k for k, p in enumerate(evidence.space.parameters) if proposed and p.dimension == "environment")
+    around = around if len(around) < len(evidence.space) else ()  # there is nothing else to fit
     runs = (None, *episodes)
     here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
     always = tuple(k for k in here if k not in around and k not in tried)

@@ -45,3 +45,15 @@ def test_an_interval_stays_wide_where_explanations_are_undecided() -> None:
     parameter = fitted("actuator", 2.0, -1.0, 5.0)
     (found,) = weigh_nominals([parameter], evidence(301.0, 300.0, 302.0))
     assert found.low <= 0.0
+
+
+def test_of_explanations_about_as_likely_that_is_taken_which_is_fitted_anyway() -> None:
+    # 2 nats at a temperature of 4: odds of 0.6
+    alike = evidence(200.0, 202.0, 202.0)
+    assert alike.best.dimensions == ("latency",)
+    assert alike.prefer_fitted(["actuator"]).fitted_targets == {"actuator"}
+    assert alike.prefer_fitted([]).fitted_targets == {"latency"}
+
+
+def test_what_explains_better_is_freed_whatever_is_fitted_anyway() -> None:
+    assert evidence(200.0, 220.0, 220.0).prefer_fitted(["actuator"]).fitted_targets == {"latency"}

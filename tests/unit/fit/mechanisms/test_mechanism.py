@@ -43,3 +43,10 @@ def test_entries_of_a_vector_that_show_nowhere_cost_nothing() -> None:
     found = {mechanism.targets: mechanism for mechanism in list_mechanisms(SPACE, unseen={2})}
     assert found["world/tilt/y",].price == 1
     assert not any("world/tilt/x" in targets for targets in found)
+
+
+def test_a_joint_that_is_called_tilt_is_no_vector() -> None:
+    fields = ("damping", "frictionloss")
+    space = ParameterSpace(tuple(parameter(f"joint/tilt/{field}", "actuator") for field in fields))
+    targets = [mechanism.targets for mechanism in list_mechanisms(space)]
+    assert targets[:2] == [("joint/tilt/damping",), ("joint/tilt/frictionloss",)]
