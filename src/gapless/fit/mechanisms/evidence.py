@@ -27,7 +27,9 @@ class WeighingConfig:
 
     price: float = 20.0  # of each number: more than the search asks, since several may be chosen by chance [nats]
     temperature: float = 4.0  # by which scores are divided [nats]
-    doubt: float = 1.0  # how much the temperature grows per unit of what is left unexplained [1]
+    doubt: float = 2.0  # how much the temperature grows per unit of what is left unexplained [1]
+    calm: float = 0.5  # what may be left unexplained before it does [1]
+    prior_doubt: float = 0.25  # power of that growth by which numbers weigh less, too; 0: not at all, 1: as scores do
     unmodelled_from: float = 0.35  # `measure_lasting_errors` at which something unmodelled is as likely as not [1]
     unmodelled_width: float = 0.1  # over which that changes [1]
 
@@ -72,10 +74,11 @@ def estimate_probabilities(
 ) -> CauseProbabilities:
     """Returns what explanations say of the dimensions of some mechanisms, all that were asked about."""
     best = find_best(explanations)
-    temperature = config.temperature * (1.0 + config.doubt * measure_unexplained(best))
+    doubt = 1.0 + config.doubt * max(0.0, measure_unexplained(best) - config.calm)
     rivals = Counter(mechanism.dimension for mechanism in mechanisms)
-    priors = [_log_prior(one, rivals, config) for one in explanations]
-    scores = np.array([one.total for one in explanations]) / temperature + np.array(priors)
+    priors = np.array([_log_prior(one, rivals, config) for one in explanations])
+    totals = np.array([one.total for one in explanations])
+    scores = totals / (config.temperature * doubt) + priors / doubt**config.prior_doubt
     weights = np.exp(scores - scores.max())
     weights /= weights.sum()
     best = explanations[int(np.argmax(weights))]
@@ -97,7 +100,7 @@ def estimate_probabilities(
 def _log_prior(explanation: Explanation, rivals: Mapping[str, int], config: WeighingConfig) -> float:
     """Returns how likely an explanation is before the logs are seen, up to a constant [nats].
 
-    What it leaves makes it doubtful what scores say, but needless numbers no likelier: this has no part in the doubt.
+    What is left makes it doubtful what scores say, but needless numbers little likelier: this has little of the doubt.
     """
     chosen = [float(np.log(rivals[mechanism.dimension])) for mechanism in explanation.mechanisms]
     return -config.price / config.temperature * explanation.price - sum(chosen)

@@ -43,6 +43,7 @@ class MechanismSearchConfig:
     max_left_late: float = 0.03  # other kinds of lateness are tried in the place of the one that was found,
     max_left_near: float = 0.7  # and from starts far from the model as written, too
     max_rounds_again: int = 4  # of a search that begins there
+    max_rival_loss: float = 20.0  # priced cost above that of the best at which a rival is still searched from [nats]
     max_whole_rounds: int = 6  # of measuring slopes while everything is fitted
     min_whole_gain: float = 5.0  # and such a round gains at least [nats]
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
@@ -55,16 +56,11 @@ class MechanismSearchConfig:
 
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
-LATENESS = ("actuator/*/delay", "actuator/*/lag")
-SLOWING_FIELDS = (
-    "backlash",
-    "armature",
-    "damping",
-    "kd",
-    "frictionloss",
-    "mass",
-    "tip_payload",
-)  # of drives, for a delay
+DELAY = "actuator/*/delay"
+LATENESS = (DELAY, "actuator/*/lag")
+# of drives, tried without where a delay is tried instead
+SLOWING_FIELDS = ("lag", "backlash", "armature", "damping", "kd", "frictionloss", "mass", "tip_payload")
+DRIVE_FIELDS = ("kp", "gain", "kd", "damping", "frictionloss", "armature", "backlash")  # that all drives may share
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
 Report = Callable[[float], None]
@@ -122,7 +118,9 @@ class MechanismSearch:
         self._keep_best((), written.point, self.fitter.problem.mean_squares(written.residual), written.residual)
         few = MechanismSearch(_keep_few_windows(self.fitter.problem))  # on which the valley shows as well
         near = few.explore(find_far_start, lambda done: report(0.4 * done))
-        state = self._search(self.fitter.begin(near.chosen, near.point), range(len(self.mechanisms)), CONFIG.max_rounds)
+        begun = [self.fitter.begin(each.chosen, each.point) for each in near]
+        ends = [self._search(each, range(len(self.mechanisms)), CONFIG.max_rounds) for each in begun]
+        state = min(ends, key=self.fitter.priced_cost)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
             better = min(without, key=self.fitter.priced_cost, default=state)
@@ -132,8 +130,12 @@ class MechanismSearch:
         report(1.0)
         return tuple(sorted(self.found.values(), key=lambda one: -one.total))
 
-    def explore(self, find_far_start: Callable[[], Array] | None, report: Report) -> SetFit:
-        """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away."""
+    def explore(self, find_far_start: Callable[[], Array] | None, report: Report) -> list[SetFit]:
+        """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away.
+
+        After it comes the end with another kind of lateness that is nearly as good, if there is one: few windows do not
+        decide between such.
+        """
         everything = range(len(self.mechanisms))
         state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
         if self._measure_left(state) > CONFIG.max_left:
@@ -142,8 +144,12 @@ class MechanismSearch:
         if find_far_start is not None and self._measure_left(state) > CONFIG.max_left_near:
             state = self._search_from_everything(state, find_far_start())
         report(0.8)
-        state = self._search_each_lateness(self._search_delay_instead(state))
-        return self._simplify(self._search_with_finer_step(state))
+        ends = self._search_each_lateness(self._search_delay_instead(state))
+        ends = [self._exchange_drives(each) for each in ends]
+        ends.sort(key=self.fitter.priced_cost)
+        most = self.fitter.priced_cost(ends[0]) + CONFIG.max_rival_loss
+        rivals = [each for each in ends[1:] if self.fitter.priced_cost(each) < most]
+        return [self._simplify(self._search_with_finer_step(ends[0])), *rivals]
 
     def _measure_left(self, fit: SetFit) -> float:
         """Returns what a fit leaves above noise: the mean logarithm of its squares."""
@@ -276,11 +282,11 @@ class MechanismSearch:
 
         Play, inertia and damping together follow commands much as late ones do, and leave what no single change mends.
         """
-        kinds = {k for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
-        late = next((k for k in kinds if self.mechanisms[k].targets[0] == LATENESS[0]), None)
-        if late is None or kinds & set(state.chosen) or self._measure_left(state) < CONFIG.max_left:
+        targets = [mechanism.targets[0] for mechanism in self.mechanisms]
+        late = targets.index(DELAY) if DELAY in targets else None
+        if late is None or late in state.chosen or self._measure_left(state) < CONFIG.max_left:
             return state
-        kept = [k for k in state.chosen if split_target(self.mechanisms[k].targets[0]).field not in SLOWING_FIELDS]
+        kept = [k for k in state.chosen if split_target(targets[k]).field not in SLOWING_FIELDS]
         if len(kept) == len(state.chosen):
             return state
         entry, found = self.mechanisms[late].entries[0], [state]
@@ -291,8 +297,8 @@ class MechanismSearch:
             found.append(self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds))
         return min(found, key=self.fitter.priced_cost)
 
-    def _search_each_lateness(self, state: SetFit) -> SetFit:
-        """Returns where the best search ends of those that allow one kind of lateness, which is as late as all were.
+    def _search_each_lateness(self, state: SetFit) -> list[SetFit]:
+        """Returns where searches end that allow one kind of lateness, which is as late as all were.
 
         Late commands and a lag of the drives look alike until accelerations are large, and slopes do not lead from
         one to the other.
@@ -300,11 +306,11 @@ class MechanismSearch:
         kinds = {k: m.entries[0] for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
         is_late = len(kinds) > 1 and bool(set(kinds) & set(state.chosen))
         if not is_late or self._measure_left(state) < CONFIG.max_left_late:
-            return state
+            return [state]
         problem, columns = self.fitter.problem, list(kinds.values())
         row = problem.rows(state.point[None])[0]
         late_s = float(np.sum(row[columns] - problem.fit.base[columns]))
-        found = [state]
+        found: list[SetFit] = []
         for kind, column in kinds.items():
             row[columns] = problem.fit.base[columns]
             row[column] += late_s
@@ -312,8 +318,36 @@ class MechanismSearch:
             begun = self.fitter.begin(add_mechanism([k for k in state.chosen if k not in kinds], kind), point)
             among = [k for k in range(len(self.mechanisms)) if k == kind or k not in kinds]
             found.append(self._search(begun, among, CONFIG.max_rounds))
-        best = min(found, key=self.fitter.priced_cost)
-        return state if best is state else self._search(best, range(len(self.mechanisms)), CONFIG.max_rounds)
+        best = min([state, *found], key=self.fitter.priced_cost)
+        if best is not state:
+            best = self._search(best, range(len(self.mechanisms)), CONFIG.max_rounds)
+        return [best, *(each for each in found if set(each.chosen) & set(kinds) != set(best.chosen) & set(kinds))]
+
+    def _exchange_drives(self, state: SetFit) -> SetFit:
+        """Returns the better of a state and where a search ends in which all drives have another kind of fault.
+
+        Damping stands in for stiffness and the other way round, with everything else at other values: slopes at the
+        one are wrong for the other. So each exchange is fitted with slopes of its own.
+        """
+        if self._measure_left(state) < CONFIG.max_left:
+            return state
+        fields = {k: split_target(m.targets[0]).field for k, m in enumerate(self.mechanisms)}
+        shared = [k for k, m in enumerate(self.mechanisms) if m.tied and fields[k] in DRIVE_FIELDS]
+        begun: list[SetFit] = []
+        for out in {fields[k] for k in state.chosen} & set(DRIVE_FIELDS):
+            kept = [k for k in state.chosen if fields[k] != out]
+            begun += [
+                self.fitter.begin(add_mechanism(kept, k), state.point)
+                for k in shared
+                if fields[k] != out and k not in kept
+            ]
+        if not begun:
+            return state
+        best = self._fit_best(begun)
+        if self.fitter.priced_cost(best) > self.fitter.priced_cost(state) + CONFIG.max_rival_loss:
+            return state
+        found = self._search(self.fitter.renew(best), range(len(self.mechanisms)), CONFIG.max_rounds)
+        return min(state, found, key=self.fitter.priced_cost)
 
     def _search_with_finer_step(self, state: SetFit) -> SetFit:
         """Returns the better of a state and where a search ends that begins there with a finer time step.
