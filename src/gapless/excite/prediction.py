@@ -52,7 +52,7 @@ def predict_fit(known: PriorKnowledge, track: Track, values: Mapping[str, float]
     data = _make_data(known, track)
     fitted = always_fitted(known.blueprint, data.tracks).targets
     tried = {target for term in data.terms for target in term.targets}
-    evidence = _expect_explanation(_linearise(data, values, rng)).prefer_fitted({*fitted} - tried)
+    evidence = _expect_explanation(_linearise(data, values, rng)).prefer_prediction({*fitted} - tried)
     reported = frozenset(fitted) | evidence.fitted_targets
     data = add_explained(data, evidence)
     whole = data.whole

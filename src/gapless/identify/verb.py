@@ -164,10 +164,11 @@ def fit_explained(
     """Returns the fit of what explains the logs, stored; or why there is none."""
     shared, scatter = split_scatter_parameters(examination.evidence)
     evidence = None if isinstance(explained, str) else explained
+    predictive = None
     if evidence is not None:
         always, _ = split_columns(shared, ())
-        evidence = evidence.prefer_fitted([shared.whole.targets[k] for k in always])
-        shared = add_explained(shared, evidence)
+        predictive = evidence.prefer_prediction([shared.whole.targets[k] for k in always])
+        shared = add_explained(shared, predictive)
         if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
             shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))
     fitted, held = shared.split(options.hold_out)
@@ -180,7 +181,7 @@ def fit_explained(
     if refusal:
         return _refuse(work, first_s, refusal)
     train.report_row(train.unit(train.base))
-    start = None if evidence is None else Structure(*place_explained(data.whole, evidence, fitted), ())
+    start = None if predictive is None else Structure(*place_explained(data.whole, predictive, fitted), ())
     with open_checkpoint(data.catalogue, provenance) as checkpoint:
         label = f"{FIT}, from where it was stopped" if checkpoint.goes_on else FIT
         report = ignore_progress if options.progress is None else partial(options.progress, label)

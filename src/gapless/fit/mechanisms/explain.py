@@ -15,7 +15,7 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities
+from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
@@ -28,7 +28,7 @@ from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
 Z_95 = 1.96  # standard deviations of a 95 % interval
-MIN_TIE = 0.3  # of the largest probability of an explanation, from which another is about as likely
+MAX_TIE = 4.0  # difference of explanations that are about as good [nats]
 UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
 
 
@@ -47,19 +47,20 @@ class SignalEvidence:
         likeliest = int(np.argmax(self.probabilities.weights))
         return self.explanations[likeliest if self.preferred is None else self.preferred]
 
-    def prefer_fitted(self, fitted: Collection[str]) -> "SignalEvidence":
-        """Returns the evidence with that explanation as the best, among those about as likely, which frees least more.
+    def prefer_prediction(self, fitted: Collection[str]) -> "SignalEvidence":
+        """Returns the evidence with the explanation that predicts best for its numbers as the best: what is fitted.
 
-        Two values that show alike explain logs alike. Where one of them is among the targets that are fitted anyway,
-        the other one would be freed beside it for nothing, and neither be determined.
+        Which causes are believed is another question: much that is left unexplained makes it doubtful, and yet the most
+        predictive values are the best to go on with. Of explanations about as good, that is taken which frees least
+        beside the targets that are fitted anyway: of two values that show alike neither would be determined.
         """
-        weights = self.probabilities.weights
-        near = [int(k) for k in np.flatnonzero(weights > MIN_TIE * weights.max())]
+        values = [one.total - WEIGHING.price * one.price for one in self.explanations]
+        near = [k for k, value in enumerate(values) if value > max(values) - MAX_TIE]
 
         def count_added(k: int) -> int:
             return sum(m.price for m in self.explanations[k].mechanisms if not set(m.targets) <= set(fitted))
 
-        return replace(self, preferred=min(near, key=lambda k: (count_added(k), -float(weights[k]))))
+        return replace(self, preferred=min(near, key=lambda k: (count_added(k), -values[k])))
 
     @cached_property
     def written(self) -> Explanation:
@@ -148,7 +149,7 @@ def weigh_nominals(
         return tuple(parameters)
     found = [p if p.dimension in evidence.best.dimensions else _widen_to_nominal(p) for p in parameters]
     for dimension in evidence.best.dimensions:
-        mine = [k for k, p in enumerate(found) if p.dimension == dimension and p.target in evidence.fitted_targets]
+        mine = [k for k, p in enumerate(found) if p.dimension == dimension]
         if mine and all(found[k].low <= found[k].nominal <= found[k].high for k in mine):
             main = max(mine, key=lambda k: _measure_distance(found[k]))
             found[main] = _end_interval(found[main], find_reach(evidence, dimension))

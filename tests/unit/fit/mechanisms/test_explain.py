@@ -47,13 +47,15 @@ def test_an_interval_stays_wide_where_explanations_are_undecided() -> None:
     assert found.low <= 0.0
 
 
-def test_of_explanations_about_as_likely_that_is_taken_which_is_fitted_anyway() -> None:
-    # 2 nats at a temperature of 4: odds of 0.6
+def test_of_explanations_about_as_good_that_is_fitted_which_frees_least() -> None:
     alike = evidence(200.0, 202.0, 202.0)
     assert alike.best.dimensions == ("latency",)
-    assert alike.prefer_fitted(["actuator"]).fitted_targets == {"actuator"}
-    assert alike.prefer_fitted([]).fitted_targets == {"latency"}
+    assert alike.prefer_prediction(["actuator"]).fitted_targets == {"actuator"}
+    assert alike.prefer_prediction([]).fitted_targets == {"latency"}
 
 
-def test_what_explains_better_is_freed_whatever_is_fitted_anyway() -> None:
-    assert evidence(200.0, 220.0, 220.0).prefer_fitted(["actuator"]).fitted_targets == {"latency"}
+def test_what_predicts_better_is_fitted_although_it_is_not_believed() -> None:
+    # 60 nats for another number are three prices; with errors of e^5 times the noise left they say little
+    doubtful = evidence(1000.0, 0.0, 1060.0, left=30.0)
+    assert doubtful.best.dimensions == ("actuator",)
+    assert doubtful.prefer_prediction([]).fitted_targets == {"actuator", "latency"}
