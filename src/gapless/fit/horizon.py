@@ -59,10 +59,13 @@ def solve_up_to_horizon(
     fitted: Sequence[int],
     held: Sequence[int],
     rng: np.random.Generator,
+    around: Sequence[int] = (),
 ) -> list[HorizonFit]:
     """Returns the first solution and those on windows of growing length, each with its error at the horizon.
 
-    Fits with values of their own for each run are judged on the runs that they were fitted to.
+    The last is solved once more with the columns of `around` free: how the robot stands shows late, and windows that
+    are short enough for a search say little of it. Fits with values of their own for each run are judged on the runs
+    that they were fitted to.
     """
     horizon_s, problem, found = data.project.horizon_s, first.problem, [first]
     for length_s in horizon_lengths(first.window_s, horizon_s):
@@ -73,6 +76,10 @@ def solve_up_to_horizon(
         end = found[-1].row
         end = descend(longer.weighted_at(end), end, SCHEDULE)
         found.append(HorizonFit(longer, end, length_s))
+    more = sorted({*found[-1].problem.free, *around})
+    if len(more) > len(found[-1].problem.free):
+        wide, end = replace(found[-1].problem, free=tuple(more)), found[-1].row
+        found.append(HorizonFit(wide, descend(wide.weighted_at(end), end, SCHEDULE), found[-1].window_s))
     own = any(parameter.run is not None for parameter in problem.predictor.space.parameters)
     windows = _cut_episodes(data, held if held and not own else fitted, horizon_s)
     errors = compare_at_horizon(problem, windows, np.stack([each.row for each in found]))

@@ -40,7 +40,13 @@ from gapless.fit.run_biases import free_biases_of_runs
 from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import StructureResult, build_problem, search_structure, split_columns
+from gapless.fit.search.structure import (
+    StructureResult,
+    build_problem,
+    find_surroundings,
+    search_structure,
+    split_columns,
+)
 from gapless.fit.search.terms import Structure
 from gapless.fit.solution import Solution
 from gapless.fit.solve import Report, descend, ignore_progress, report_part
@@ -257,12 +263,13 @@ def _solve(
     rng = np.random.default_rng([work.seed, 3])
     fits = [HorizonFit(train, row, found.window_s)]
     if any_length:
-        fits = solve_up_to_horizon(fits[0], work.data, work.fitted, work.held, rng)
+        around = find_surroundings(work.data)
+        fits = solve_up_to_horizon(fits[0], work.data, work.fitted, work.held, rng, around)
     best = choose_length(fits)
     train, row = best.problem, best.row
     problem = problem.with_starts_at(row) if best is fits[0] else train.weighted_at(row)
     report(0.5)
-    judged = judge_solution(problem, row, found.held)
+    judged = judge_solution(problem, row, [column for column in found.held if column not in train.free])
     solution = judged.solution
     misfit = train.to_noise(row) > MIN_NOISE_RATIO
     if misfit:

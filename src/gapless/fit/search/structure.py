@@ -277,17 +277,24 @@ def _sort_terms(problem: FitProblem, groups: Sequence[Columns]) -> list[list[Col
     return [wrong, [group for group in groups if group not in (*wrong, *swaps, *around)], around]
 
 
+def find_surroundings(evidence: ProjectData) -> Columns:
+    """Returns the columns of how the robot stands, where these were proposed and there is anything else to fit."""
+    if evidence.project.parameters != "auto":
+        return ()
+    found = tuple(k for k, p in enumerate(evidence.space.parameters) if p.dimension == "environment")
+    return found if len(found) < len(evidence.space) else ()
+
+
 def split_columns(evidence: ProjectData, episodes: Sequence[int]) -> tuple[Columns, list[Columns]]:
     """Returns the columns of what is always fitted to some episodes, and of each term that is tried.
 
     How the robot stands is tried, not assumed: gravity that may point anywhere explains a little of everything. What
     the project's owner lists is fitted.
     """
-    space, proposed = evidence.whole, evidence.project.parameters == "auto"
+    space = evidence.whole
     groups = [tuple(space.index(target) for target in term.targets) for term in evidence.terms]
     tried = {column for group in groups for column in group}
-    around = tuple(k for k, p in enumerate(evidence.space.parameters) if proposed and p.dimension == "environment")
-    around = around if len(around) < len(evidence.space) else ()  # there is nothing else to fit
+    around = find_surroundings(evidence)
     runs = (None, *episodes)
     here = [k for k, p in enumerate(evidence.space.parameters) if p.run in runs]
     always = tuple(k for k in here if k not in around and k not in tried)
