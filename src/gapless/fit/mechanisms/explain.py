@@ -24,6 +24,7 @@ from gapless.fit.prediction.windows import draw_windows
 from gapless.fit.problem import FitProblem
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.structure import search_starts
+from gapless.fit.solve import descend
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
@@ -226,17 +227,22 @@ def explain_logs(
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(lambda: _find_far_start(problem, seed), report)
+        found = MechanismSearch(problem).run(lambda: _find_far_start(problem, data.space.targets, seed), report)
         save_explanations(kept, found, problem)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
 
 
-def _find_far_start(problem: MechanismProblem, seed: int) -> Array:
-    """Returns a point where whole kinds of values are moved together.
+def _find_far_start(problem: MechanismProblem, proposed: Collection[str], seed: int) -> Array:
+    """Returns a point far from the model as written where the proposed parameters alone fit best.
 
-    A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere.
+    A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere: so
+    whole kinds of values are moved together first, and the best few of these draws are solved for.
     """
     rng = np.random.default_rng([seed, 3])
+    free = tuple(k for k, p in enumerate(problem.candidates.space.parameters) if p.target in proposed)
     some = problem.fit.on_windows(draw_windows(problem.windows, rng, SEARCH.max_search_windows))
-    (row,) = search_starts(some.weighted_at(some.base), rng, 1)
+    some = replace(some, free=free or some.free)
+    starts = search_starts(some.weighted_at(some.base), rng, SEARCH.num_starts)
+    some = some.weighted_at(starts[0])
+    row = min((descend(some, start, SEARCH.first) for start in starts), key=some.cost)
     return np.clip(problem.point_of(row), *problem.bounds)
