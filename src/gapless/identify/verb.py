@@ -175,7 +175,7 @@ def fit_explained(
         always, _ = split_columns(shared, ())
         predictive = evidence.prefer_prediction([shared.whole.targets[k] for k in always])
         shared = add_explained(shared, predictive)
-        if NUMERICS in evidence.best.dimensions:  # the robot's values suit no coarse step
+        if NUMERICS in evidence.best.dimensions and evidence.problem.shows_step:  # values of robots suit no coarse step
             shared = replace(shared, blueprint=with_finer_step(shared.blueprint, FINER))
     fitted, held = shared.split(options.hold_out)
     provenance = options.provenance(shared)

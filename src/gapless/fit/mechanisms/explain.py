@@ -28,6 +28,7 @@ from gapless.fit.solve import descend
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
+MIN_REACH = 0.95  # share of the way to the model's value that an interval keeps in any case
 Z_95 = 1.96  # standard deviations of a 95 % interval
 MAX_TIE = 4.0  # difference of explanations that are about as good [nats]
 UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
@@ -161,12 +162,13 @@ def find_reach(evidence: SignalEvidence, dimension: Dimension) -> float:
     """Returns where the interval of a value ends on the way to the model's, as a share of that way.
 
     The odds of explanations with the dimension against those without say how unlikely the model's value is; for a
-    normal distribution that is z standard deviations, log odds = z^2 / 2, and 1.96 of them are the interval.
+    normal distribution that is z standard deviations, log odds = z^2 / 2, and 1.96 of them are the interval. What they
+    say is of all values of the dimension together: so the interval loses no more than the model's value.
     """
     has = np.array([dimension in one.dimensions for one in evidence.explanations])
     weights = evidence.probabilities.weights
     log_odds = np.log(max(weights[has].sum(), 1e-300)) - np.log(max(weights[~has].sum(), 1e-300))
-    return float(Z_95 / np.sqrt(2.0 * max(log_odds, 1e-12)))
+    return max(MIN_REACH, float(Z_95 / np.sqrt(2.0 * max(log_odds, 1e-12))))
 
 
 def _measure_distance(parameter: FittedParameter) -> float:

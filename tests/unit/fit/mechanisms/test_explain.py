@@ -2,12 +2,11 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from gapless.core.results import FittedParameter
 from gapless.fit.mechanisms.evidence import estimate_probabilities
-from gapless.fit.mechanisms.explain import SignalEvidence, find_reach, weigh_nominals
+from gapless.fit.mechanisms.explain import MIN_REACH, SignalEvidence, find_reach, weigh_nominals
 from unit.fit.mechanisms.explanations import MECHANISMS, explanations
 
 
@@ -26,13 +25,17 @@ def test_a_value_that_no_explanation_needs_may_be_the_models() -> None:
 
 
 def test_an_interval_ends_before_a_value_that_explanations_exclude() -> None:
-    # odds of exp(d / 4) against one: d nats, a temperature of 4; 1.96 / sqrt(2 d / 4) of the way to the model's value
+    # odds of exp(200 / 4): 1.96 / sqrt(2 * 50) of the way would do; what they say is of no single value
     known = evidence(300.0, 100.0, 300.0)
     (found,) = weigh_nominals([fitted("actuator", 2.0, -1.0, 5.0)], known)
-    reach = find_reach(known, "actuator")
-    assert reach == pytest.approx(1.96 / np.sqrt(2.0 * 200.0 / 4.0), rel=0.02)
-    assert found.low == pytest.approx(2.0 * (1.0 - reach))
+    assert find_reach(known, "actuator") == MIN_REACH
+    assert found.low == pytest.approx(2.0 * (1.0 - MIN_REACH))
     assert found.high == 5.0
+
+
+def test_how_far_an_interval_reaches_follows_from_the_odds() -> None:
+    # equal prices and rivals: 2 nats at a temperature of 4 are log odds of 0.5; 1.96 / sqrt(2 * 0.5) = 1.96
+    assert find_reach(evidence(202.0, 200.0, 150.0), "actuator") == pytest.approx(1.96, rel=0.05)
 
 
 def test_an_interval_stays_where_it_excludes_the_models_value_by_itself() -> None:
