@@ -12,9 +12,7 @@ from gapless.sim.blueprint import CompiledProject, editable_spec
 from gapless.sim.realism.signal_path import engine_time_constant
 from gapless.sim.simulation import Simulation
 
-MIN_FINER = (
-    0.5  # share of the model's time step below which the project's is meant to be finer, not only to fit the rate
-)
+MAX_FINER = 0.5  # share of the model's time step, below which the project's is finer for more than to fit the rate
 
 
 def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array, folder: Path) -> str:
@@ -32,7 +30,7 @@ def corrected_xml(blueprint: CompiledProject, space: ParameterSpace, row: Array,
     source = blueprint.project.model_path.resolve()
     spec = editable_spec(blueprint.project)
     original = spec.compile()
-    is_finer = blueprint.model.opt.timestep < MIN_FINER * original.opt.timestep
+    is_finer = blueprint.model.opt.timestep < MAX_FINER * original.opt.timestep
     model.opt.timestep = blueprint.model.opt.timestep if is_finer else original.opt.timestep
     spec.copy_back(model)
     _copy_flags(spec, model, original)
