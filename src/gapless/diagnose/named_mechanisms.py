@@ -2,7 +2,7 @@
 
 from gapless.core.dimensions import Dimension
 from gapless.core.results import CauseMechanism, IdentifyResult
-from gapless.fit.mechanisms.explain import SignalEvidence
+from gapless.fit.mechanisms.explain import UNDECIDED, SignalEvidence
 
 MIN_PROBABILITY = 0.1  # of a mechanism that is named
 
@@ -36,15 +36,13 @@ def name_mechanisms(
 
 
 def _name_what_fit_moved(signals: SignalEvidence, fitted: IdentifyResult | None, chances: dict[str, float]) -> None:
-    """Gives the chance of a target that the fit has as the model was written to those of its dimension that moved.
+    """Lets a target be likelier than not where the fit has it away from the model's value, and only there.
 
     A pull on a cart and a tilt of its rail look alike; among all values together the fit may choose the other one.
     """
-    identified = [p for p in (fitted.parameters if fitted else ()) if p.identifiable]
-    moved = [p for p in identified if not p.low <= p.nominal <= p.high]
-    for dimension in signals.best.dimensions:
-        instead = [p.target for p in moved if p.dimension == dimension and p.target not in chances]
-        stayed = [p.target for p in identified if p.dimension == dimension and p.target in chances and p not in moved]
-        if instead and stayed:
-            chance = max(chances.pop(target) for target in stayed)
-            chances.update(dict.fromkeys(instead, chance))
+    if fitted is None:
+        return
+    moved = {p.target for p in fitted.parameters if p.identifiable and not p.low <= p.nominal <= p.high}
+    chances.update({target: min(chance, 0.5 - UNDECIDED) for target, chance in chances.items() if target not in moved})
+    believed = [p.target for p in fitted.parameters if p.target in moved and p.dimension in signals.best.dimensions]
+    chances.update({target: max(chances.get(target, 0.0), 0.5 + UNDECIDED) for target in believed})

@@ -14,7 +14,7 @@ from gapless.fit.mechanisms.search import Explanation
 
 Named = Mapping[Dimension, Sequence[CauseMechanism]]  # dimension -> its mechanisms, the most probable first
 MIN_MOVED = 0.15  # of its typical error: a parameter that moved less is not named
-MIN_LIKELY = 0.5  # probability of a mechanism whose value is put into a sentence
+MIN_LIKELY = 0.5  # probability of a cause, and of a mechanism whose value is named, that is put into a sentence
 MAX_NAMED = 4  # columns, or parameters of a cause, that are named
 SEPARATING_RECORDINGS: dict[frozenset[Dimension], str] = {
     frozenset(("sensor", "environment")): "stand still at many postures, then once with the base turned by hand: an "
@@ -49,7 +49,8 @@ def describe_signals(signals: SignalEvidence, named: Named) -> tuple[str, ...]:
         after, _ = _list_errors(project.measurement_names, best)
         fitted = f"with {' and '.join(best.dimensions)} fitted on the other half of the {halved}"
         found.append(f"{fitted} {after} times the noise remain")
-    return (*found, *(_describe_cause(signals, d, named.get(d, ())) for d in best.dimensions))
+    believed = [d for d in best.dimensions if signals.probabilities.causes[d] > MIN_LIKELY]
+    return (*found, *(_describe_cause(signals, d, named.get(d, ())) for d in believed))
 
 
 def _list_errors(names: Sequence[str], fit: Explanation) -> tuple[str, str]:

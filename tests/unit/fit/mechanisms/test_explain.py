@@ -6,7 +6,7 @@ import pytest
 
 from gapless.core.results import FittedParameter
 from gapless.fit.mechanisms.evidence import estimate_probabilities
-from gapless.fit.mechanisms.explain import MIN_REACH, SignalEvidence, find_reach, weigh_nominals
+from gapless.fit.mechanisms.explain import MIN_REACH, SignalEvidence, agree_with_fit, find_reach, weigh_nominals
 from unit.fit.mechanisms.explanations import MECHANISMS, explanations
 
 
@@ -62,3 +62,9 @@ def test_what_predicts_better_is_fitted_although_it_is_not_believed() -> None:
     doubtful = evidence(1000.0, 0.0, 1060.0, left=30.0)
     assert doubtful.best.dimensions == ("actuator",)
     assert doubtful.prefer_prediction([]).fitted_targets == {"actuator", "latency"}
+
+
+def test_a_dimension_that_the_fit_did_without_is_not_believed() -> None:
+    # latency explains a little better, and the fit has the actuator away from the model's value instead
+    agreed = agree_with_fit(evidence(200.0, 202.0, 202.0), [fitted("actuator", 2.0, 1.9, 2.1)])
+    assert agreed.probabilities.causes["actuator"] > 0.5 > agreed.probabilities.causes["latency"]
