@@ -49,7 +49,7 @@ def describe_signals(signals: SignalEvidence, named: Named) -> tuple[str, ...]:
         after, _ = _list_errors(project.measurement_names, best)
         fitted = f"with {' and '.join(best.dimensions)} fitted on the other half of the {halved}"
         found.append(f"{fitted} {after} times the noise remain")
-    believed = [d for d in best.dimensions if signals.probabilities.causes[d] > MIN_LIKELY]
+    believed: list[Dimension] = [d for d in best.dimensions if signals.probabilities.causes[d] > MIN_LIKELY]
     return (*found, *(_describe_cause(signals, d, named.get(d, ())) for d in believed))
 
 
