@@ -16,16 +16,17 @@ left out unless named.
 Beside a case's folder stands NAME.truth.json: `causes`, `severity`, how well it shows, and `places`, the parameter
 targets that express the causes with their true values (null: the place is right, but no value of this form is).
 
-`--raw` keeps every result as a line of JSON; `--from-raw FILE` prints the tables of such a file again. `--shuffled`
-adds two controls, which have to be at chance: the measured columns of each log permuted among each other, and truths
-dealt out anew among the cases. `--contradictions` runs `identify` on every case, too, and counts where the two verbs
-contradict each other. Cases of one model share what `diagnose` calibrates for it; the first diagnosis of each model,
-which calibrates, is timed apart. Seconds are of wall time: more than one job at once makes them longer. CPU seconds are
-of all threads.
+`--raw` keeps every result as a line of JSON, and goes on where such a file ends: a run may be stopped at any time.
+Kinds take turns, in an order that is drawn once, so that what is done so far is a fair sample. `--from-raw FILE` only
+prints the tables of such a file. `--shuffled` adds two controls, which have to be at chance: the measured columns of
+each log permuted among each other, and truths dealt out anew among the cases. `--contradictions` runs `identify` on
+every case, too, and counts where the two verbs contradict each other. Seconds are of wall time: more than one job at
+once makes them longer. CPU seconds are of all threads.
 """
 
 import argparse
 import importlib.util
+import itertools
 import json
 import multiprocessing
 import os
@@ -35,7 +36,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import gap_outcome_tables
@@ -53,8 +54,6 @@ from tables import Table, markdown
 
 SOURCES: tuple[Source, ...] = ("planted", "outcomes", "policy")
 """Kinds of cases with tables of their own."""
-CACHE = Path(".gapless") / "calibration"
-"""Where a project keeps what `diagnose` calibrates for its model."""
 
 
 @dataclass(frozen=True)
@@ -64,25 +63,18 @@ class Job:
     Attributes:
         root: Where case folders are, written if they are not there.
         permuted: Whether the measured columns of its logs are to be permuted.
-        first: Whether no case of its model was diagnosed before.
         contradictions: Whether to compare with what `identify` says.
     """
 
     case: Case
     root: Path
     permuted: bool = False
-    first: bool = False
     contradictions: bool = False
 
     @property
     def folder(self) -> Path:
         """The case's project."""
         return self.root / (f"{self.case.name}-permuted" if self.permuted else self.case.name)
-
-    @property
-    def shared(self) -> Path:
-        """What cases of the same model share."""
-        return self.root / "calibration" / self.case.model
 
 
 def run(job: Job) -> Answer | None:
@@ -108,13 +100,11 @@ def run(job: Job) -> Answer | None:
         return None
     except Exception as fault:  # one failure must not lose hours of others; it is reported, and counts as wrong
         error = f"{type(fault).__name__}: {fault}"
-    if (folder / CACHE).is_dir():
-        shutil.copytree(folder / CACHE, job.shared, dirs_exist_ok=True)
-    return Answer(job.case, found, seconds, job.first, error, cpu_s, places, said)
+    return Answer(job.case, found, seconds, error, cpu_s, places, said)
 
 
 def prepare(job: Job) -> dict[str, float | None]:
-    """Writes a case unless it is there, with what its model shares; returns the targets that express its causes."""
+    """Writes a case unless it is there; returns the targets that express its causes."""
     folder = job.folder
     if not is_there(job.case, folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -124,8 +114,6 @@ def prepare(job: Job) -> dict[str, float | None]:
         if job.permuted:
             permute(folder, [column.name for column in ROBOTS[job.case.robot].columns])
     shutil.rmtree(folder / ".gapless", ignore_errors=True)
-    if job.shared.is_dir():
-        shutil.copytree(job.shared, folder / CACHE)
     return read_truth(folder).get("places", {})
 
 
@@ -160,25 +148,20 @@ def permute(folder: Path, columns: Sequence[str]) -> None:
 def answers_of(
     chosen: Sequence[Case], root: Path, num_jobs: int, *, permuted: bool = False, contradictions: bool = False
 ) -> Iterator[Answer]:
-    """Yields the diagnoses of some cases that show: first one of each model by itself, then the others."""
-    jobs = [Job(case, root, permuted, contradictions=contradictions) for case in chosen]
-    firsts = {job.case.model: job for job in reversed(jobs) if not job.shared.is_dir()}
-    for job in firsts.values():
-        yield from filter(None, [run(replace(job, first=True))])
-    begun = {job.case.name for job in firsts.values()}
-    others = [job for job in jobs if job.case.name not in begun]
+    """Yields the diagnoses of some cases that show."""
+    jobs = [Job(case, root, permuted, contradictions) for case in chosen]
     if num_jobs == 1:
-        yield from filter(None, map(run, others))
+        yield from filter(None, map(run, jobs))
         return
     with ProcessPoolExecutor(num_jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from filter(None, pool.map(run, others))
+        yield from filter(None, pool.map(run, jobs))
 
 
 def chosen_cases(
     split: str, kinds: Sequence[str], robots: Sequence[str], machines: Sequence[str], limit: int | None
 ) -> list[Case]:
-    """Returns the cases that were asked for; with a limit, that many of each kind, always the same."""
-    found: list[Case] = []
+    """Returns the cases that were asked for, kinds and machines in turn; with a limit, that many of each kind."""
+    found: list[list[Case]] = []
     elsewhere = {"planted": gap_planted.cases, "outcomes": gap_outcomes.cases, "policy": gap_policies.cases}
     for kind in kinds:
         if kind in elsewhere:
@@ -186,9 +169,10 @@ def chosen_cases(
             listed = [case for case in listed if kind != "planted" or case.robot in machines]
         else:
             listed = [case for case in cases(split, kind) if case.robot in robots]  # type: ignore[arg-type]
-        picks = np.random.default_rng(0).permutation(len(listed))[:limit]
-        found += [listed[k] for k in sorted(picks)]
-    return found
+        drawn = [listed[k] for k in np.random.default_rng(0).permutation(len(listed))[:limit]]
+        groups = dict.fromkeys(case.robot for case in drawn) if kind == "planted" else [None]
+        found += [[case for case in drawn if group in (None, case.robot)] for group in groups]
+    return [case for turn in itertools.zip_longest(*found) for case in turn if case is not None]
 
 
 def describe_answer(answer: Answer) -> str:
@@ -205,7 +189,7 @@ def describe_answer(answer: Answer) -> str:
 def as_line(answer: Answer) -> str:
     """Returns an answer as a line of JSON."""
     case = {**asdict(answer.case), "causes": sorted(answer.case.causes)}
-    fields = ("result", "seconds", "first", "error", "cpu_s", "places", "contradictions")
+    fields = ("result", "seconds", "error", "cpu_s", "places", "contradictions")
     return json.dumps({"case": case, **{name: getattr(answer, name) for name in fields}})
 
 
@@ -214,6 +198,13 @@ def from_line(line: str) -> Answer:
     entry = json.loads(line)
     case = Case(**{**entry["case"], "causes": frozenset(entry["case"]["causes"])})
     return Answer(**{**entry, "case": case})
+
+
+def read_answers(raw: Path | None, chosen: Sequence[Case]) -> list[Answer]:
+    """Returns the answers to some cases that a file holds already."""
+    lines = raw.read_text(encoding="utf-8").splitlines() if raw and raw.exists() else []
+    asked = {case.name for case in chosen}
+    return [answer for answer in map(from_line, lines) if answer.case.name in asked]
 
 
 def collect(found: Iterator[Answer], total: int, raw: Path | None) -> list[Answer]:
@@ -266,8 +257,8 @@ def main() -> None:
     parser.add_argument("--machines", nargs="+", choices=machines, default=machines, help="real ones, of `planted`")
     parser.add_argument("--limit", type=int, help="at most this many cases of each kind")
     parser.add_argument("--jobs", type=int, default=1, help="diagnoses at once; more than one makes each slower")
-    parser.add_argument("--cases", type=Path, help="keep cases and calibrations here, and use those that are there")
-    parser.add_argument("--raw", type=Path, help="add every result to this file, a line of JSON each")
+    parser.add_argument("--cases", type=Path, help="keep cases here, and use those that are there")
+    parser.add_argument("--raw", type=Path, help="add every result to this file, and skip what it has")
     parser.add_argument("--from-raw", type=Path, help="diagnose nothing: tables of such a file")
     parser.add_argument("--contradictions", action="store_true", help="run identify as well, and compare")
     parser.add_argument("--shuffled", action="store_true", help="add the controls, which have to be at chance")
@@ -278,7 +269,6 @@ def main() -> None:
     pieces = [heading(sys.argv[1:], "diagnose")]
     print(pieces[0], flush=True)
     with tempfile.TemporaryDirectory() as scratch:
-        os.environ["XDG_CACHE_HOME"] = scratch  # what was calibrated elsewhere must not shorten the first times
         for table in _all_tables(options, options.cases or Path(scratch)):
             pieces.append(markdown(table))
             print(pieces[-1], flush=True)
@@ -289,13 +279,12 @@ def main() -> None:
 def _all_tables(options: argparse.Namespace, root: Path) -> Iterator[Table]:
     """Yields the tables that were asked for."""
     chosen = chosen_cases(options.split, options.kinds, options.robots, options.machines, options.limit)
-    if options.from_raw:
-        lines = options.from_raw.read_text(encoding="utf-8").splitlines()
-        asked = {case.name for case in chosen}
-        found = [answer for answer in map(from_line, lines) if answer.case.name in asked]
-    else:
-        answers = answers_of(chosen, root, options.jobs, contradictions=options.contradictions)
-        found = collect(answers, len(chosen), options.raw)
+    found = read_answers(options.from_raw or options.raw, chosen)
+    if not options.from_raw:
+        done = {answer.case.name for answer in found}
+        left = [case for case in chosen if case.name not in done]
+        answers = answers_of(left, root, options.jobs, contradictions=options.contradictions)
+        found += collect(answers, len(left), options.raw)
     yield from tables(found, options.split)
     if options.shuffled:
         yield from controls(found, chosen, root, options.jobs)

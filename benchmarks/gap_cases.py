@@ -67,15 +67,6 @@ class Case:
         """A name that no other case has."""
         return f"{self.robot.replace(' ', '-')}-{self.seed}"
 
-    @property
-    def model(self) -> str:
-        """Name of the model that its project has; cases with the same one share what is calibrated for it."""
-        if self.kind in ("planted", "far"):
-            return self.name  # the model itself is wrong, each in its own way
-        if self.kind == "foreign":
-            return f"{self.robot}-free{'-coarse' if 'numerics' in self.causes else ''}-{self.split}"
-        return f"{self.robot}-{self.split}-coarse" if "numerics" in self.causes else self.robot
-
 
 def cases(split: Split, kind: Kind) -> list[Case]:
     """Returns the cases of one split and kind, always the same."""

@@ -31,7 +31,6 @@ class Answer:
     Attributes:
         result: The JSON of the diagnosis; without causes where it failed.
         seconds: Wall time.
-        first: Whether it was the first one of its model, which is calibrated then.
         error: What went wrong, if it did; it counts as a wrong answer.
         cpu_s: Processor time of all threads and children [s]; None where it was not measured.
         places: Targets that express the causes, with their true values.
@@ -41,7 +40,6 @@ class Answer:
     case: Case
     result: Mapping[str, Any]
     seconds: float
-    first: bool = False
     error: str | None = None
     cpu_s: float | None = None
     places: Mapping[str, float | None] = field(default_factory=dict[str, float | None])
@@ -141,10 +139,7 @@ class Scores:
     median_s: Interval
     slow_s: Interval
     """95th percentile."""
-    first_s: Interval
-    """Median of the first diagnosis of each model."""
     median_cpu_s: Interval
-    first_cpu_s: Interval
     num_failed: int
 
 
@@ -154,7 +149,6 @@ def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
     known, judged = of["single"] + of["pair"], of["single"] + of["pair"] + of["null"]
     rng = np.random.default_rng(seed)
     placed = [a for a in of["single"] if a.places]
-    later, first = ([a for a in answers if a.first == is_first] for is_first in (False, True))
     return Scores(
         _share(a.verdict in a.case.causes for a in of["single"]),
         _share(a.first_causes(1) == a.case.causes for a in of["single"]),
@@ -177,11 +171,9 @@ def score(answers: Sequence[Answer], seed: int = 0) -> Scores:
         _share(is_value_right(a.result, a.case, a.places) for a in placed),
         _resampled([dimension_claims(a) for a in judged], _error_of, rng, "bootstrap"),
         _resampled([np.array([[a.no_gap, a.case.kind == "null"]]) for a in judged], _error_of, rng, "bootstrap"),
-        _quantile([a.seconds for a in later], 0.5, rng),
-        _quantile([a.seconds for a in later], 0.95, rng),
-        _quantile([a.seconds for a in first], 0.5, rng),
-        _quantile([a.cpu_s for a in later if a.cpu_s is not None], 0.5, rng),
-        _quantile([a.cpu_s for a in first if a.cpu_s is not None], 0.5, rng),
+        _quantile([a.seconds for a in answers], 0.5, rng),
+        _quantile([a.seconds for a in answers], 0.95, rng),
+        _quantile([a.cpu_s for a in answers if a.cpu_s is not None], 0.5, rng),
         sum(a.error is not None for a in answers),
     )
 

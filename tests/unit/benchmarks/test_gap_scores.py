@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,12 +126,10 @@ def test_probabilities_that_come_true_as_often_as_they_say_have_little_error() -
     assert boastful == pytest.approx(0.25, abs=0.02)
 
 
-def test_seconds_leave_first_diagnoses_apart() -> None:
-    times = [answer("null", (), {}, seconds=s) for s in (1.0, 2.0, 3.0, 4.0, 5.0)]
-    found = part("gap_scores").score([*times, answer("null", (), {}, seconds=100.0, first=True)])
+def test_seconds_have_a_median_and_a_slow_end() -> None:
+    found = part("gap_scores").score([answer("null", (), {}, seconds=s) for s in (1.0, 2.0, 3.0, 4.0, 5.0)])
     assert found.median_s.value == 3.0
     assert found.slow_s.value == pytest.approx(4.8)  # 0.95 * 4 = 3.8: between 4 and 5
-    assert found.first_s.value == 100.0
 
 
 def test_without_cases_nothing_is_claimed() -> None:
@@ -171,10 +170,23 @@ def test_shuffled_truths_bring_a_perfect_diagnosis_to_chance() -> None:
 
 def test_answers_survive_the_file_they_are_kept_in() -> None:
     benchmark = part("diagnose")
-    before = answer("pair", ("actuator", "sensor"), {"actuator": 0.75}, no_gap=0.25, seconds=2.5, first=True)
+    before = answer("pair", ("actuator", "sensor"), {"actuator": 0.75}, no_gap=0.25, seconds=2.5)
     before = replace(before, cpu_s=3.5, places={"joint/elbow/damping": 1.2, "joint/yaw/backlash": None})
     before = replace(before, contradictions=["one"])
     assert benchmark.from_line(benchmark.as_line(before)) == before
+
+
+def test_a_stopped_run_goes_on_where_its_file_ends(tmp_path: Path) -> None:
+    benchmark = part("diagnose")
+    chosen = benchmark.chosen_cases("test", ["single", "null", "planted"], ["arm"], ["qube", "cube"], 4)
+    turns = [case.kind if case.kind != "planted" else case.robot for case in chosen]
+    assert turns[:2] == ["single", "null"]
+    assert set(turns[2:4]) <= {"qube", "cube"}
+    raw = tmp_path / "raw.jsonl"
+    raw.write_text(benchmark.as_line(replace(answer("null", (), {}), case=chosen[1])) + "\n")
+    assert [a.case for a in benchmark.read_answers(raw, chosen)] == [chosen[1]]
+    assert benchmark.read_answers(raw, chosen[:1]) == []
+    assert benchmark.read_answers(tmp_path / "none.jsonl", chosen) == []
 
 
 def test_many_counts_each_dimension_and_whole_sets() -> None:
@@ -294,6 +306,5 @@ def test_planted_is_counted_by_machine_and_nulls_by_what_is_above_a_half() -> No
 
 def test_processor_time_stands_beside_wall_time() -> None:
     times = [answer("null", (), {}, seconds=1.0, cpu_s=s) for s in (2.0, 4.0, 9.0)]
-    found = part("gap_scores").score([*times, answer("null", (), {}), answer("null", (), {}, first=True, cpu_s=50.0)])
+    found = part("gap_scores").score([*times, answer("null", (), {})])
     assert found.median_cpu_s.value == 4.0
-    assert found.first_cpu_s.value == 50.0
