@@ -159,7 +159,6 @@ def test_far_models_are_off_by_3_to_10_in_all_but_contacts() -> None:
 def test_causes_of_far_models_are_of_dimensions_that_are_else_right() -> None:
     cases = part("gap_cases")
     assert {d for case in cases.cases("test", "far") for d in case.causes} == set(cases.FAR)
-    assert len({case.model for case in cases.cases("test", "far")}) == 60  # each is far in its own way
 
 
 def spoiled(name: str, seen: np.ndarray, robot: str = "cartpole") -> tuple[np.ndarray, dict[str, float]]:
