@@ -18,9 +18,7 @@ their random numbers, so that they differ in their distributions alone.
 In both, positive parameters vary by factors (log-normal), and distributions are cut at the parameter's bounds.
 """
 
-import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -31,6 +29,7 @@ from gapless.core.protocols import Progress
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
+from gapless.fit.evolution import load_cma_es
 from gapless.fit.prediction.predict import Predictor
 from gapless.fit.prediction.windows import Windows, cut_windows
 from gapless.signals.track import subtract_readings
@@ -178,14 +177,6 @@ def dropo_ranges(
             progress("randomize", min(1.0, search.countiter / DROPO.num_rounds))
     centre, width = _split_candidates(np.asarray(search.result.xfavorite)[None])
     return replay.normal_ranges(centre[0], width[0], "most likely, given the logs"), ()
-
-
-def load_cma_es() -> Any:
-    """Returns the class of CMA-ES; silences the warning of `cma` at its import that it cannot plot."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Could not import matplotlib", UserWarning)
-        import cma
-    return cma.CMAEvolutionStrategy
 
 
 def _split_candidates(candidates: Array) -> tuple[Array, Array]:

@@ -24,7 +24,6 @@ from gapless.sim.targets.target import split_target
 TURNED = ("qw", "qx", "qy", "qz", "yaw")  # quantities that no zero or scale suits
 SCALED = ("position", "velocity", "effort", "force", "value", *"xyz")  # quantities whose scale may be wrong
 TOUCHING_M = 0.005  # geoms that are nearer than this in a measured state touch
-MAX_LIMIT_RATIO = 3.0  # of a limit to the peak effort in the logs: a limit above that never acts
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ ERROR_SIZES = {
     **dict.fromkeys(("mass", "inertia"), ErrorSize("factor", 0.2, 0.9)),
     "friction": ErrorSize("factor", 0.2, 1.1),
     "stiffness": ErrorSize("factor", 0.5, 2.5),
-    **dict.fromkeys(("tilt/x", "tilt/y"), ErrorSize("amount", 0.02, 0.12)),
+    **dict.fromkeys(("tilt/x", "tilt/y"), ErrorSize("amount", 0.01, 0.06)),  # a level is at hand more often than a zero
     "load": ErrorSize("range", 0.08, 0.45),
     **dict.fromkeys(("payload", "tip_payload"), ErrorSize("range", 0.05, 0.6)),
     "limit": ErrorSize("amount", 0.1, 0.6),  # share of the peak effort in the logs that is cut off
@@ -90,12 +89,14 @@ def list_candidates(data: ProjectData, peaks: Mapping[str, float]) -> ParameterS
 
 
 def _bound_limit(parameter: Parameter, peaks: Mapping[str, float]) -> Parameter:
-    """Returns an actuator's limit with bounds about the peak effort in the logs; other parameters as they are."""
+    """Returns an actuator's limit with bounds that reach below the peak effort in the logs; others as they are.
+
+    The model's own limit stays the nominal value, though these logs never reach it: with other gains they may.
+    """
     peak = peaks.get(split_target(parameter.target).name, 0.0)
     if field_of(parameter.target) != "limit" or peak <= 0.0:
         return parameter
-    high = min(parameter.nominal, MAX_LIMIT_RATIO * peak)
-    return replace(parameter, nominal=high, low=min(0.2 * peak, 0.5 * high), high=high)
+    return replace(parameter, low=min(0.2 * peak, 0.5 * parameter.nominal), high=parameter.nominal)
 
 
 def _reading_paths(data: ProjectData) -> list[str]:

@@ -66,7 +66,7 @@ def measure_lasting_errors(explanation: Explanation) -> float:
 
 def find_best(explanations: Sequence[Explanation]) -> Explanation:
     """Returns the one with the best score less the price of its numbers."""
-    return max(explanations, key=lambda one: one.total - WEIGHING.price * one.price)
+    return max(explanations, key=lambda one: one.total - one.prior_cost - WEIGHING.price * one.price)
 
 
 def estimate_probabilities(
@@ -103,7 +103,7 @@ def _log_prior(explanation: Explanation, rivals: Mapping[str, int], config: Weig
     What is left makes it doubtful what scores say, but needless numbers little likelier: this has little of the doubt.
     """
     chosen = [float(np.log(rivals[mechanism.dimension])) for mechanism in explanation.mechanisms]
-    return -config.price / config.temperature * explanation.price - sum(chosen)
+    return -config.price / config.temperature * explanation.price - explanation.prior_cost - sum(chosen)
 
 
 def bound_probability(probability: float) -> float:

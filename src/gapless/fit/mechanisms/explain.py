@@ -16,15 +16,12 @@ from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities
+from gapless.fit.mechanisms.far_start import search_kinds
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
 from gapless.fit.mechanisms.search import Explanation, MechanismSearch, Report
 from gapless.fit.mechanisms.stored import load_explanations, save_explanations
-from gapless.fit.prediction.windows import draw_windows
 from gapless.fit.problem import FitProblem
-from gapless.fit.search.config import SEARCH
-from gapless.fit.search.structure import search_starts
-from gapless.fit.solve import descend
 from gapless.fit.summary import find_refusal
 from gapless.project.fingerprint import fingerprint
 
@@ -56,7 +53,7 @@ class SignalEvidence:
         predictive values are the best to go on with. Of explanations about as good, that is taken which frees least
         beside the targets that are fitted anyway: of two values that show alike neither would be determined.
         """
-        values = [one.total - WEIGHING.price * one.price for one in self.explanations]
+        values = [one.total - one.prior_cost - WEIGHING.price * one.price for one in self.explanations]
         near = [k for k, value in enumerate(values) if value > max(values) - MAX_TIE]
 
         def count_added(k: int) -> int:
@@ -229,22 +226,6 @@ def explain_logs(
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(lambda: _find_far_start(problem, data.space.targets, seed), report)
+        found = MechanismSearch(problem).run(lambda: search_kinds(problem, data.space.targets, seed), report)
         save_explanations(kept, found, problem)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
-
-
-def _find_far_start(problem: MechanismProblem, proposed: Collection[str], seed: int) -> Array:
-    """Returns a point far from the model as written where the proposed parameters alone fit best.
-
-    A model whose servos are all ten times too stiff is far from any explanation, and slopes there lead nowhere: so
-    whole kinds of values are moved together first, and the best few of these draws are solved for.
-    """
-    rng = np.random.default_rng([seed, 3])
-    free = tuple(k for k, p in enumerate(problem.candidates.space.parameters) if p.target in proposed)
-    some = problem.fit.on_windows(draw_windows(problem.windows, rng, SEARCH.max_search_windows))
-    some = replace(some, free=free or some.free)
-    starts = search_starts(some.weighted_at(some.base), rng, SEARCH.num_starts)
-    some = some.weighted_at(starts[0])
-    row = min((descend(some, start, SEARCH.first) for start in starts), key=some.cost)
-    return np.clip(problem.point_of(row), *problem.bounds)

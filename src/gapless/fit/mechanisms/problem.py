@@ -114,6 +114,13 @@ class MechanismProblem:
         effect = find_step_effect(self.fit, self.fine, self.rows(point[None])[0])
         return replace(self, step_effect=effect)
 
+    def with_starts_at(self, point: Array) -> "MechanismProblem":
+        """Returns the problem with errors of start states discounted as they show at a point.
+
+        Stiff drives forget where a window began, soft ones do not: far from a point the discount is wrong.
+        """
+        return replace(self, fit=self.fit.with_starts_at(self.rows(point[None])[0]))
+
     def mean_squares(self, residual: Array) -> Array:
         """Returns 1 + the mean square of (..., num_windows, num_steps, num_measurements) residuals over steps."""
         return np.einsum("...tm,...tm->...m", residual, residual) / self.num_known + 1.0

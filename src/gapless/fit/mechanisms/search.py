@@ -19,6 +19,8 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.signal import Array
+from gapless.fit.mechanisms.alternatives import list_alternatives
+from gapless.fit.mechanisms.far_start import fit_everything
 from gapless.fit.mechanisms.linear import LinearModel, MechanismSet, add_mechanism, score_windows
 from gapless.fit.mechanisms.mechanism import Mechanism
 from gapless.fit.mechanisms.problem import MechanismProblem
@@ -36,16 +38,13 @@ class MechanismSearchConfig:
     max_few_windows: int = 16  # on which the valley is searched
     max_rounds: int = 8  # of measuring all slopes
     jump_sizes: tuple[float, ...] = (0.2, 0.6, 1.2)  # of play and limits that are probed, in typical errors
-    delay_sizes: tuple[float, ...] = (0.4, 1.2)  # of a delay that is tried in place of slow drives, in typical errors
     num_exchanged: int = 3  # proposals that leave one out, or exchange it
     # mean logarithm of squares above noise [1]: where more is left, everything is fitted at once,
     max_left: float = 0.15
-    max_left_late: float = 0.03  # other kinds of lateness are tried in the place of the one that was found,
-    max_left_near: float = 0.7  # and from starts far from the model as written, too
+    max_left_near: float = 0.3  # and from starts far from the model as written, too
     max_rounds_again: int = 4  # of a search that begins there
-    max_rival_loss: float = 20.0  # priced cost above that of the best at which a rival is still searched from [nats]
-    max_whole_rounds: int = 6  # of measuring slopes while everything is fitted
-    min_whole_gain: float = 5.0  # and such a round gains at least [nats]
+    max_exchanges: int = 3  # times that what stands in for something else is exchanged
+    max_rival_price: float = 2.0  # priced cost above that of the best at which a rival still counts, in prices
     max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
     max_worse: float = 300.0  # priced cost above that of the best, at which these are given up [nats]
@@ -56,11 +55,6 @@ class MechanismSearchConfig:
 
 
 NOISE_LOG = float(np.log(2.0))  # mean logarithm of 1 + mean squares where only noise is left
-DELAY = "actuator/*/delay"
-LATENESS = (DELAY, "actuator/*/lag")
-# of drives, tried without where a delay is tried instead
-SLOWING_FIELDS = ("lag", "backlash", "armature", "damping", "kd", "frictionloss", "mass", "tip_payload")
-DRIVE_FIELDS = ("kp", "gain", "kd", "damping", "frictionloss", "armature", "backlash")  # that all drives may share
 JUMPING_FIELDS = ("/backlash", "/limit")
 CONFIG = MechanismSearchConfig()
 Report = Callable[[float], None]
@@ -74,6 +68,7 @@ class Explanation:
     point: Array  # (num_entries,) where it fits all windows best
     held_out: Array  # (num_windows, num_measurements) 1 + mean squares under a fit to the other half
     residual: Array  # (num_windows, num_steps, num_measurements) what is left where it was fitted, in units of noise
+    prior_cost: float = 0.0  # half the squares of what has moved, in typical errors [nats]
 
     @cached_property
     def window_scores(self) -> Array:
@@ -99,9 +94,9 @@ class Explanation:
 class MechanismSearch:
     """Explanations of one set of windows."""
 
-    def __init__(self, problem: MechanismProblem, slopes: Array | None = None) -> None:
-        """Prepares a search; `slopes` are `problem.slopes_as_written()`, if they are known."""
-        self.mechanisms, self.fitter = problem.mechanisms, SetFitter(problem, slopes)
+    def __init__(self, problem: MechanismProblem, slopes: Array | None = None, price: float = PRICE) -> None:
+        """Prepares a search; see `SetFitter`."""
+        self.mechanisms, self.fitter = problem.mechanisms, SetFitter(problem, slopes, price)
         self.found: dict[MechanismSet, Explanation] = {}
 
     def run(
@@ -114,42 +109,58 @@ class MechanismSearch:
                 where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
+        windows = _keep_few_windows(self.fitter.problem)  # on which the valley shows as well
+        share = len(windows.windows) / len(self.fitter.problem.windows)
+        few = MechanismSearch(windows, price=share * self.fitter.price)
+        near = few.explore(find_far_start, lambda done: report(0.4 * done))
+        everything = range(len(self.mechanisms))
+        self.fitter.move_starts(near[0])
         written = self.fitter.begin(())
         self._keep_best((), written.point, self.fitter.problem.mean_squares(written.residual), written.residual)
-        few = MechanismSearch(_keep_few_windows(self.fitter.problem))  # on which the valley shows as well
-        near = few.explore(find_far_start, lambda done: report(0.4 * done))
-        begun = [self.fitter.begin(each.chosen, each.point) for each in near]
-        ends = [self._search(each, range(len(self.mechanisms)), CONFIG.max_rounds) for each in begun]
-        state = min(ends, key=self.fitter.priced_cost)
+        begun = self.fitter.begin_all([(each.chosen, each.point) for each in near])
+        state = self._search(self._fit_best(begun), everything)
         for number in range(CONFIG.max_restarts):
             without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
             better = min(without, key=self.fitter.priced_cost, default=state)
-            if self.fitter.priced_cost(better) > self.fitter.priced_cost(state):
+            if self.fitter.priced_cost(better) > self.fitter.priced_cost(state) - MIN_GAIN:
                 break
-            state = self._search(better, range(len(self.mechanisms)), CONFIG.max_rounds)
+            state = self._search(better, everything)
         report(1.0)
         return tuple(sorted(self.found.values(), key=lambda one: -one.total))
 
     def explore(self, find_far_start: Callable[[], Array] | None, report: Report) -> list[SetFit]:
-        """Returns the best end of searches that begin at the model as written, at a fit of everything, and far away.
+        """Returns where searches end: the best first, then rivals that are about as good.
 
-        After it comes the end with another kind of lateness that is nearly as good, if there is one: few windows do not
-        decide between such.
+        They begin at the model as written, at a fit of everything, and far away; then with what single changes of the
+        best do not lead to.
         """
         everything = range(len(self.mechanisms))
-        state = self._search(self.fitter.begin(()), everything, CONFIG.max_rounds, lambda done: report(0.4 * done))
+        state = self._search(self.fitter.begin(()), everything, report=lambda done: report(0.3 * done))
         if self._measure_left(state) > CONFIG.max_left:
             state = self._search_from_everything(state, state.point)
-        report(0.6)
+        report(0.5)
         if find_far_start is not None and self._measure_left(state) > CONFIG.max_left_near:
             state = self._search_from_everything(state, find_far_start())
-        report(0.8)
-        ends = self._search_each_lateness(self._search_delay_instead(state))
-        ends = [self._exchange_drives(each) for each in ends]
-        ends.sort(key=self.fitter.priced_cost)
-        most = self.fitter.priced_cost(ends[0]) + CONFIG.max_rival_loss
-        rivals = [each for each in ends[1:] if self.fitter.priced_cost(each) < most]
-        return [self._simplify(self._search_with_finer_step(ends[0])), *rivals]
+        report(0.7)
+        state = self.fitter.move_starts(state)
+        for _ in range(CONFIG.max_exchanges if state.chosen else 0):
+            rivals = self._fit_alternatives(self.fitter.linearise(state, everything))
+            most = self.fitter.priced_cost(state) + self.fitter.price * CONFIG.max_rival_price
+            rivals = [each for each in rivals if self.fitter.priced_cost(each) < most]
+            if not rivals:
+                return [state]
+            found = self._search(self.fitter.renew(rivals[0]), everything)
+            if self.fitter.priced_cost(found) > self.fitter.priced_cost(state) - MIN_GAIN:
+                return [state, found, *rivals[1:]]
+            state = found
+        return [state]
+
+    def _fit_alternatives(self, state: SetFit) -> list[SetFit]:
+        """Returns the fits of sets that are far from a state and yet may be as good, the best first."""
+        asked = list_alternatives(self.fitter, state, self._measure_left(state))
+        fits = self.fitter.fit_all(self.fitter.begin_all(asked))
+        self._keep(fits)
+        return sorted(fits, key=self.fitter.priced_cost)
 
     def _measure_left(self, fit: SetFit) -> float:
         """Returns what a fit leaves above noise: the mean logarithm of its squares."""
@@ -159,7 +170,7 @@ class MechanismSearch:
         self,
         state: SetFit,
         among: Collection[int],
-        max_rounds: int,
+        max_rounds: int = CONFIG.max_rounds,
         report: Report = lambda done: None,
         max_cost: float = np.inf,
     ) -> SetFit:
@@ -195,18 +206,22 @@ class MechanismSearch:
         linear = _linear_of(state)
 
         def rank(sets: Iterable[MechanismSet]) -> list[MechanismSet]:
-            return sorted(sets, key=lambda each: linear.value(each, PRICE), reverse=True)
+            return sorted(sets, key=lambda each: linear.value(each, self.fitter.price), reverse=True)
 
-        selected = [linear.select(state.chosen, among, PRICE, most) for most in CONFIG.max_added]
+        selected = [linear.select(state.chosen, among, self.fitter.price, most) for most in CONFIG.max_added]
         more = rank(add_mechanism(state.chosen, k) for k in among if k not in state.chosen)
         singles = more[: CONFIG.num_singles]
         if not state.chosen:  # far from the best, slopes rank badly: all that promise anything are tried
-            singles += [each for each in more if linear.value(each, PRICE) > linear.value((), PRICE)]
+            singles += [
+                each for each in more if linear.value(each, self.fitter.price) > linear.value((), self.fitter.price)
+            ]
         kinds = {self.mechanisms[k].dimension for k in state.chosen}
         alike = [
             each for each in more if {self.mechanisms[k].dimension for k in set(each) - set(state.chosen)} <= kinds
         ]
-        pruned = rank({linear.prune(each, PRICE) for each in [*more[: CONFIG.num_pruned], *alike]} - {state.chosen})
+        pruned = rank(
+            {linear.prune(each, self.fitter.price) for each in [*more[: CONFIG.num_pruned], *alike]} - {state.chosen}
+        )
         less = [tuple(k for k in state.chosen if k != out) for out in state.chosen]
         others = [k for k in among if k not in state.chosen]
         exchanged = rank({*less, *(add_mechanism(rest, k) for rest in less for k in others)})
@@ -217,21 +232,20 @@ class MechanismSearch:
         )
 
     def _search_from_everything(self, state: SetFit, start: Array) -> SetFit:
-        """Returns the better of a state and where a search ends that begins with a fit of everything."""
+        """Returns the better of a state and where a search ends that begins with a fit of everything.
+
+        Errors of start states are discounted as they show under that fit, for both.
+        """
         begun, everything = self._fit_everything(start), range(len(self.mechanisms))
         found = self._search(begun, everything, CONFIG.max_rounds_again)
-        return min(state, found, key=self.fitter.priced_cost)
+        return min(self.fitter.begin(state.chosen, state.point), found, key=self.fitter.priced_cost)
 
     def _fit_everything(self, near: Array) -> SetFit:
         """Returns a fit of what is left of all mechanisms, begun at a point, when each has to pay its price."""
         whole = tuple(k for k, mechanism in enumerate(self.mechanisms) if not mechanism.tied)
-        state = self.fitter.linearise(self.fitter.begin(whole, near), whole)
-        for _ in range(CONFIG.max_whole_rounds):
-            (end,) = self.fitter.fit_all([state])
-            if end.cost > state.cost - CONFIG.min_whole_gain:
-                break
-            state = self.fitter.linearise(self.fitter.renew(end), whole)
-        begun = self.fitter.change(state, _linear_of(state).prune(whole, PRICE))
+        state = self.fitter.move_starts(self.fitter.begin(whole, fit_everything(self.fitter.problem, near)))
+        state = self.fitter.linearise(self.fitter.renew(state), whole)
+        begun = self.fitter.change(state, _linear_of(state).prune(whole, self.fitter.price))
         (end,) = self.fitter.fit_all([begun])
         return end
 
@@ -277,115 +291,6 @@ class MechanismSearch:
             or not {split_target(target).name for target in self.mechanisms[other].targets} <= joints
         )
 
-    def _search_delay_instead(self, state: SetFit) -> SetFit:
-        """Returns the better of a state and where searches end that begin with late commands in place of slow drives.
-
-        Play, inertia and damping together follow commands much as late ones do, and leave what no single change mends.
-        """
-        targets = [mechanism.targets[0] for mechanism in self.mechanisms]
-        late = targets.index(DELAY) if DELAY in targets else None
-        if late is None or late in state.chosen or self._measure_left(state) < CONFIG.max_left:
-            return state
-        kept = [k for k in state.chosen if split_target(targets[k]).field not in SLOWING_FIELDS]
-        if len(kept) == len(state.chosen):
-            return state
-        entry, found = self.mechanisms[late].entries[0], [state]
-        for size in CONFIG.delay_sizes:
-            point = state.point.copy()
-            point[entry] = size * self.fitter.problem.typical[entry]
-            begun = self.fitter.begin(add_mechanism(kept, late), point)
-            found.append(self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds))
-        return min(found, key=self.fitter.priced_cost)
-
-    def _search_each_lateness(self, state: SetFit) -> list[SetFit]:
-        """Returns where searches end that allow one kind of lateness, which is as late as all were.
-
-        Late commands and a lag of the drives look alike until accelerations are large, and slopes do not lead from
-        one to the other.
-        """
-        kinds = {k: m.entries[0] for k, m in enumerate(self.mechanisms) if m.targets[0] in LATENESS and not m.tied}
-        is_late = len(kinds) > 1 and bool(set(kinds) & set(state.chosen))
-        if not is_late or self._measure_left(state) < CONFIG.max_left_late:
-            return [state]
-        problem, columns = self.fitter.problem, list(kinds.values())
-        row = problem.rows(state.point[None])[0]
-        late_s = float(np.sum(row[columns] - problem.fit.base[columns]))
-        found: list[SetFit] = []
-        for kind, column in kinds.items():
-            row[columns] = problem.fit.base[columns]
-            row[column] += late_s
-            point = np.clip(problem.point_of(row, float(state.point[-1])), *problem.bounds)
-            begun = self.fitter.begin(add_mechanism([k for k in state.chosen if k not in kinds], kind), point)
-            among = [k for k in range(len(self.mechanisms)) if k == kind or k not in kinds]
-            found.append(self._search(begun, among, CONFIG.max_rounds))
-        best = min([state, *found], key=self.fitter.priced_cost)
-        if best is not state:
-            best = self._search(best, range(len(self.mechanisms)), CONFIG.max_rounds)
-        return [best, *(each for each in found if set(each.chosen) & set(kinds) != set(best.chosen) & set(kinds))]
-
-    def _exchange_drives(self, state: SetFit) -> SetFit:
-        """Returns the better of a state and where a search ends in which all drives have another kind of fault.
-
-        Damping stands in for stiffness and the other way round, with everything else at other values: slopes at the
-        one are wrong for the other. So each exchange is fitted with slopes of its own.
-        """
-        if self._measure_left(state) < CONFIG.max_left:
-            return state
-        fields = {k: split_target(m.targets[0]).field for k, m in enumerate(self.mechanisms)}
-        shared = [k for k, m in enumerate(self.mechanisms) if m.tied and fields[k] in DRIVE_FIELDS]
-        begun: list[SetFit] = []
-        for out in {fields[k] for k in state.chosen} & set(DRIVE_FIELDS):
-            kept = [k for k in state.chosen if fields[k] != out]
-            begun += [
-                self.fitter.begin(add_mechanism(kept, k), state.point)
-                for k in shared
-                if fields[k] != out and k not in kept
-            ]
-        if not begun:
-            return state
-        best = self._fit_best(begun)
-        if self.fitter.priced_cost(best) > self.fitter.priced_cost(state) + CONFIG.max_rival_loss:
-            return state
-        found = self._search(self.fitter.renew(best), range(len(self.mechanisms)), CONFIG.max_rounds)
-        return min(state, found, key=self.fitter.priced_cost)
-
-    def _search_with_finer_step(self, state: SetFit) -> SetFit:
-        """Returns the better of a state and where a search ends that begins there with a finer time step.
-
-        A delay makes up for most of what a coarse step does, so that single changes do not lead from one to the other.
-        """
-        last = len(self.mechanisms) - 1
-        if last in state.chosen or not self.fitter.problem.shows_step:
-            return state
-        point = state.point.copy()
-        point[-1] = 1.0
-        begun = self.fitter.renew(self.fitter.begin(add_mechanism(state.chosen, last), point))
-        found = self._search(begun, range(len(self.mechanisms)), CONFIG.max_rounds)
-        renewed = self.fitter.renew(state)  # of what the step does at its own point again
-        if self.fitter.priced_cost(found) < self.fitter.priced_cost(renewed):
-            return found
-        return self.fitter.linearise(renewed, range(len(self.mechanisms)))
-
-    def _simplify(self, state: SetFit) -> SetFit:
-        """Returns a state in which fewer mechanisms of a dimension do what several did, or something better.
-
-        A load at the flange is one number; found piece by piece it is masses, lengths and inertias of all links.
-        """
-        for dimension in self._dimensions(state):
-            main = self._main_mechanisms(state)
-            if sum(self.mechanisms[k].dimension == dimension for k in state.chosen) > 1:
-                rest = tuple(sorted(k for other, k in main.items() if other != dimension))
-                among = [k for k, m in enumerate(self.mechanisms) if m.dimension == dimension or k in state.chosen]
-                fewer = self._search(self.fitter.begin(rest, state.point), among, CONFIG.max_rounds)
-                if self.fitter.priced_cost(fewer) < self.fitter.priced_cost(state):
-                    state = self.fitter.linearise(fewer, range(len(self.mechanisms)))
-        return state
-
-    def _main_mechanisms(self, state: SetFit) -> dict[Dimension, int]:
-        """Returns of each dimension the mechanism that the fit would miss most."""
-        ranked = _linear_of(state).rank_worth(state.chosen)
-        return {self.mechanisms[k].dimension: k for k in ranked}
-
     def _dimensions(self, state: SetFit) -> tuple[Dimension, ...]:
         return tuple(dict.fromkeys(self.mechanisms[k].dimension for k in state.chosen))
 
@@ -406,8 +311,8 @@ class MechanismSearch:
         kept = tuple(k for k in state.chosen if self.mechanisms[k].dimension != dimension)
         others = [k for k, m in enumerate(self.mechanisms) if m.dimension != dimension and k not in kept]
         linear = _linear_of(state)
-        instead = linear.select(kept, [*kept, *others], PRICE, CONFIG.max_added[-1])
-        loss = linear.value(state.chosen, PRICE) - linear.value(instead, PRICE)
+        instead = linear.select(kept, [*kept, *others], self.fitter.price, CONFIG.max_added[-1])
+        loss = linear.value(state.chosen, self.fitter.price) - linear.value(instead, self.fitter.price)
         if loss > CONFIG.max_linear_loss * (1.0 + self._measure_left(state)):
             self._keep_linear(state, [kept, instead])
             return []
@@ -434,7 +339,8 @@ class MechanismSearch:
         known = self.found.get(chosen)
         if known is None or score_windows(squares).sum() > known.total:
             mechanisms = tuple(self.mechanisms[k] for k in chosen)
-            self.found[chosen] = Explanation(mechanisms, point, squares, residual)
+            prior_cost = 0.5 * float(np.sum((point / self.fitter.problem.typical) ** 2))
+            self.found[chosen] = Explanation(mechanisms, point, squares, residual, prior_cost)
 
 
 def _keep_few_windows(problem: MechanismProblem) -> MechanismProblem:

@@ -36,22 +36,37 @@ class SetFit:
 class SetFitter:
     """Fits sets of mechanisms to the windows of one problem."""
 
-    def __init__(self, problem: MechanismProblem, slopes: Array | None = None) -> None:
-        """Prepares fits; `slopes` are `problem.slopes_as_written()`, if they are known."""
-        self.problem, self.mechanisms, self._slopes = problem, problem.mechanisms, slopes
+    def __init__(self, problem: MechanismProblem, slopes: Array | None = None, price: float = PRICE) -> None:
+        """Prepares fits; `slopes` are `problem.slopes_as_written()`, if they are known.
+
+        `price` is what each number must add to the score of these windows to be chosen [nats].
+        """
+        self.problem, self.mechanisms, self._slopes, self.price = problem, problem.mechanisms, slopes, price
 
     def begin(self, chosen: MechanismSet, near: Array | None = None) -> SetFit:
         """Returns a fit in which only some mechanisms have moved, as they have at a point."""
-        point = np.zeros(len(self.problem.typical))
-        if near is not None:
+        return self.begin_all([(chosen, np.zeros(len(self.problem.typical)) if near is None else near)])[0]
+
+    def begin_all(self, asked: Sequence[tuple[MechanismSet, Array]]) -> list[SetFit]:
+        """Returns fits of some sets, each with what its mechanisms have at a point."""
+        if not asked:
+            return []
+        points = np.zeros((len(asked), len(self.problem.typical)))
+        for point, (chosen, near) in zip(points, asked, strict=True):
             entries = self.entries(chosen)
             point[entries] = near[entries]
-        residual = self.problem.residuals(point[None])
-        return SetFit(chosen, point, residual[0], float(self.costs(point[None], residual)[0]))
+        residual = self.problem.residuals(points)
+        begun = zip(asked, points, residual, self.costs(points, residual), strict=True)
+        return [SetFit(chosen, point, left, float(cost)) for (chosen, _), point, left, cost in begun]
 
     def renew(self, fit: SetFit) -> SetFit:
         """Returns a fit after what a finer time step does was measured at its point; all later fits go by that."""
         self.problem = self.problem.with_step_effect_at(fit.point)
+        return self.begin(fit.chosen, fit.point)
+
+    def move_starts(self, fit: SetFit) -> SetFit:
+        """Returns a fit after errors of start states are discounted as they show at its point, for all later fits."""
+        self.problem, self._slopes = self.problem.with_starts_at(fit.point), None
         return self.begin(fit.chosen, fit.point)
 
     def change(self, fit: SetFit, chosen: MechanismSet) -> SetFit:
@@ -60,7 +75,7 @@ class SetFitter:
 
     def priced_cost(self, fit: SetFit) -> float:
         """Returns what the search minimises [nats]."""
-        return fit.cost + PRICE * sum(self.mechanisms[k].price for k in fit.chosen)
+        return fit.cost + self.price * sum(self.mechanisms[k].price for k in fit.chosen)
 
     def costs(self, points: Array, residual: Array) -> Array:
         """Returns what fits minimise, (num_points,) [nats]."""
@@ -81,7 +96,7 @@ class SetFitter:
 
     def fit_all(self, begun: Sequence[SetFit]) -> list[SetFit]:
         """Returns where fits end; only those go on after each step that are best so far."""
-        fits = self._with_slopes(list(begun), [k for k, fit in enumerate(begun) if fit.linear is None])
+        fits = self._with_slopes(begun, [k for k, fit in enumerate(begun) if fit.linear is None and fit.chosen])
         for number in range(MAX_STEPS):
             active = [k for k, fit in enumerate(fits) if not fit.is_done and fit.chosen]
             if number:

@@ -22,8 +22,8 @@ def save_explanations(path: Path, found: Sequence[Explanation], problem: Mechani
     with contextlib.suppress(OSError):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            points, held_out = ([getattr(one, name) for one in found] for name in ("point", "held_out"))
-            np.savez(partial, chosen=chosen, point=points, held_out=held_out, residual=residual, which=which)
+            parts = {name: [getattr(one, name) for one in found] for name in ("point", "held_out", "prior_cost")}
+            np.savez(partial, chosen=chosen, residual=residual, which=which, **parts)
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -33,7 +33,7 @@ def load_explanations(path: Path, problem: MechanismProblem) -> tuple[Explanatio
     """Returns the explanations in a file; None where there is none, or it is not whole."""
     try:
         with np.load(path) as kept:
-            parts = {name: kept[name] for name in ("chosen", "point", "held_out", "residual", "which")}
+            parts = {name: kept[name] for name in ("chosen", "point", "held_out", "prior_cost", "residual", "which")}
     except (OSError, ValueError, KeyError):
         return None
     if parts["chosen"].shape[1] != len(problem.mechanisms):
@@ -42,5 +42,6 @@ def load_explanations(path: Path, problem: MechanismProblem) -> tuple[Explanatio
     for row, chosen in enumerate(parts["chosen"]):
         mechanisms = tuple(problem.mechanisms[int(k)] for k in np.flatnonzero(chosen))
         residual = parts["residual"][int(parts["which"].ravel()[row])]
-        found.append(Explanation(mechanisms, parts["point"][row], parts["held_out"][row], residual))
+        prior_cost = float(parts["prior_cost"][row])
+        found.append(Explanation(mechanisms, parts["point"][row], parts["held_out"][row], residual, prior_cost))
     return tuple(found)
