@@ -15,7 +15,7 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities
+from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities, find_best
 from gapless.fit.mechanisms.far_start import search_kinds
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
@@ -228,4 +228,5 @@ def explain_logs(
     if found is None:
         found = MechanismSearch(problem).run(lambda: search_kinds(problem, data.space.targets, seed), report)
         save_explanations(kept, found, problem)
+    problem = problem.with_effects_at(find_best(found).point)
     return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))

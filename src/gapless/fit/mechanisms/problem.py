@@ -121,6 +121,10 @@ class MechanismProblem:
         """
         return replace(self, fit=self.fit.with_starts_at(self.rows(point[None])[0]))
 
+    def with_effects_at(self, point: Array) -> "MechanismProblem":
+        """Returns the problem with both as they are at a point."""
+        return self.with_starts_at(point).with_step_effect_at(point)
+
     def mean_squares(self, residual: Array) -> Array:
         """Returns 1 + the mean square of (..., num_windows, num_steps, num_measurements) residuals over steps."""
         return np.einsum("...tm,...tm->...m", residual, residual) / self.num_known + 1.0

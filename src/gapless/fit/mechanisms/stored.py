@@ -10,6 +10,8 @@ import numpy as np
 from gapless.fit.mechanisms.problem import MechanismProblem
 from gapless.fit.mechanisms.search import Explanation
 
+FIELDS = ("point", "held_out", "prior_cost")  # of explanations, that are kept as they are
+
 
 def save_explanations(path: Path, found: Sequence[Explanation], problem: MechanismProblem) -> None:
     """Writes explanations to a file; where nothing can be written, they are searched again next time."""
@@ -22,8 +24,16 @@ def save_explanations(path: Path, found: Sequence[Explanation], problem: Mechani
     with contextlib.suppress(OSError):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            parts = {name: [getattr(one, name) for one in found] for name in ("point", "held_out", "prior_cost")}
-            np.savez(partial, chosen=chosen, residual=residual, which=which, **parts)
+            points, held_out, prior = ([getattr(one, name) for one in found] for name in FIELDS)
+            np.savez(
+                partial,
+                chosen=chosen,
+                point=points,
+                held_out=held_out,
+                prior_cost=prior,
+                residual=residual,
+                which=which,
+            )
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
@@ -33,7 +43,7 @@ def load_explanations(path: Path, problem: MechanismProblem) -> tuple[Explanatio
     """Returns the explanations in a file; None where there is none, or it is not whole."""
     try:
         with np.load(path) as kept:
-            parts = {name: kept[name] for name in ("chosen", "point", "held_out", "prior_cost", "residual", "which")}
+            parts = {name: kept[name] for name in ("chosen", *FIELDS, "residual", "which")}
     except (OSError, ValueError, KeyError):
         return None
     if parts["chosen"].shape[1] != len(problem.mechanisms):
