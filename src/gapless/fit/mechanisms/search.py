@@ -68,7 +68,7 @@ class Explanation:
     point: Array  # (num_entries,) where it fits all windows best
     held_out: Array  # (num_windows, num_measurements) 1 + mean squares under a fit to the other half
     residual: Array  # (num_windows, num_steps, num_measurements) what is left where it was fitted, in units of noise
-    prior_cost: float = 0.0  # half the squares of what has moved, in typical errors [nats]
+    prior_cost: float = 0.0  # by which its sizes make it less likely before the logs are seen [nats]
 
     @cached_property
     def window_scores(self) -> Array:
@@ -339,8 +339,17 @@ class MechanismSearch:
         known = self.found.get(chosen)
         if known is None or score_windows(squares).sum() > known.total:
             mechanisms = tuple(self.mechanisms[k] for k in chosen)
-            prior_cost = 0.5 * float(np.sum((point / self.fitter.problem.typical) ** 2))
+            prior_cost = measure_prior_cost(mechanisms, point / self.fitter.problem.typical)
             self.found[chosen] = Explanation(mechanisms, point, squares, residual, prior_cost)
+
+
+def measure_prior_cost(mechanisms: Iterable[Mechanism], sizes: Array) -> float:
+    """Returns the sum of log(1 + x^2 / 2) over the numbers of mechanisms, of size x in typical errors [nats].
+
+    Of two that show alike the one is likelier that has moved less; what is far off is not impossible (heavy tails).
+    """
+    costs = np.log1p(0.5 * sizes**2)
+    return float(sum(mechanism.price * costs[list(mechanism.entries)].mean() for mechanism in mechanisms))
 
 
 def _keep_few_windows(problem: MechanismProblem) -> MechanismProblem:

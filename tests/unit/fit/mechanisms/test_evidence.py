@@ -1,4 +1,10 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
 from gapless.fit.mechanisms.evidence import WEIGHING, estimate_probabilities, measure_lasting_errors
+from gapless.fit.mechanisms.search import measure_prior_cost
 from unit.fit.mechanisms.explanations import MECHANISMS, explanation, explanations
 
 
@@ -50,3 +56,18 @@ def test_a_needless_number_is_no_likelier_for_what_is_left_unexplained() -> None
     found = estimate_probabilities(explanations(300.0, 0.0, 300.0, left=3.0), MECHANISMS)
     assert found.causes["actuator"] > 0.9
     assert found.causes["latency"] < 0.02
+
+
+def test_of_two_that_show_alike_the_one_is_likelier_that_moved_less() -> None:
+    written, actuator, latency, _ = explanations(900.0, 900.0, 900.0)
+    told = (written, replace(actuator, prior_cost=0.2), replace(latency, prior_cost=2.2))
+    found = estimate_probabilities(told, MECHANISMS)  # exp(2.2 - 0.2) = 7.4
+    assert found.causes["actuator"] > 4 * found.causes["latency"]
+
+
+def test_what_is_far_off_is_not_impossible() -> None:
+    # log(1 + 10^2 / 2) = 3.93 for one number of ten typical errors; a normal distribution would take 50
+    (mechanism,) = MECHANISMS[:1]
+    sizes = np.zeros(4)
+    sizes[list(mechanism.entries)] = 10.0
+    assert measure_prior_cost([mechanism], sizes) == pytest.approx(3.93 * mechanism.price, rel=1e-2)
