@@ -37,7 +37,8 @@ from gapless.fit.prediction.predict import Predictor, without_idle_contacts
 from gapless.fit.prediction.windows import shortest_window_s
 from gapless.fit.problem import FitProblem, Watch
 from gapless.fit.run_biases import free_biases_of_runs
-from gapless.fit.scatter.estimate import estimate_scatter_parameters, split_scatter_parameters
+from gapless.fit.scatter.causes import describe_scatter_causes, weigh_scatter
+from gapless.fit.scatter.estimate import ScatterEstimate, estimate_scatter_parameters, split_scatter_parameters
 from gapless.fit.search.checkpoint import Checkpoint, open_checkpoint
 from gapless.fit.search.config import SEARCH
 from gapless.fit.search.structure import (
@@ -232,6 +233,15 @@ class _Work:
             [written.predict(windows, rows[:1]), fitted.predict(windows, rows[1:])]
         )
 
+    def find_other_scatter(self) -> tuple[ScatterEstimate, ...]:
+        """Returns what else acts by chance in these logs, beside the parameters that were asked for."""
+        if self.explained is None:
+            return ()
+        everything = self.examination.evidence
+        found = weigh_scatter(everything, self.explained.fitted_problem, self.explained.whole_row)
+        others = [cause for cause in found if cause.target not in self.scatter.targets]
+        return describe_scatter_causes(everything, others)
+
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""
         return tuple(self.data.episodes[k].name for k in episodes)
@@ -291,6 +301,7 @@ def _build_result(
     since, drift = compare_with_earlier(earlier, parameters, train, solved.solution.row)
     once = replace(data, space=data.space.shared)  # of per-run values the mean
     scatter = estimate_scatter_parameters(once, work.scatter, work.fitted, runs.solution.row, work.seed)
+    scatter += work.find_other_scatter()
     remarks = ["held-out runs have values of their own too: fitted there"] if runs.own and work.held else []
     remarks += [WIDENED] if solved.misfit else []
     if data.blueprint is not work.examination.evidence.blueprint:

@@ -8,6 +8,7 @@ import pytest
 
 from gapless.core.errors import InputError
 from gapless.core.results import FitErrors, FittedParameter, IdentifyResult, from_json, to_json
+from gapless.diagnose.verb import diagnose
 from gapless.fit.data import read_project_data
 from gapless.fit.scatter.estimate import ScatterEstimate
 from gapless.identify.verb import identify
@@ -295,3 +296,17 @@ def test_a_coarse_time_step_is_corrected_not_made_up_for(tmp_path: Path) -> None
     damping = next(p for p in result.parameters if p.target == "joint/hinge/damping")
     assert damping.low <= 0.05 <= damping.high  # by the coarse step alone the hinge seems to rub more or less
     assert result.train.residual_to_noise == pytest.approx(1.0, abs=0.1)
+
+
+def test_a_coarse_encoder_is_reported_by_both_verbs(tmp_path: Path) -> None:
+    folder = write_reality(tmp_path, {"joint/hinge/damping": 0.12}, parameters=WHATEVER[:1], num_logs=4)
+    for path in sorted((folder / "logs").glob("*.csv")):
+        names = path.read_text().splitlines()[0].split(",")
+        columns = dict(zip(names, np.loadtxt(path, delimiter=",", skiprows=1).T, strict=True))
+        write_csv(path, columns | {"q": 0.02 * np.round(columns["q"] / 0.02)})
+    step = value(identify(folder), "measurement/q/quantisation/step")
+    assert step.identifiable
+    assert step.nominal < step.low <= step.value == pytest.approx(0.02)
+    sensor = next(cause for cause in diagnose(folder).causes if cause.dimension == "sensor")
+    assert sensor.probability > 0.5
+    assert sensor.mechanisms[0].target == step.target

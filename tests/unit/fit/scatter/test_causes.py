@@ -8,8 +8,8 @@ import pytest
 
 from gapless.core.results import ScatterCause
 from gapless.core.signal import Array
-from gapless.diagnose.scatter_causes import weigh_scatter
 from gapless.fit.data import read_project_data
+from gapless.fit.scatter.causes import weigh_scatter
 from gapless.fit.search.structure import build_problem
 from gapless.fit.solve import descend
 from unit.identify.realities import WHATEVER, write_csv, write_reality
@@ -29,7 +29,7 @@ def weigh_twin(
     data = read_project_data(folder)
     problem = build_problem(data, data.space, range(len(data.tracks)), 0.3, np.random.default_rng(0))
     row = descend(problem.weighted_at(data.space.nominal), data.space.nominal, ((0.1, 3), (0.03, 2)))
-    return {cause.target: cause for cause in weigh_scatter(data, problem, row, seed=0)}
+    return {cause.target: cause for cause in weigh_scatter(data, problem, row)}
 
 
 def hold_some(values: Array) -> Array:
