@@ -110,4 +110,6 @@ def _expect_explanation(linear: LinearModel) -> SignalEvidence:
         mechanisms = tuple(problem.mechanisms[k] for k in chosen)
         residual = problem.residuals((point if chosen else np.zeros_like(point))[None])[0]
         explanations.append(Explanation(mechanisms, point, linear.held_out_squares(chosen), residual))
-    return SignalEvidence(problem, tuple(explanations), estimate_probabilities(explanations, problem.mechanisms))
+    return SignalEvidence(
+        problem, tuple(explanations), estimate_probabilities(explanations, problem.mechanisms), problem
+    )

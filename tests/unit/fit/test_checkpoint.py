@@ -33,9 +33,9 @@ def num_simulated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts the windows that are simulated."""
     counts, plain = [0], Predictor._each
 
-    def counted(self: Predictor, windows, rows, which):
+    def counted(self: Predictor, windows, rows, which, forces=None):
         counts[0] += len(which)
-        return plain(self, windows, rows, which)
+        return plain(self, windows, rows, which, forces)
 
     monkeypatch.setattr(Predictor, "_each", counted)
     return counts

@@ -28,6 +28,8 @@ from gapless.project.fingerprint import fingerprint
 MIN_REACH = 0.95  # share of the way to the model's value that an interval keeps in any case
 Z_95 = 1.96  # standard deviations of a 95 % interval
 MAX_TIE = 4.0  # difference of explanations that are about as good [nats]
+JUDGED_S = 0.6  # length of the windows on which explanations are judged, where the horizon is not nearer [s]
+MIN_JUDGED, MAX_JUDGED = 12, 32  # number of such windows
 UNDECIDED = 0.01  # how far from one half a probability is, that only the fit decides
 
 
@@ -35,9 +37,10 @@ UNDECIDED = 0.01  # how far from one half a probability is, that only the fit de
 class SignalEvidence:
     """What the signals of some logs say."""
 
-    problem: MechanismProblem  # the windows that were looked at
+    problem: MechanismProblem  # the windows on which explanations were judged
     explanations: tuple[Explanation, ...]  # all that were fitted
     probabilities: CauseProbabilities  # what they say
+    short: MechanismProblem  # the short windows on which they were searched
     preferred: int | None = None  # the explanation that is taken for the best; None for the likeliest
 
     @cached_property
@@ -73,14 +76,14 @@ class SignalEvidence:
 
     @cached_property
     def fitted_problem(self) -> FitProblem:
-        """The windows, with what the best explanation moves as free parameters; the first one where it moves none.
+        """The short windows, with what the best explanation moves free; the first parameter where it moves none.
 
         Predicted with a finer time step where that is part of the explanation: what the step does is no scatter.
         """
         entries = {entry for mechanism in self.best.mechanisms for entry in mechanism.entries}
-        free = tuple(sorted(k for k in entries if k < len(self.problem.fit.base)))
-        predictor = self.problem.fine if NUMERICS in self.best.dimensions else self.problem.fit.predictor
-        return replace(self.problem.fit, free=free or (0,), predictor=predictor)
+        free = tuple(sorted(k for k in entries if k < len(self.short.fit.base)))
+        predictor = self.short.fine if NUMERICS in self.best.dimensions else self.short.fit.predictor
+        return replace(self.short.fit, free=free or (0,), predictor=predictor)
 
     @property
     def whole_row(self) -> Array:
@@ -220,13 +223,29 @@ def explain_logs(
     window_s = drawn.windows.num_steps / data.project.rate_hz
     if refusal := find_refusal(replace(data, space=own.space), drawn, window_s):
         return refusal
-    problem = prepare_problem(drawn, own)
+    short = prepare_problem(drawn, own)
+    problem = _lengthen(data, short, episodes, seed)
     about = (code_version(), mujoco.__version__, fingerprint(data.project), [data.ids[k] for k in episodes], seed)
     digest = hashlib.sha256(repr(about).encode()).hexdigest()[:16]
     kept = data.catalogue.unfinished_path(f"explanations-{digest}.npz")
     found = load_explanations(kept, problem)
     if found is None:
-        found = MechanismSearch(problem).run(lambda: search_kinds(problem, data.space.targets, seed), report)
+        found = MechanismSearch(problem).run(short, lambda: search_kinds(short, data.space.targets, seed), report)
         save_explanations(kept, found, problem)
-    problem = problem.with_effects_at(find_best(found).point)
-    return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms))
+    best = find_best(found).point
+    problem, short = problem.with_effects_at(best), short.with_effects_at(best)
+    return SignalEvidence(problem, found, estimate_probabilities(found, problem.mechanisms), short)
+
+
+def _lengthen(data: ProjectData, short: MechanismProblem, episodes: Sequence[int], seed: int) -> MechanismProblem:
+    """Returns the problem on windows nearer to the horizon, on which explanations are judged.
+
+    What is small and lasts, such as friction of a thing that slides, shows late. Where nothing is commanded windows
+    stay short: there every impact makes what is left larger by chance.
+    """
+    length_s = min(data.project.horizon_s, JUDGED_S)
+    if not data.project.commands or length_s * data.project.rate_hz < short.windows.num_steps:
+        return short
+    rng = np.random.default_rng([seed, 4])
+    longer = draw_fit_problem(data, short.candidates, episodes, rng, (length_s, MAX_JUDGED))
+    return prepare_problem(longer, short.candidates, short.unseen) if len(longer.windows) >= MIN_JUDGED else short

@@ -178,25 +178,34 @@ def _divide_by_width(change: Array, width: Array) -> Array:
 
 
 def draw_fit_problem(
-    data: ProjectData, candidates: CandidateParameters, episodes: Sequence[int], rng: np.random.Generator
+    data: ProjectData,
+    candidates: CandidateParameters,
+    episodes: Sequence[int],
+    rng: np.random.Generator,
+    length: tuple[float, int] | None = None,
 ) -> FitProblem:
-    """Returns the problem of fitting all candidates to at most `MAX_WINDOWS` windows of some episodes."""
-    window_s = shortest_window_s(data.project)
+    """Returns the problem of fitting all candidates to windows of some episodes.
+
+    `length` is that of windows [s] and how many there are at most; the shortest, and `MAX_WINDOWS`, unless it is given.
+    """
+    window_s, most = length or (shortest_window_s(data.project), MAX_WINDOWS)
     windows = cut_windows(data.project, [data.tracks[k] for k in episodes], window_s)
     windows = replace(windows, track=np.array(list(episodes), dtype=np.intp)[windows.track])
-    windows = draw_windows(windows, rng, MAX_WINDOWS)
+    windows = draw_windows(windows, rng, most)
     predictor = Predictor(without_idle_contacts(data.blueprint, data.tracks), candidates.space)
     return FitProblem(predictor, windows, tuple(range(len(candidates.space))), candidates.space.nominal, windows.noise)
 
 
-def prepare_problem(fit: FitProblem, candidates: CandidateParameters) -> MechanismProblem:
-    """Returns a fit problem with what all fits of a diagnosis share."""
+def prepare_problem(
+    fit: FitProblem, candidates: CandidateParameters, unseen: frozenset[int] | None = None
+) -> MechanismProblem:
+    """Returns a fit problem with what all fits of a diagnosis share; `unseen` is measured unless it is known."""
     fine = with_finer_time_step(fit.predictor)
     written, effect = fit.predictor.predict(fit.windows, fit.base[None])[0], find_step_effect(fit, fine, fit.base)
     half = _split_windows(fit.windows, candidates)
     fit = replace(fit.with_starts_at(fit.base), max_residual=MAX_RESIDUAL)
     problem = MechanismProblem(fit, candidates, written, fine, effect, half)
-    return replace(problem, unseen=_find_unseen(problem))
+    return replace(problem, unseen=_find_unseen(problem) if unseen is None else unseen)
 
 
 def _find_unseen(problem: MechanismProblem) -> frozenset[int]:

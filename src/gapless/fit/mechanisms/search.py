@@ -7,8 +7,9 @@ then fitted with steps that count only after a real prediction, slopes are measu
 Causes that hide behind each other are not found one by one. So where such a search leaves errors, everything is fitted
 at once, each value near the model as written, and what is not worth its price is left out again.
 
-In the end every dimension of the set is put back to the model as written and the others are searched again: what that
-costs is the evidence for it.
+The valley is searched on few short windows. What lies in it is judged on more and longer ones, which show what is small
+and lasts. In the end every dimension of the set is put back to the model as written and the others are searched
+again: what that costs is the evidence for it.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -45,7 +46,7 @@ class MechanismSearchConfig:
     max_rounds_again: int = 4  # of a search that begins there
     max_exchanges: int = 3  # times that what stands in for something else is exchanged
     max_rival_price: float = 2.0  # priced cost above that of the best at which a rival still counts, in prices
-    max_restarts: int = 3  # searches that go on from a better explanation without a dimension, at most
+    max_restarts: int = 2  # searches that go on from a better explanation without a dimension, at most
     max_rounds_without: int = 3  # of measuring slopes in searches without a dimension
     max_worse: float = 300.0  # priced cost above that of the best, at which these are given up [nats]
     # loss without a dimension by the linear model [nats] above which nothing is searched; times 1 + what is left. Real
@@ -100,17 +101,21 @@ class MechanismSearch:
         self.found: dict[MechanismSet, Explanation] = {}
 
     def run(
-        self, find_far_start: Callable[[], Array] | None = None, report: Report = lambda done: None
+        self,
+        short: MechanismProblem | None = None,
+        find_far_start: Callable[[], Array] | None = None,
+        report: Report = lambda done: None,
     ) -> tuple[Explanation, ...]:
         """Returns all explanations that were fitted, the best first.
 
         Args:
+            short: The same problem on shorter windows, on which the valley is searched; by default on its own.
             find_far_start: Returns a point far from the model as written at which something better is expected; asked
                 where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
-        windows = _keep_few_windows(self.fitter.problem)  # on which the valley shows as well
-        share = len(windows.windows) / len(self.fitter.problem.windows)
+        windows = _keep_few_windows(short or self.fitter.problem)  # on which the valley shows as well
+        share = len(windows.windows) / len((short or self.fitter.problem).windows)
         few = MechanismSearch(windows, price=share * self.fitter.price)
         near = few.explore(find_far_start, lambda done: report(0.4 * done))
         everything = range(len(self.mechanisms))
@@ -120,7 +125,7 @@ class MechanismSearch:
         begun = self.fitter.begin_all([(each.chosen, each.point) for each in near])
         state = self._search(self._fit_best(begun), everything)
         for number in range(CONFIG.max_restarts):
-            without = self._put_back_each(state, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
+            without = self._put_back_each(state, few, lambda done, at=number: report(0.4 + 0.2 * (at + done)))
             better = min(without, key=self.fitter.priced_cost, default=state)
             if self.fitter.priced_cost(better) > self.fitter.priced_cost(state) - MIN_GAIN:
                 break
@@ -294,17 +299,17 @@ class MechanismSearch:
     def _dimensions(self, state: SetFit) -> tuple[Dimension, ...]:
         return tuple(dict.fromkeys(self.mechanisms[k].dimension for k in state.chosen))
 
-    def _put_back_each(self, state: SetFit, report: Report) -> list[SetFit]:
-        """Returns where searches end that do without one dimension of a state."""
+    def _put_back_each(self, state: SetFit, few: "MechanismSearch", report: Report) -> list[SetFit]:
+        """Returns fits that do without one dimension of a state, each from where a search on few windows ends."""
         dimensions = self._dimensions(state)
         found: list[SetFit] = []
         for number, dimension in enumerate(dimensions):
             report(number / len(dimensions))
-            found += self._put_back(state, dimension)
+            found += self._put_back(state, dimension, few)
         return found
 
-    def _put_back(self, state: SetFit, dimension: Dimension) -> list[SetFit]:
-        """Returns where a search without a dimension ends, among what may take its place.
+    def _put_back(self, state: SetFit, dimension: Dimension, few: "MechanismSearch") -> list[SetFit]:
+        """Returns a fit without a dimension, with what takes its place in a search on few windows.
 
         Where the linear model leaves no hope of it, nothing is searched, and what it says is kept.
         """
@@ -318,9 +323,11 @@ class MechanismSearch:
             return []
         promise = {k: linear.value(add_mechanism(kept, k), 0.0) for k in others}
         substitutes = sorted(others, key=lambda k: -promise[k])[: CONFIG.num_substitutes]
-        begun = self.fitter.begin(kept, state.point)
-        hopeless = self.fitter.priced_cost(state) + CONFIG.max_worse
-        return [self._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without, max_cost=hopeless)]
+        begun = few.fitter.begin(kept, state.point)
+        hopeless = few.fitter.priced_cost(few.fitter.begin(state.chosen, state.point)) + CONFIG.max_worse
+        near = few._search(begun, [*kept, *substitutes], CONFIG.max_rounds_without, max_cost=hopeless)
+        asked = [(kept, state.point), (instead, linear.fit(instead)), (near.chosen, near.point)]
+        return [self._fit_best(self.fitter.begin_all(list({chosen: (chosen, at) for chosen, at in asked}.values())))]
 
     def _keep(self, fits: Iterable[SetFit]) -> None:
         """Keeps what fits say of their sets: what is fitted to one half of the windows is judged on the other."""

@@ -29,6 +29,7 @@ LIKELY = 0.5  # probability from which a cause is reported by `identify`, too
 MIN_STEP_TO_NOISE = 2.0  # rounding error over stated noise at which a step is as likely a cause as not
 MIN_HELD_SHARE = 0.015  # of the rows: as likely a cause as not
 MIN_HELD_TO_NOISE = 1.5  # root mean square error of held readings over that of others: as likely a cause as not
+MIN_LEFT_TO_NOISE = 1.2  # errors of some column, in multiples of what noise explains, that pushes or jitter would leave
 MIN_MOVED_STEPS = 2.0  # a reading that should have moved by so many steps of its column, and did not, is held
 MAX_REGULAR = 0.7  # share of the changes at one interval, above which a column is slower than its log, not lossy
 MIN_PUSH_GAIN, MIN_JITTER_GAIN = 1.5, 1.3  # log-likelihood per window above any misfit: as likely as not [nats]
@@ -64,9 +65,9 @@ def weigh_scatter(data: ProjectData, problem: FitProblem, row: Array) -> tuple[S
                 spoiled[column] = np.hypot(spoiled[column], size)
                 doubtful.add(item.name)
             found.append(cause)
-    windows = replace(problem.windows, noise=spoiled)
-    if len(windows):
-        found += _weigh_forces(gather_remainder(replace(problem, windows=windows), row), problem, doubtful)
+    beside = replace(problem, windows=replace(problem.windows, noise=spoiled))
+    if len(beside.windows) and beside.columns_to_noise(row).max() > MIN_LEFT_TO_NOISE:
+        found += _weigh_forces(gather_remainder(beside, row), problem, doubtful)
     return tuple(sorted(found, key=lambda cause: -cause.probability))
 
 

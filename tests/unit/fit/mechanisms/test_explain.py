@@ -12,7 +12,7 @@ from unit.fit.mechanisms.explanations import MECHANISMS, explanations
 
 def evidence(actuator: float, latency: float, both: float, left: float = 0.0) -> SignalEvidence:
     found = tuple(explanations(actuator, latency, both, left))
-    return SignalEvidence(SimpleNamespace(), found, estimate_probabilities(found, MECHANISMS))  # type: ignore[arg-type]
+    return SignalEvidence(SimpleNamespace(), found, estimate_probabilities(found, MECHANISMS), SimpleNamespace())  # type: ignore[arg-type]
 
 
 def fitted(dimension: str, value: float, low: float, high: float) -> FittedParameter:
