@@ -9,6 +9,7 @@ from gapless.core.parameters import Parameter
 from gapless.core.results import Advice, CauseMechanism
 from gapless.diagnose.combine import Diagnosis
 from gapless.diagnose.shares import find_best_without
+from gapless.fit.mechanisms.evidence import measure_worth
 from gapless.fit.mechanisms.explain import SignalEvidence
 from gapless.fit.mechanisms.search import Explanation
 
@@ -61,8 +62,8 @@ def _list_errors(names: Sequence[str], fit: Explanation) -> tuple[str, str]:
 
 
 def _describe_cause(signals: SignalEvidence, dimension: Dimension, mechanisms: Sequence[CauseMechanism]) -> str:
-    gain = signals.best.total - find_best_without(signals, dimension).total
-    text = f"{dimension}: the best explanation without it predicts unseen windows worse by {gain:.0f} nats"
+    gain = measure_worth(signals.best) - measure_worth(find_best_without(signals, dimension))
+    text = f"{dimension}: without it the best explanation of unseen windows is worth {gain:.0f} nats less"
     if dimension == "numerics":
         return f"{text}; a finer time step of the engine"
     values = [_describe_value(one) for one in mechanisms if one.probability > MIN_LIKELY][:MAX_NAMED]

@@ -11,6 +11,7 @@ from gapless.core.dimensions import Dimension
 from gapless.core.results import TellingMoment
 from gapless.core.signal import Array
 from gapless.fit.data import ProjectData
+from gapless.fit.mechanisms.evidence import find_best
 from gapless.fit.mechanisms.explain import SignalEvidence
 from gapless.fit.mechanisms.search import Explanation
 
@@ -64,9 +65,8 @@ def _shapley_shares(totals: Array, sets: Sequence[frozenset[Dimension]], sharing
 
 
 def find_best_without(evidence: SignalEvidence, dimension: Dimension) -> Explanation:
-    """Returns the explanation with the best score among those that leave a dimension out."""
-    without = (one for one in evidence.explanations if dimension not in one.dimensions)
-    return max(without, key=lambda one: one.total)
+    """Returns the explanation that is worth most among those that leave a dimension out."""
+    return find_best([one for one in evidence.explanations if dimension not in one.dimensions])
 
 
 def find_moments(data: ProjectData, evidence: SignalEvidence, cause: Dimension) -> list[TellingMoment]:

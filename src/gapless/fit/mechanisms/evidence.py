@@ -65,8 +65,13 @@ def measure_lasting_errors(explanation: Explanation) -> float:
 
 
 def find_best(explanations: Sequence[Explanation]) -> Explanation:
-    """Returns the one with the best score less the price of its numbers."""
-    return max(explanations, key=lambda one: one.total - one.prior_cost - WEIGHING.price * one.price)
+    """Returns the one that is worth most."""
+    return max(explanations, key=measure_worth)
+
+
+def measure_worth(explanation: Explanation) -> float:
+    """Returns the score of an explanation less what its numbers cost [nats]."""
+    return explanation.total - explanation.prior_cost - WEIGHING.price * explanation.price
 
 
 def estimate_probabilities(

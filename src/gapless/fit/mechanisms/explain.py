@@ -15,7 +15,7 @@ from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
 from gapless.fit.mechanisms.candidates import CandidateParameters
-from gapless.fit.mechanisms.evidence import WEIGHING, CauseProbabilities, estimate_probabilities, find_best
+from gapless.fit.mechanisms.evidence import CauseProbabilities, estimate_probabilities, find_best, measure_worth
 from gapless.fit.mechanisms.far_start import search_kinds
 from gapless.fit.mechanisms.mechanism import NUMERICS
 from gapless.fit.mechanisms.problem import MechanismProblem, draw_fit_problem, prepare_problem
@@ -56,7 +56,7 @@ class SignalEvidence:
         predictive values are the best to go on with. Of explanations about as good, that is taken which frees least
         beside the targets that are fitted anyway: of two values that show alike neither would be determined.
         """
-        values = [one.total - one.prior_cost - WEIGHING.price * one.price for one in self.explanations]
+        values = [measure_worth(one) for one in self.explanations]
         near = [k for k, value in enumerate(values) if value > max(values) - MAX_TIE]
 
         def count_added(k: int) -> int:
