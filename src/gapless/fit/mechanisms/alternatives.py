@@ -2,7 +2,8 @@
 
 Late commands look like slow drives; a lag looks like a delay until accelerations are large; damping stands in for
 stiffness, with everything else at other values; a load at the flange, found piece by piece, is masses, lengths and
-inertias of all links; a coarse time step looks like a delay. Slopes at the one are wrong for the other, so each is
+inertias of all links; a coarse time step looks like a delay; twice all forces on twice all masses is the same motion.
+Slopes at the one are wrong for the other, so each is
 begun at a point of its own and fitted with slopes that are measured there.
 """
 
@@ -24,6 +25,10 @@ DELAY_SIZES = (0.4, 1.2)  # of a delay that is tried in place of slow drives, in
 # mean logarithm of squares above noise [1]: where less is left,
 MIN_LEFT = 0.15  # nothing stands in for something else,
 MIN_LEFT_LATE = 0.03  # not even one kind of lateness for another
+# that are multiplied together
+FORCE_FIELDS = ("gain", "kp", "kd", "limit", "damping", "frictionloss", "armature", "load", "mass", "tip_payload")
+MIN_SCALED = 3  # of them in a set
+AS_WRITTEN = 0.2  # typical errors within which a value may as well be the model's
 MAX_FEWER = 8  # mechanisms that are tried in the place of several of their dimension
 Start = tuple[MechanismSet, Array]  # a set, and the point at which its fit begins
 
@@ -33,7 +38,7 @@ def list_alternatives(fitter: SetFitter, state: SetFit, left: float) -> list[Sta
 
     `left` is the mean logarithm of squares above noise that the state leaves.
     """
-    found = [*_fewer_of_each_dimension(fitter, state), *_finer_step(fitter, state)]
+    found = [*_fewer_of_each_dimension(fitter, state), *_finer_step(fitter, state), *_other_forces(fitter, state)]
     if left > MIN_LEFT_LATE:
         found += _other_lateness(fitter, state)
     if left > MIN_LEFT:
@@ -97,6 +102,28 @@ def _finer_step(fitter: SetFitter, state: SetFit) -> Iterator[Start]:
         point = state.point.copy()
         point[-1] = 1.0
         yield add_mechanism(state.chosen, last), point
+
+
+def _other_forces(fitter: SetFitter, state: SetFit) -> Iterator[Start]:
+    """Yields sets with all forces and masses divided by what one of them is off by, without those that are then right.
+
+    Where no force is measured the motion is the same; a fit of everything ends anywhere along the way.
+    """
+    problem, fields = fitter.problem, _fields(fitter)
+    scaled = [k for k in state.chosen if fields[k] in FORCE_FIELDS]
+    columns, row = fitter.entries(scaled), problem.rows(state.point[None])[0]
+    if len(scaled) < MIN_SCALED:
+        return
+    for column in columns:
+        written = problem.fit.base[column]
+        if min(row[column], written) <= 0.0 or row[column] == written:
+            continue
+        moved = row.copy()
+        moved[columns] *= written / row[column]
+        point = np.clip(problem.point_of(moved, state.point[-1]), *problem.bounds)
+        is_off = np.abs(point) > AS_WRITTEN * problem.typical
+        right = [k for k in scaled if not is_off[list(fitter.mechanisms[k].entries)].any()]
+        yield tuple(k for k in state.chosen if k not in right), point
 
 
 def _fewer_of_each_dimension(fitter: SetFitter, state: SetFit) -> Iterator[Start]:

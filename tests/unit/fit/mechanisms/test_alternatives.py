@@ -56,3 +56,18 @@ def test_a_finer_step_is_tried_where_it_moves_readings(problem: MechanismProblem
     search = MechanismSearch(replace(gap, step_effect=effect))
     fit = fit_set(search, "joint/hinge/damping")
     assert sets_tried(search, fit, left=0.0) == [{"joint/hinge/damping", "numerics"}]
+
+
+def test_the_same_motion_with_other_forces_needs_fewer_numbers(problem: MechanismProblem) -> None:
+    search = MechanismSearch(plant(problem, **{"joint/hinge/damping": 0.6}))
+    space, damping = problem.candidates.space, fit_set(search, "joint/hinge/damping")
+    row = problem.rows(damping.point[None])[0]
+    forces = [space.index(target) for target in ("joint/hinge/damping", "actuator/motor/gain", "body/bob/mass")]
+    row[forces] *= 1.3  # as a fit of everything may end
+    chosen = tuple(k for k, m in enumerate(search.mechanisms) if not m.tied and set(m.entries) <= set(forces))
+    assert len(chosen) == 3
+    everything = search.fitter.linearise(
+        search.fitter.begin(chosen, problem.point_of(row)), range(len(search.mechanisms))
+    )
+    assert {"joint/hinge/damping"} in sets_tried(search, everything, left=0.0)
+    assert targets_of(search, search._fit_alternatives(everything)[0].chosen) == {"joint/hinge/damping"}
