@@ -19,6 +19,7 @@ from gapless.core.errors import InputError, nearest
 if TYPE_CHECKING:
     from gapless.check.verb import check
     from gapless.core.results import LoopResult, RandomizeResult
+    from gapless.data.query import query
     from gapless.diagnose.verb import diagnose
     from gapless.excite.verb import excite
     from gapless.identify.verb import identify
@@ -40,6 +41,7 @@ _ELSEWHERE = {  # the others are in `verb.py` of the room of their name
     "export_ranges": ("gapless.randomize.export.formats", "export_ranges"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
     "new": ("gapless.project.new.create", "new_project"),
+    "query": ("gapless.data.query", "query"),
     "noise": ("gapless.signals.noise.verb", "noise"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),
     "train": ("gapless.learn.train", "train"),
@@ -47,7 +49,7 @@ _ELSEWHERE = {  # the others are in `verb.py` of the room of their name
 EXAMPLES = Path(__file__).parent / "examples"
 
 __all__ = ["audit", "check", "demo", "diagnose", "evaluate", "excite", "identify", "loop", "measure", "new", "noise"]
-__all__ += ["randomize", "report", "train"]
+__all__ += ["query", "randomize", "report", "train"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

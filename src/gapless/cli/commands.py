@@ -171,6 +171,29 @@ def diagnose(
 
 
 @app.command()
+def query(
+    directory: Directory,
+    sql: Annotated[str, Argument(metavar="SQL", help="one SELECT over episodes, artefacts and samples")],
+    csv: Annotated[str | None, Option(metavar="FILE", help="also write the rows as CSV; - is standard output")] = None,
+    parquet: Annotated[File, Option(metavar="FILE", help="also write the rows as Parquet")] = None,
+    json: Json = None,
+) -> None:
+    """What is in the catalogue: episodes, fits, policies, reports, and what each was made from, asked in SQL.
+
+    Try: gapless query DIR "SELECT source, outcome, count(*) AS runs FROM episodes GROUP BY ALL"
+    """
+    from gapless.cli.output import open_console, write_csv, write_json
+    from gapless.cli.show import show
+
+    if csv == json == "-":
+        raise InputError("--csv and --json cannot both go to standard output: name a file for one")
+    result = verbs.query(directory, sql, parquet=parquet)
+    show(result, open_console("-" if "-" in (csv, json) else None))
+    write_csv(result, csv)
+    write_json(result, json)
+
+
+@app.command()
 def randomize(
     directory: Directory,
     fit: Annotated[File, Option(metavar="FIT.json", help="result of identify; default: the newest")] = None,

@@ -1,5 +1,7 @@
 """Where results go: a console for people, JSON for programs; and on standard error how far long work is."""
 
+import csv
+import io
 import json
 import sys
 import threading
@@ -14,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gapless.core.errors import InputError
-from gapless.core.results import Result, to_json
+from gapless.core.results import QueryResult, Result, to_json
 
 LINE_INTERVAL_S = 10.0  # silence that people accept
 MIN_STEP_S = 1.0  # a step that took less gets no line
@@ -60,6 +62,24 @@ def write_json(result: Result, target: str | None) -> None:
         Path(target).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise InputError(f"--json: cannot write: {error.strerror}: {target}") from None
+
+
+def write_csv(result: QueryResult, target: str | None) -> None:
+    """Writes rows as CSV to a file, or to standard output for `-`; lists and mappings as JSON text."""
+    if target is None:
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(result.columns)
+    for row in result.rows:
+        writer.writerow([json.dumps(cell) if isinstance(cell, (list, dict)) else cell for cell in row])
+    if target == "-":
+        print(text.getvalue(), end="")
+        return
+    try:
+        Path(target).write_text(text.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"--csv: cannot write: {error.strerror}: {target}") from None
 
 
 def number(value: float | None) -> str:

@@ -9,6 +9,7 @@ from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
 LIKELY = 0.5  # probability above which causes and their mechanisms are shown as what is wrong
 MAX_MOMENTS = 6  # stretches of logs that a diagnosis names
+MAX_ROWS = 200  # of a query that are shown
 MAX_CORRELATIONS = 5  # pairs that are listed one by one on the screen; more would bury what is above them
 
 
@@ -28,6 +29,27 @@ def _(result: results.NewResult, console: Printer) -> None:
 def _(result: results.CheckResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print("sound" if result.sound else "not sound: correct the faults above")
+
+
+@show.register
+def _(result: results.QueryResult, console: Printer) -> None:
+    shown = [tuple(map(_cell, row)) for row in result.rows[:MAX_ROWS]]
+    header: list[str] = []
+    for k, name in enumerate(result.columns):
+        is_number = all(isinstance(row[k], (int, float, type(None))) for row in result.rows)
+        header.append(f">{name}" if is_number else name)
+    console.print_table(tuple(header), shown)
+    if len(result.rows) > MAX_ROWS:
+        console.print(f"the first {MAX_ROWS} of {len(result.rows)} rows: --csv, --json and --parquet write all")
+    elif not result.rows:
+        console.print("no rows")
+
+
+def _cell(value: object) -> str:
+    """Returns a cell of a query's table."""
+    if value is None:
+        return "-"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 @show.register

@@ -143,18 +143,10 @@ class Catalogue:
         Parents that were never added here are listed too.
         """
         views = self._views()
-        everything = "(SELECT id, parents FROM episodes UNION ALL SELECT id, parents FROM artefacts)"
-        known = [row["id"] for row in views.select(f"SELECT id FROM {everything}")]
+        known = [row["id"] for row in views.select("SELECT id FROM episodes UNION ALL SELECT id FROM artefacts")]
         if id not in known:
             raise CatalogueError(f"no episode or artefact {id!r}; choose from: {nearest(id, known)}: {self._directory}")
-        found = views.select(
-            f"WITH RECURSIVE entries AS {everything}, up(id, depth) AS ("
-            "SELECT unnest(parents), 1 FROM entries WHERE id = $1 UNION "
-            "SELECT unnest(entries.parents), depth + 1 FROM entries JOIN up ON entries.id = up.id) "
-            "SELECT id FROM up GROUP BY id ORDER BY min(depth), id",
-            (id,),
-        )
-        return tuple(row["id"] for row in found)
+        return tuple(row["id"] for row in views.select("SELECT id FROM lineage($1)", (id,)))
 
     def query(self, sql: str) -> pa.Table:
         """Returns the rows that an SQL query asks for, over the views below. Nothing can be changed.
@@ -162,6 +154,7 @@ class Catalogue:
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
         (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+        `lineage('ID')` has a row per episode and artefact that something was made from: `id`, `steps`, `what`, `name`.
 
         Raises:
             InputError: If the query is not one statement that reads, or DuckDB refuses it.

@@ -75,6 +75,19 @@ class ArtefactRow:
 
 
 Row = TypeVar("Row", EpisodeRow, ArtefactRow)
+# lineage('ID'): all that an episode or artefact was made from, with how many steps lie between
+_LINEAGE = """
+CREATE MACRO lineage(of_id) AS TABLE
+WITH RECURSIVE entries AS (
+    SELECT id, source || ' episode' AS what, name, parents FROM episodes
+    UNION ALL SELECT id, kind, NULL, parents FROM artefacts
+), up(id, steps) AS (
+    SELECT unnest(parents), 1 FROM entries WHERE id = of_id
+    UNION SELECT unnest(entries.parents), steps + 1 FROM entries JOIN up ON entries.id = up.id
+), found AS (SELECT id, min(steps) AS steps FROM up GROUP BY id)
+SELECT found.id, steps, coalesce(what, 'not in this catalogue') AS what, name
+FROM found LEFT JOIN entries ON entries.id = found.id ORDER BY steps, found.id
+"""
 
 
 def check_provenance(provenance: Provenance) -> None:
@@ -175,6 +188,7 @@ class Views:
             )
         elif with_samples:
             connection.register("samples", SAMPLES_SCHEMA.empty_table())
+        connection.execute(_LINEAGE)
         connection.execute(f"SET allowed_directories = [{_quote(self.directory)}]")
         connection.execute(f"SET temp_directory = {_quote(self.directory / 'temporary')}")
         for setting in ("python_enable_replacements = false", "enable_external_access = false"):

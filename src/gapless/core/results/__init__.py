@@ -15,6 +15,6 @@ from gapless.core.results.fit import (
 )
 from gapless.core.results.gap import (
     Advice, Cause, CauseMechanism, CheckResult, ColumnError, ColumnHorizon, ConditionRate, DiagnoseResult,
-    HorizonErrors, MeasureResult, NewResult, Note, Probability, RemainderForm, RemainderVariable, Result,
+    HorizonErrors, MeasureResult, NewResult, Note, Probability, QueryResult, RemainderForm, RemainderVariable, Result,
     ScatterCause, TellingMoment, Trace,
 )

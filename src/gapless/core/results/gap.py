@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from gapless.core.dimensions import Dimension
 from gapless.core.interval import Interval
@@ -44,6 +44,15 @@ class CheckResult(Result):
     notes: tuple[Note, ...]  # what was found, faults first
     # column -> how far halving the time step moves its prediction, as a share of its travel [1]; empty if not simulated
     numerics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class QueryResult(Result):
+    """What `query` found in the catalogue."""
+
+    verb: ClassVar[str] = "query"
+    columns: tuple[str, ...]  # their names
+    rows: tuple[tuple[Any, ...], ...]  # a value per column: numbers, text, true or false, lists, mappings, or None
 
 
 @dataclass(frozen=True)
