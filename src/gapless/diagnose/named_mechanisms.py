@@ -42,7 +42,8 @@ def _name_what_fit_moved(signals: SignalEvidence, fitted: IdentifyResult | None,
     """
     if fitted is None:
         return
-    moved = {p.target for p in fitted.parameters if p.identifiable and not p.low <= p.nominal <= p.high}
+    away = [p for p in fitted.parameters if not p.low <= p.nominal <= p.high]
+    moved = {p.target for p in away}
     chances.update({target: min(chance, 0.5 - UNDECIDED) for target, chance in chances.items() if target not in moved})
-    believed = [p.target for p in fitted.parameters if p.target in moved and p.dimension in signals.best.dimensions]
+    believed = [p.target for p in away if p.identifiable and p.dimension in signals.best.dimensions]
     chances.update({target: max(chances.get(target, 0.0), 0.5 + UNDECIDED) for target in believed})

@@ -193,15 +193,16 @@ def _widen_to_nominal(parameter: FittedParameter) -> FittedParameter:
 def agree_with_fit(evidence: SignalEvidence, parameters: Sequence[FittedParameter]) -> SignalEvidence:
     """Returns evidence in which a dimension is likelier than not where the fit has a value of it away from the model's.
 
-    And less likely than not where it has none. Values of dimensions that the best explanation does without are never
-    away; see `weigh_nominals`.
+    And less likely than not where it has none, identifiable or not: of a delay and a lag only the sum may show. Values
+    of dimensions that the best explanation does without are never away; see `weigh_nominals`.
     """
-    moved = {p.dimension for p in parameters if p.identifiable and not p.low <= p.nominal <= p.high}
+    away = [p for p in parameters if not p.low <= p.nominal <= p.high]
     causes = dict(evidence.probabilities.causes)
     for dimension, chance in causes.items():
-        if dimension in moved:
+        mine = [p for p in away if p.dimension == dimension]
+        if any(p.identifiable for p in mine):
             causes[dimension] = max(chance, 0.5 + UNDECIDED)
-        elif dimension != NUMERICS:
+        elif not mine and dimension != NUMERICS:
             causes[dimension] = min(chance, 0.5 - UNDECIDED)
     return replace(evidence, probabilities=replace(evidence.probabilities, causes=causes))
 

@@ -1,5 +1,6 @@
 """Intervals and explanations agree on whether a value may be as the model has it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +69,14 @@ def test_a_dimension_that_the_fit_did_without_is_not_believed() -> None:
     # latency explains a little better, and the fit has the actuator away from the model's value instead
     agreed = agree_with_fit(evidence(200.0, 202.0, 202.0), [fitted("actuator", 2.0, 1.9, 2.1)])
     assert agreed.probabilities.causes["actuator"] > 0.5 > agreed.probabilities.causes["latency"]
+
+
+def test_a_dimension_is_believed_whose_values_are_away_though_none_is_known_alone() -> None:
+    # of a delay and a lag only the sum shows: neither is identifiable, and yet commands are late
+    before = evidence(200.0, 202.0, 240.0)
+    late = replace(fitted("latency", 2.0, 1.9, 2.1), identifiable=False)
+    here = fitted("actuator", 2.0, 1.9, 2.1)
+    assert before.probabilities.causes["latency"] > 0.5
+    assert agree_with_fit(before, [here, late]).probabilities.causes["latency"] > 0.5
+    unsure = replace(late, low=-0.1, high=4.0)
+    assert agree_with_fit(before, [here, unsure]).probabilities.causes["latency"] < 0.5
