@@ -42,7 +42,6 @@ from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.explain import SignalEvidence, agree_with_fit
 from gapless.fit.remainder.explain import explain_remainder
-from gapless.fit.scatter.causes import weigh_scatter
 from gapless.identify.verb import FitOptions, explain_project, find_stored_fit, fit_explained
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
@@ -114,9 +113,8 @@ def diagnose(
         simulated = _simulate_failures(data, candidates, signals, player, seed, progress)
     notes = [f"{copy} holds the same recording as {first} and is left out" for copy, first in data.copies.items()]
     notes += [note.text for note in found.notes] + ([refusal] if refusal else [])
-    chance = () if signals is None else weigh_scatter(data, signals.fitted_problem, signals.whole_row)
     result = _make_result(data, notes, outcomes, signals, fitted, simulated, seed)
-    result = add_scatter_causes(result, chance)
+    result = add_scatter_causes(result, signals.scatter if signals else ())
     if signals is not None and result.unmodelled.probability > LIKELY:
         forms = explain_remainder(signals.fitted_problem, signals.whole_row)
         sentences = tuple(form.sentence for form in forms)

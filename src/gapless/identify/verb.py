@@ -157,7 +157,10 @@ def explain_project(
     if not len(candidates.space):
         return "no parameter to judge by"
     try:
-        return explain_logs(shared, candidates, episodes, seed, report)
+        found = explain_logs(shared, candidates, episodes, seed, report)
+        if isinstance(found, str):
+            return found
+        return replace(found, scatter=weigh_scatter(examination.evidence, found.fitted_problem, found.whole_row))
     except KeyboardInterrupt:
         raise Interrupted("nothing is kept yet; the same command searches anew") from None
 
@@ -235,12 +238,9 @@ class _Work:
 
     def find_other_scatter(self) -> tuple[ScatterEstimate, ...]:
         """Returns what else acts by chance in these logs, beside the parameters that were asked for."""
-        if self.explained is None:
-            return ()
-        everything = self.examination.evidence
-        found = weigh_scatter(everything, self.explained.fitted_problem, self.explained.whole_row)
+        found = self.explained.scatter if self.explained else ()
         others = [cause for cause in found if cause.target not in self.scatter.targets]
-        return describe_scatter_causes(everything, others)
+        return describe_scatter_causes(self.examination.evidence, others)
 
     def names(self, episodes: Sequence[int]) -> tuple[str, ...]:
         """Returns the names of some episodes."""

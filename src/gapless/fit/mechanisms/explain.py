@@ -10,7 +10,7 @@ import numpy as np
 
 from gapless.core.dimensions import Dimension
 from gapless.core.parameters import ParameterSpace
-from gapless.core.results import FittedParameter
+from gapless.core.results import FittedParameter, ScatterCause
 from gapless.core.signal import Array
 from gapless.data.stored_results import code_version
 from gapless.fit.data import ProjectData
@@ -41,6 +41,7 @@ class SignalEvidence:
     explanations: tuple[Explanation, ...]  # all that were fitted
     probabilities: CauseProbabilities  # what they say
     short: MechanismProblem  # the short windows on which they were searched
+    scatter: tuple[ScatterCause, ...] = ()  # what acts by chance beside them
     preferred: int | None = None  # the explanation that is taken for the best; None for the likeliest
 
     @cached_property

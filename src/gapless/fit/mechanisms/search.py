@@ -114,8 +114,9 @@ class MechanismSearch:
                 where the search from the model as written leaves too much.
             report: Called with how far it is, in [0, 1].
         """
-        windows = _keep_few_windows(short or self.fitter.problem)  # on which the valley shows as well
-        share = len(windows.windows) / len((short or self.fitter.problem).windows)
+        short = short or self.fitter.problem
+        windows = _keep_few_windows(short)  # on which the valley shows as well
+        share = len(windows.windows) / len(short.windows)
         few = MechanismSearch(windows, price=share * self.fitter.price)
         near = few.explore(find_far_start, lambda done: report(0.4 * done))
         everything = range(len(self.mechanisms))
