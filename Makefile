@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  "Try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
 	@echo "Installing gapless and its tools in $(VENV): a minute or two, once."
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[train,formats,dev]'
 	@touch $@
 
 setup: $(STAMP) ## install gapless and its tools in .venv

@@ -6,7 +6,7 @@ from typing import Literal
 
 from gapless.core.signal import TimeSeries
 
-Source = Literal["real", "twin", "sim"]
+Source = Literal["real", "twin", "sim", "augmented"]
 Outcome = Literal["success", "failure"]
 
 
@@ -15,7 +15,8 @@ class Episode:
     """One run, real or simulated, of commands and measurements over time."""
 
     name: str  # the log's file name without ending, or what the run was called
-    source: Source  # `real` (a robot), `twin` (a stand-in for a robot) or `sim` (the model)
+    # `real` (a robot), `twin` (a stand-in for a robot), `sim` (the model) or `augmented` (made from others)
+    source: Source
     commands: TimeSeries  # what was asked of the actuators, in model units; may have no columns
     measurements: TimeSeries  # what was read, in model units
     outcome: Outcome | None = None  # whether the task succeeded; None where nobody said

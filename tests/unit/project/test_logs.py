@@ -186,7 +186,7 @@ def test_sidecar(arm: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "not a JSON object"),
-        ('{"source": "robot"}', "real or twin or sim"),
+        ('{"source": "robot"}', "real, twin, sim or augmented"),
         ('{"outcome": true}', "success or failure"),
         ('{"failed_in": 3}', "failed_in is 3"),
         ('{"conditions": ["a"]}', 'conditions is ["a"]: write an object'),

@@ -27,7 +27,7 @@ _MISSING = ["", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA
 
 
 @dataclass(frozen=True)
-class Format:
+class TableFormat:
     """How to read the files of one ending; both functions raise LogError for a file that is damaged."""
 
     # path -> (column, how many elements the list in each of its rows has; None where rows hold one value), in order
@@ -161,9 +161,9 @@ def shorten(error: Exception, limit: int = 160) -> str:
 
 
 FORMATS = {
-    ".csv": Format(_list_csv_columns, _read_csv),
-    ".parquet": Format(_list_parquet_columns, _read_parquet),
-    ".npz": Format(_list_npz_columns, _read_npz),
+    ".csv": TableFormat(_list_csv_columns, _read_csv),
+    ".parquet": TableFormat(_list_parquet_columns, _read_parquet),
+    ".npz": TableFormat(_list_npz_columns, _read_npz),
 }
 SUFFIXES = tuple(FORMATS)
 _EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"

@@ -35,7 +35,7 @@ def _write_text(value: str | bool | int | float) -> str:
 class Sidecar(BaseModel, strict=True, extra="ignore"):
     """What people say of a run, in `NAME.json`; for the fields see `Episode`. Descriptions say what to write."""
 
-    source: Source = Field("real", description="real or twin or sim")
+    source: Source = Field("real", description="real, twin, sim or augmented")
     outcome: Outcome | None = Field(None, description="success or failure")
     failed_in: str | None = Field(None, description="text in quotes")
     conditions: dict[str, Annotated[str | bool | int | float, AfterValidator(_write_text)]] | None = Field(

@@ -21,7 +21,7 @@ from gapless.project.log.formats import SUFFIXES
 from gapless.project.log.inspect import DRIVE_OPTION, offer_drive
 from gapless.project.model import command_unit, load_model, load_spec, names, relocate_files
 from gapless.project.new.motion import GUESSED_DEGREES, Signals, guess_columns
-from gapless.project.new.recordings import Recording, find_logs, read_recordings, write_recording
+from gapless.project.new.recordings import FoundLog, find_logs, read_recordings, write_recording
 from gapless.project.records import CommandMap, MeasurementMap
 from gapless.project.yaml_file import FILE_NAME, project_error
 
@@ -123,7 +123,7 @@ def _describe_drive(note: Note, commands: Sequence[CommandMap]) -> Note:
     return Note("info", note.where, text) if actuator else note
 
 
-def _guess_rate_hz(recordings: Sequence[Recording], columns: Sequence[str]) -> float:
+def _guess_rate_hz(recordings: Sequence[FoundLog], columns: Sequence[str]) -> float:
     """Returns the rate of the measured columns [Hz]: a usual one within 1 %, otherwise three digits.
 
     Rows of other topics, in which a column has no value, do not count.
@@ -165,7 +165,7 @@ class _ProjectFiles:
             shutil.copyfile(model, self.prepare(target))
         return entry, Note("info", "model", text)
 
-    def add_logs(self, recordings: Sequence[Recording]) -> list[Note]:
+    def add_logs(self, recordings: Sequence[FoundLog]) -> list[Note]:
         """Copies logs, or writes them with `time_s`, and copies what stands beside them; returns what was done."""
         done: dict[str, list[str]] = {}
         for recording in recordings:

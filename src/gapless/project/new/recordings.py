@@ -92,7 +92,7 @@ def _flatten_names(names: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Recording:
+class FoundLog:
     """One episode of a log that was recorded by others."""
 
     path: Path  # the file it is in
@@ -116,11 +116,11 @@ class Recording:
         return self.stem + (self.path.suffix if keeps_format else ".parquet")
 
 
-def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[Recording]:
+def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[FoundLog]:
     """Reads all columns of logs that hold numbers; the first log says how all record their time."""
     names = _name_logs(paths)
     clock = find_clock(paths[0])
-    found: list[Recording] = []
+    found: list[FoundLog] = []
     for path in report_each(paths, progress and partial(progress, "reading the logs")):
         found += _split_episodes(_read_recording(path, names[path], clock))
     for recording in found:
@@ -128,7 +128,7 @@ def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> 
     return found
 
 
-def _read_recording(path: Path, stem: str, clock: Clock) -> Recording:
+def _read_recording(path: Path, stem: str, clock: Clock) -> FoundLog:
     times_s, better_names = read_times(path, clock), _read_element_names(path)
     columns, renamed, notes = dict[str, Array](), dict[str, str](), list[Note]()
     for name, column in read_raw(path, _list_signals(path, clock)).items():
@@ -139,7 +139,7 @@ def _read_recording(path: Path, stem: str, clock: Clock) -> Recording:
             continue
         columns[better_names.get(name, name)] = as_doubles(column)
         renamed |= {name: better_names[name]} if name in better_names else {}
-    return Recording(path, stem, times_s, columns, clock, None, renamed, tuple(notes))
+    return FoundLog(path, stem, times_s, columns, clock, None, renamed, tuple(notes))
 
 
 def _list_signals(path: Path, clock: Clock) -> list[str]:
@@ -147,7 +147,7 @@ def _list_signals(path: Path, clock: Clock) -> list[str]:
     return [name for name in column_names(path) if name.strip() and name not in (*clock.columns, TIME_S)]
 
 
-def _split_episodes(recording: Recording) -> list[Recording]:
+def _split_episodes(recording: FoundLog) -> list[FoundLog]:
     """Splits a file of several episodes, where a column such as `episode_index` numbers them."""
     numbers = next((v for c, v in recording.columns.items() if split_words(c) in _EPISODE_NAMES), None)
     if numbers is None or not np.isfinite(numbers).all() or len(np.unique(numbers)) == 1:
@@ -155,7 +155,7 @@ def _split_episodes(recording: Recording) -> list[Recording]:
     starts = np.flatnonzero(np.diff(numbers, prepend=np.nan) != 0)
     if len(starts) != len(np.unique(numbers)):
         raise log_error("rows of several episodes are mixed: sort them by episode, then by time", recording.path)
-    found: list[Recording] = []
+    found: list[FoundLog] = []
     for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
         rows = slice(int(start), int(end))
         stem = f"{recording.stem}_episode_{int(numbers[start]):06d}"
@@ -164,7 +164,7 @@ def _split_episodes(recording: Recording) -> list[Recording]:
     return found
 
 
-def write_recording(recording: Recording, target: Path) -> None:
+def write_recording(recording: FoundLog, target: Path) -> None:
     """Writes a log of one episode with `time_s` [s] in place of its own time columns."""
     first, count = (recording.rows or slice(0, 0)).start, len(recording.times_s)
     columns: dict[str, Any] = {TIME_S: pa.array(recording.times_s)}

@@ -1,0 +1,83 @@
+"""What every reader watches: files that are damaged, too large for the memory, or outside of the source."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.errors import GaplessError, LogError
+from gapless.core.signal import Array
+
+MAX_MEMORY_SHARE = 0.5  # of the memory that is free, for one episode
+MAX_EXACT_INTEGER = 2**53  # beyond, float64 does not hold every whole number
+
+
+def log_error(text: str, path: Path) -> LogError:
+    """Returns an error whose message is one line, with the path in brackets at its end."""
+    return LogError(" ".join(f"{text} ({path})".splitlines()))
+
+
+@contextmanager
+def explain_damage(path: Path, kind: str) -> Iterator[None]:
+    """Turns whatever a reader raises of a damaged file into one line; errors of gapless pass.
+
+    Readers of other people's bytes raise nearly anything, so that nearly everything is taken for damage here: keep
+    the block to calls that read.
+    """
+    try:
+        yield
+    except (GaplessError, MemoryError):
+        raise
+    except Exception as error:
+        reason = " ".join(str(error).split())[:160] or type(error).__name__
+        raise log_error(f"not readable as {kind}, perhaps cut off ({reason}): record or save it again", path) from None
+
+
+def require_inside(folder: Path, name: str) -> Path:
+    """Returns the path of a file that a data set names; raises LogError where it leads out of its folder."""
+    path = folder / name
+    if Path(name).is_absolute() or not path.resolve().is_relative_to(folder.resolve()):
+        raise log_error(f"it names a file outside of its folder, {name!r}: correct the data set", folder)
+    return path
+
+
+def require_memory(num_bytes: float, path: Path) -> None:
+    """Raises LogError where reading needs more than a share of the memory that is free."""
+    free = read_free_memory()
+    if num_bytes > MAX_MEMORY_SHARE * free:
+        needs = f"one episode needs {num_bytes / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free"
+        raise log_error(f"{needs}: split the file, or use a machine with more", path)
+
+
+def read_free_memory() -> float:
+    """Returns how much memory is free, in bytes."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return 1024.0 * next(int(line.split()[1]) for line in file if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+
+
+def convert_exactly(values: np.ndarray, column: str, path: Path) -> tuple[Array, str | None]:
+    """Returns a column as float64, and the type it had (None for float64); raises LogError for what that cannot hold.
+
+    Args:
+        values: (num_rows,) of numbers or booleans.
+        column: Its name.
+        path: Where it was read.
+    """
+    kind = values.dtype.newbyteorder("=")
+    if kind.kind in "iu" and values.size and np.max(np.abs(values.astype(object))) > MAX_EXACT_INTEGER:
+        raise log_error(f"column {column} holds whole numbers beyond 2**53: save them as text, or delete it", path)
+    if kind.kind not in "fiub" or kind.itemsize > 8:
+        raise log_error(f"column {column} holds {kind}, not numbers: delete it", path)
+    return values.astype(np.float64), None if kind == np.float64 else kind.name
+
+
+def keep_increasing(times_s: Array) -> np.ndarray:
+    """Returns the rows whose time is later than all before: what is repeated or goes backwards is left out."""
+    known = np.where(np.isfinite(times_s), times_s, -np.inf)
+    latest = np.maximum.accumulate(known)
+    return np.flatnonzero((known > np.concatenate([[-np.inf], latest[:-1]])) & np.isfinite(times_s))
