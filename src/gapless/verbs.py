@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from gapless.core.results import LoopResult, RandomizeResult
     from gapless.data.query import query
     from gapless.diagnose.verb import diagnose
+    from gapless.exchange.exporting import export
+    from gapless.exchange.importing import import_
     from gapless.excite.verb import excite
     from gapless.identify.verb import identify
     from gapless.learn.evaluate import evaluate
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
 _ELSEWHERE = {  # the others are in `verb.py` of the room of their name
     "audit": ("gapless.randomize.audit.verb", "audit"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
+    "export": ("gapless.exchange.exporting", "export"),
     "export_ranges": ("gapless.randomize.export.formats", "export_ranges"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
+    "import_": ("gapless.exchange.importing", "import_"),
     "new": ("gapless.project.new.create", "new_project"),
     "query": ("gapless.data.query", "query"),
     "noise": ("gapless.signals.noise.verb", "noise"),
@@ -48,8 +52,8 @@ _ELSEWHERE = {  # the others are in `verb.py` of the room of their name
 }
 EXAMPLES = Path(__file__).parent / "examples"
 
-__all__ = ["audit", "check", "demo", "diagnose", "evaluate", "excite", "identify", "loop", "measure", "new", "noise"]
-__all__ += ["query", "randomize", "report", "train"]
+__all__ = ["audit", "check", "demo", "diagnose", "evaluate", "excite", "export", "identify", "import_", "loop"]
+__all__ += ["measure", "new", "noise", "query", "randomize", "report", "train"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -60,7 +60,7 @@ def new(
 ) -> None:
     """Make a project from a model and logs: guesses the mapping and says what it guessed."""
     *logs, directory = paths
-    _publish(_run(verbs.new, model, logs, directory, drive_by_effort=drive_by_effort), json)
+    publish(run_verb(verbs.new, model, logs, directory, drive_by_effort=drive_by_effort), json)
 
 
 @app.command()
@@ -69,8 +69,8 @@ def check(directory: Directory, json: Json = None) -> None:
 
     Prints what is wrong, or "sound". Faults make the exit status 2.
     """
-    result = _run(verbs.check, directory)
-    _publish(result, json)
+    result = run_verb(verbs.check, directory)
+    publish(result, json)
     if not result.sound:
         raise typer.Exit(2)
 
@@ -83,7 +83,7 @@ def measure(
     json: Json = None,
 ) -> None:
     """How far is simulation from reality: prediction error, bias and lag of every measured column."""
-    _publish(_run(verbs.measure, directory, fit=fit, window_s=window), json)
+    publish(run_verb(verbs.measure, directory, fit=fit, window_s=window), json)
 
 
 @app.command()
@@ -114,7 +114,7 @@ def identify(
     if directory is None:
         raise InputError("Missing argument 'DIR': name the project folder; for a log at rest use `gapless noise LOG`")
     options = {"logs": logs or (), "since": since, "posterior": posterior, "window_s": window, "seed": seed}
-    _publish(_run(verbs.identify, directory, hold_out or (), **options), json)
+    publish(run_verb(verbs.identify, directory, hold_out or (), **options), json)
 
 
 @app.command()
@@ -128,7 +128,7 @@ def noise(
     """How noisy are the sensors: white noise, bias instability, random walk and drift, from a log at rest."""
     if svg is not None:
         require_writable(svg, "--svg")
-    _publish(_run(verbs.noise, log, directory, columns=column or ()), json, svg)
+    publish(run_verb(verbs.noise, log, directory, columns=column or ()), json, svg)
 
 
 @app.command()
@@ -151,7 +151,7 @@ def excite(
     """Which motion to record so that the parameters are identified? Predicts their intervals before it is recorded."""
     limits = {"max_speed": max_speed or (), "max_effort": max_effort or (), "lowest_m": lowest}
     options = {"fit": fit, "seconds": seconds, "out": motion, "seed": seed}
-    _publish(_run(verbs.excite, directory, parameter or (), **options, **limits), json)
+    publish(run_verb(verbs.excite, directory, parameter or (), **options, **limits), json)
 
 
 @app.command()
@@ -167,7 +167,7 @@ def diagnose(
     Names what is wrong (which joint, body, column), with the values and intervals that identify gives for the same
     logs: what one of the two has searched or fitted, the other takes from the catalogue.
     """
-    _publish(_run(verbs.diagnose, directory, policy=policy, fit=fit, seed=seed), json)
+    publish(run_verb(verbs.diagnose, directory, policy=policy, fit=fit, seed=seed), json)
 
 
 @app.command()
@@ -216,13 +216,13 @@ def randomize(
         useless = {"--fit": fit, "--method": method != "evidence", "--export": export}
         useless |= {"--tries": tries, "--trials": trials, "--reality-seed": reality_seed is not None}
         _refuse_unused("--audit", useless)
-        _publish(_run(verbs.audit, directory, audit, seed=seed), json)
+        publish(run_verb(verbs.audit, directory, audit, seed=seed), json)
         return
     from gapless.randomize.export.formats import parse_exports
 
     bayrn = {"num_tries": tries, "num_trials": trials, "reality_seed": reality_seed}
     options = {"fit": fit, "method": method, "export": parse_exports(export or ()), "seed": seed}
-    _publish(_run(verbs.randomize, directory, **options, **bayrn), json)
+    publish(run_verb(verbs.randomize, directory, **options, **bayrn), json)
 
 
 @app.command()
@@ -235,7 +235,7 @@ def audit(
     json: Json = None,
 ) -> None:
     """Is reality, as the logs show it, inside these training ranges: too narrow, too wide, wrong, or do they fit?"""
-    _publish(_run(verbs.audit, directory, ranges, seed=seed), json)
+    publish(run_verb(verbs.audit, directory, ranges, seed=seed), json)
 
 
 @app.command()
@@ -256,7 +256,7 @@ def train(
     from gapless.learn.train import TrainConfig
 
     config = TrainConfig(num_steps=steps, curriculum=curriculum)
-    _publish(_run(learner, directory, ranges, start=start, config=config, seed=seed), json)
+    publish(run_verb(learner, directory, ranges, start=start, config=config, seed=seed), json)
 
 
 @app.command()
@@ -271,7 +271,7 @@ def evaluate(
 ) -> None:
     """How often does a policy succeed, with its interval? Every run is kept in the catalogue."""
     options = {"where": "simulation" if simulation else "reality", "num_trials": trials}
-    _publish(_run(verbs.evaluate, directory, policy, seed=seed, reality_seed=reality_seed, **options), json)
+    publish(run_verb(verbs.evaluate, directory, policy, seed=seed, reality_seed=reality_seed, **options), json)
 
 
 @app.command()
@@ -292,7 +292,7 @@ def loop(
 
     config = LoopConfig(target=target, max_rounds=rounds, real_episodes=episodes, num_trials=trials)
     options = {"config": config, "policy": policy, "seed": seed, "reality_seed": reality_seed}
-    _publish(_run(runner, directory, **options), json, page_of=directory)
+    publish(run_verb(runner, directory, **options), json, page_of=directory)
 
 
 @app.command()
@@ -302,7 +302,7 @@ def report(
     json: Json = None,
 ) -> None:
     """A page to share: the newest result of every verb in one self-contained file."""
-    _publish(verbs.report(directory, out=page), json)
+    publish(verbs.report(directory, out=page), json)
 
 
 @app.command()
@@ -323,7 +323,7 @@ def demo(
         verbs.copy_example(example, place, reuse=False)
         print(f"copied {example} to {place}\nnext: gapless check {place}")
         return
-    _publish(_run(verbs.demo, place, example, seed=seed), json, page_of=place)
+    publish(run_verb(verbs.demo, place, example, seed=seed), json, page_of=place)
 
 
 def _refuse_unused(what: str, options: dict[str, Any]) -> None:
@@ -333,7 +333,7 @@ def _refuse_unused(what: str, options: dict[str, Any]) -> None:
         raise InputError(f"{', '.join(given)} does nothing beside {what}: leave it out")
 
 
-def _run(verb: Any, *arguments: Any, **options: Any) -> Any:
+def run_verb(verb: Any, *arguments: Any, **options: Any) -> Any:
     """Runs a verb and shows on standard error what it does and how far it is."""
     from gapless.cli.output import Console, ProgressDisplay
 
@@ -341,7 +341,7 @@ def _run(verb: Any, *arguments: Any, **options: Any) -> Any:
         return verb(*arguments, progress=progress, **options)
 
 
-def _publish(result: Any, json: str | None, svg: Path | None = None, page_of: Path | None = None) -> None:
+def publish(result: Any, json: str | None, svg: Path | None = None, page_of: Path | None = None) -> None:
     """Prints a result and writes it as JSON; also draws the Allan deviations of a `SensorResult`, or a report page."""
     from gapless.cli.output import open_console, write_json
     from gapless.cli.show import show

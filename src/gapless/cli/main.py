@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+import gapless.cli.exchange_commands  # noqa: F401  # adds its commands to the app
 from gapless.cli.commands import app
 from gapless.core.errors import GaplessError, Interrupted, NotKeptWarning
 

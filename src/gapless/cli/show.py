@@ -26,6 +26,32 @@ def _(result: results.NewResult, console: Printer) -> None:
 
 
 @show.register
+def _(result: results.ImportResult, console: Printer) -> None:
+    changed = [each for each in result.mapping if each.becomes != each.column or each.what]
+    if changed:
+        rows = [(each.column, each.becomes or "(left out)", each.what or "-", each.reason) for each in changed]
+        console.print_table(("recorded column", "becomes", "which is", "why"), rows)
+    kept = len(result.mapping) - len(changed)
+    if kept:
+        console.print(f"{kept} column{'s keep their names' if kept > 1 else ' keeps its name'}")
+    _show_notes(result.notes, console)
+    for each in result.skipped:
+        console.print(f"skipped {each.what}: {each.why}")
+    there = f", {result.known} of them were there" if result.known else ""
+    would = "would come in" if result.dry_run else "are in the catalogue"
+    console.print(f"{result.episodes} episodes with {result.samples} samples {would}{there}: {result.project}")
+
+
+@show.register
+def _(result: results.ExportResult, console: Printer) -> None:
+    for each in result.skipped:
+        console.print(f"skipped {each.what}: {each.why}")
+    console.print(
+        f"wrote {result.episodes} episodes with {result.samples} samples as {result.file_format}: {result.path}"
+    )
+
+
+@show.register
 def _(result: results.CheckResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     console.print("sound" if result.sound else "not sound: correct the faults above")

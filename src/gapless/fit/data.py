@@ -16,8 +16,9 @@ from gapless.core.results import Note
 from gapless.data.catalogue import Catalogue
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
+from gapless.project.log.imported import is_imported, recording_id
 from gapless.project.log.inspect import copy_notes, find_copies, merge_notes, time_notes
-from gapless.project.log.read import Log, read_logs, read_unlogged
+from gapless.project.log.read import Log, log_paths, read_log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
 from gapless.sim.auto import candidate_terms, parameter_space
@@ -115,13 +116,8 @@ def read_project_data(
     every_log, copies = logs, find_copies(logs)
     logs = [log for k, log in enumerate(every_log) if k not in copies]
     catalogue = Catalogue.open(project.directory)
-    mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
-    entries = [
-        (log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config=mapping))
-        for log in (*logs, *unlogged)
-    ]
     report(ENTERING, 0.0)
-    ids = catalogue.add_episodes(entries)
+    ids = enter_logs(project, catalogue, (*logs, *unlogged))
     report(ENTERING, 1.0)
     episodes = tuple(log.episode for log in logs)
     tracks: tuple[Track, ...] = ()
@@ -139,3 +135,20 @@ def read_project_data(
     return ProjectData(
         *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
     )
+
+
+def enter_logs(project: Project, catalogue: Catalogue, logs: Sequence[Log] | None = None) -> tuple[str, ...]:
+    """Enters logs in the catalogue, None for all files of the project; returns the id of each.
+
+    Imported recordings are there already, and keep their ids.
+    """
+    if logs is None:
+        paths = [path for path in log_paths(project, may_be_none=True) if not is_imported(path)]
+        logs = [*(read_log(project, path) for path in paths), *read_unlogged(project)]
+    mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
+    files = [log for log in logs if not is_imported(log.path)]
+    added = catalogue.add_episodes(
+        [(log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config=mapping)) for log in files]
+    )
+    ids = dict(zip((log.path for log in files), added, strict=True))
+    return tuple(ids.get(log.path) or recording_id(log.path) for log in logs)

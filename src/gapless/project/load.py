@@ -57,6 +57,7 @@ def load_project(directory: str | Path) -> Project:
         parameters=_read_parameters(document, keys),
         task=keys.task,
         reality=keys.reality,
+        columns=keys.columns,
     )
 
 

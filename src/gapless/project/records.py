@@ -1,6 +1,7 @@
 """What a project folder says, once read and checked."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -80,6 +81,8 @@ class Project:
     parameters: Literal["auto"] | tuple[ParameterEntry, ...]  # `auto`, or the owner's list
     task: str | None  # `FILE.py:NAME` of the owner's task; None without one
     reality: str | None  # `FILE.py:NAME` of what policies are deployed on; None without one
+    # recorded column -> the project's column that `import` makes of it; None where it leaves it out
+    columns: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
 
     @property
     def command_names(self) -> tuple[str, ...]:

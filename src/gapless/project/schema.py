@@ -1,7 +1,7 @@
 """The keys of `gapless.yaml`: what each may hold, with an example of what to write."""
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, StringConstraints, ValidationError, model_validator
 
@@ -80,11 +80,20 @@ class ParameterKeys(_Keys):
     per: Sharing = Field("robot", examples=["robot if all runs share the value, episode if each has its own"])
 
 
+class DataKeys(_Keys):
+    """What may stand in the `gapless.yaml` of a project that has data only; for the fields see `Project`."""
+
+    gapless: Literal["1"] = Field(examples=["1"])
+    name: _Text | None = None
+    columns: dict[str, _Text | None] = Field({}, examples=["{observation.state.elbow: q_elbow}"])
+
+
 class ProjectKeys(_Keys):
     """What may stand in `gapless.yaml`, not yet checked against the model; for the fields see `Project`."""
 
     gapless: Literal["1"] = Field(examples=["1"])
     name: _Text | None = None
+    columns: dict[str, _Text | None] = Field({}, examples=["{observation.state.elbow: q_elbow}"])
     model: _Text = Field(examples=["robot.xml"])
     rate_hz: _Number = Field(ge=0.1, le=1e5, examples=["100"])  # slower is no control; no drive's loop is faster
     horizon_s: _Number = Field(1.0, gt=0, le=3600, examples=["1"])
@@ -96,6 +105,7 @@ class ProjectKeys(_Keys):
     reality: _Code | None = Field(None, examples=["FILE.py:NAME, such as twin.py:make"])
 
 
+_AnyKeys = TypeVar("_AnyKeys", DataKeys, ProjectKeys)
 _ENTRIES = {  # section -> keys of an entry, and what every entry has
     "commands": (CommandKeys, "actuator: NAME"),
     "measurements": (MeasurementKeys, "joint: NAME"),
@@ -105,9 +115,18 @@ _ENTRIES = {  # section -> keys of an entry, and what every entry has
 
 def read_keys(document: Document) -> ProjectKeys:
     """Returns what a project file says; raises ProjectError about the first mistake, another version before all."""
+    return _validate(document, ProjectKeys)
+
+
+def read_data_keys(document: Document) -> DataKeys:
+    """Returns what the file of a project with data only says, as `read_keys` does."""
+    return _validate(document, DataKeys)
+
+
+def _validate(document: Document, keys: type[_AnyKeys]) -> _AnyKeys:
     written = {key: value for key, value in document.data.items() if (key, value) != ("parameters", "auto")}
     try:
-        return ProjectKeys.model_validate(written)
+        return keys.model_validate(written)
     except ValidationError as error:
         ranks = {"extra_forbidden": 1, "missing": 2}
         mistakes = error.errors(include_url=False)

@@ -8,6 +8,7 @@ from gapless.core.results.closing import (
     AuditedColumn, AuditedParameter, AuditResult, AuditVerdict, Decision, EvaluateResult, Export, LoopResult,
     RandomizeResult, ReportResult, TrainResult,
 )
+from gapless.core.results.exchange import ColumnMapping, ExportResult, ImportResult
 from gapless.core.results.fit import (
     AllanCurve, ColumnNoise, Curve, Drift, ExciteResult, FitErrors, FittedParameter, IdentifyResult, KeptLimit,
     LimitSource, NeuralPosterior, NoiseTerm, Outlook, PredictedParameter, SampledParameter, SensorResult, Since,

@@ -13,11 +13,12 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import nearest
+from gapless.core.recording import Recording
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
-from gapless.project.log.columns import read_columns
 from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.formats import SUFFIXES, log_error
+from gapless.project.log.imported import imported_paths, read_log_columns
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 Report = Callable[[float], None]  # called with how much is read, in [0, 1]
@@ -86,11 +87,12 @@ class Log:
 
 
 def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...]:
-    """Returns the project's log files, sorted by name; hidden files are left out."""
-    folder = project.logs_path
-    if not folder.is_dir():
+    """Returns the project's log files and imported recordings, sorted by name; hidden files are left out."""
+    folder, imported = project.logs_path, imported_paths(project)
+    if not folder.is_dir() and not imported:
         raise log_error("no such folder of logs: make it, or correct logs in gapless.yaml", folder)
-    found = [path for path in _list_files(folder) if path.suffix.lower() in SUFFIXES]
+    files = _list_files(folder) if folder.is_dir() else []
+    found = sorted([*(path for path in files if path.suffix.lower() in SUFFIXES), *imported], key=lambda p: p.stem)
     if not found and not may_be_none:
         available = nearest("log.csv", (path.name for path in folder.iterdir()))
         text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {available}"
@@ -157,12 +159,11 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
         LogError: If it has no such columns, no numbers, commands beyond all measure, time that runs
             backwards, or far fewer samples than the control rate needs.
     """
-    columns = read_columns(path, ("time_s", *project.command_names, *project.measurement_names))
+    columns, recording = read_log_columns(path, ("time_s", *project.command_names, *project.measurement_names))
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
     _check_rate(times_s, project.rate_hz, path)
-    sidecar = path.with_suffix(".json")
-    about = parse_sidecar(read_object(sidecar) if sidecar.is_file() else {}, sidecar, notes)
+    about = _read_sidecar(path, notes) if recording is None else _describe(recording)
     episode = Episode(
         name=path.stem,
         commands=_map_columns(project.commands, columns, times_s, keep, path, notes),
@@ -170,6 +171,16 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
         **about,
     )
     return Log(path, episode, tuple(notes))
+
+
+def _read_sidecar(path: Path, notes: list[Note]) -> dict[str, Any]:
+    sidecar = path.with_suffix(".json")
+    return parse_sidecar(read_object(sidecar) if sidecar.is_file() else {}, sidecar, notes)
+
+
+def _describe(recording: Recording) -> dict[str, Any]:
+    """Returns what is known of an imported recording, as arguments of `Episode`."""
+    return {key: getattr(recording, key) for key in Sidecar.model_fields} | {"source": recording.source or "real"}
 
 
 def increasing_times(raw_s: Array, path: Path, notes: list[Note]) -> tuple[Array, Indices]:

@@ -16,6 +16,7 @@ from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Flags
 from gapless.project.log.columns import column_names, read_columns
+from gapless.project.log.imported import is_imported, read_log_columns, recording_id
 from gapless.project.log.formats import SUFFIXES, log_error
 from gapless.project.log.read import increasing_times, log_paths
 from gapless.project.records import Project
@@ -58,7 +59,7 @@ class Readings:
     """What a log holds."""
 
     path: Path  # the file
-    identity: str  # 32 hex digits of the SHA-256 of the file
+    identity: str  # 32 hex digits of the SHA-256 of the file; of an imported recording its id
     times_s: Array  # (num_samples,) increasing [s]
     columns: Mapping[str, Array]  # name -> (num_samples,) in `units`; NaN where nothing was recorded
     units: Mapping[str, str]  # name -> unit
@@ -82,7 +83,7 @@ def read_mapped(project: Project, path: Path, wanted: Sequence[str]) -> Readings
     """Returns a project's measurements, in model units."""
     names = _choose_columns(wanted, project.measurement_names, "which gapless.yaml does not map as a measurement")
     maps = {item.column: item for item in project.measurements if item.column in names}
-    raw = read_columns(path, (TIME, *maps))
+    raw, _ = read_log_columns(path, (TIME, *maps))
     values = {name: item.scale * raw[name] + item.offset for name, item in maps.items()}
     return _make_readings(path, raw[TIME], values, {name: item.unit for name, item in maps.items()})
 
@@ -129,7 +130,7 @@ def _make_readings(path: Path, raw_s: Array, columns: Mapping[str, Array], units
         kept[name] = np.where(np.isfinite(values), values, np.nan)[rows]
         if missing := int(np.isnan(kept[name]).sum()):
             notes.append(Note("warning", f"{path.name}: {name}", f"{missing} of {len(rows)} values are missing"))
-    identity = hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+    identity = recording_id(path) if is_imported(path) else hashlib.sha256(path.read_bytes()).hexdigest()[:32]
     return Readings(path, identity, times_s, kept, units, tuple(notes))
 
 

@@ -1,0 +1,238 @@
+"""The verb `import`: recordings of any format become episodes of a project."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import gapless
+from gapless.core.errors import InputError, Interrupted
+from gapless.core.places import require_space
+from gapless.core.protocols import Progress
+from gapless.core.provenance import Provenance
+from gapless.core.recording import Recording, Skipped
+from gapless.core.results import Note
+from gapless.core.results.exchange import ColumnMapping, ImportResult
+from gapless.data.catalogue import FOLDER, Catalogue
+from gapless.exchange.mapping import Ask, Mapper, read_map_file, rename_columns
+from gapless.exchange.origin import Statement
+from gapless.exchange.quality import find_flags
+from gapless.formats.format import Format, ReadOptions
+from gapless.formats.registry import find_format
+from gapless.project.data_folder import DataFolder, open_data_folder, write_columns
+
+BATCH_EPISODES, BATCH_ROWS = 64, 500_000  # committed at once: what a killed import reads again at most
+NUM_EXAMPLES = 3  # recordings with the same columns that a mapping is found from
+
+
+def import_(
+    directory: str | Path,
+    sources: str | Path | Sequence[str | Path],
+    *,
+    map: str | Path | None = None,
+    yes: bool = False,
+    dry_run: bool = False,
+    time: str = "receipt",
+    statement: Statement | None = None,
+    ask: Ask | None = None,
+    progress: Progress | None = None,
+) -> ImportResult:
+    """Brings recordings of any format into a project; what is there already is left as it is.
+
+    A folder without `gapless.yaml` becomes a project with data only. Each episode comes in whole or not at all; an
+    import that was stopped goes on where it was.
+
+    Args:
+        directory: The project folder.
+        sources: Files and folders: LeRobot data sets, MCAP, bags, HDF5, CSV, ...
+        map: File that says which recorded column is which of the project: `columns: {recorded: column}`.
+        yes: Whether to take the likeliest where several columns may be meant, instead of asking or refusing.
+        dry_run: Whether to read and map only, and write nothing.
+        time: Of formats that keep both: rows at the time of `receipt`, or of the `message`.
+        statement: What is said of all of them: source, origin, conditions.
+        ask: Asks a person which column is meant; None where nobody can be asked.
+        progress: Called with what is being done and how far it is, in [0, 1].
+
+    Raises:
+        InputError: If a source is of no known format or damaged as a whole, or it is not clear which column is meant.
+    """
+    paths = [Path(each).expanduser() for each in ([sources] if isinstance(sources, str | Path) else sources)]
+    if time not in ("receipt", "message"):
+        raise InputError(f"--time {time}: choose receipt or message")
+    formats = [find_format(path) for path in paths]  # all are looked at before any is read
+    folder = open_data_folder(directory)
+    given = read_map_file(Path(map)) if map else {}
+    mapper = Mapper(folder, given, ask, yes)
+    work = _Import(folder, mapper, statement or Statement(), dry_run)
+    for number, (path, kind) in enumerate(zip(paths, formats, strict=True)):
+        if progress:
+            progress("importing", number / len(paths))
+        try:
+            work.take_source(path, kind, time)
+        except KeyboardInterrupt:
+            work.commit()
+            there = f"{len(work.ids)} episodes are in the catalogue"
+            raise Interrupted(f"{there}; the same command goes on where this one stopped") from None
+    if progress:
+        progress("importing", 1.0)
+    return work.finish(given)
+
+
+@dataclass
+class _Import:
+    """One import under way."""
+
+    folder: DataFolder
+    mapper: Mapper
+    statement: Statement
+    dry_run: bool
+    ids: list[str] = field(default_factory=list[str])
+    samples: int = 0
+    known: int = 0
+    flagged: int = 0
+    skipped: list[Skipped] = field(default_factory=list[Skipped])
+    flags: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # flag -> episodes that have it
+    notes: dict[tuple[str, str], Note] = field(default_factory=dict[tuple[str, str], Note])
+    mappings: dict[frozenset[str], tuple[ColumnMapping, ...]] = field(
+        default_factory=dict[frozenset[str], tuple[ColumnMapping, ...]]
+    )
+    names: set[str] = field(default_factory=set[str])
+    batch: list[tuple[Recording, Provenance]] = field(default_factory=list[tuple[Recording, Provenance]])
+    _catalogue: Catalogue | None = None
+
+    def take_source(self, path: Path, kind: Format, time: str) -> None:
+        """Reads a source and commits its recordings, batch by batch."""
+        mark = fingerprint_source(path)
+        there = self._find_known(mark)
+        self.ids += [id for id, _ in there.values()]
+        self.samples += sum(rows for _, rows in there.values())
+        self.known += len(there)
+        read = kind.read(path, ReadOptions(known=frozenset(there), time=time))
+        about = {"path": path.name, "fingerprint": mark, "format": kind.name}
+        for recording in self._map(read):
+            self._note(recording)
+            provenance = Provenance("import", gapless.__version__, config={"source": {**about, "name": recording.name}})
+            self.batch.append((self._rename(self.statement.apply(recording)), provenance))
+            num_rows = sum(len(each.times_s) for each, _ in self.batch)
+            if len(self.batch) >= BATCH_EPISODES or num_rows >= BATCH_ROWS:
+                self.commit()
+        self.commit()
+
+    def commit(self) -> None:
+        """Writes what is waiting, all of it or nothing."""
+        waiting, self.batch = self.batch, []
+        quality = [find_flags(recording) for recording, _ in waiting]
+        self.flagged += sum(map(bool, quality))
+        self.samples += sum(len(recording.times_s) for recording, _ in waiting)
+        for (recording, _), flags in zip(waiting, quality, strict=True):
+            for flag in flags:
+                self.flags.setdefault(flag, []).append(recording.name)
+        if self.dry_run:
+            self.ids += [""] * len(waiting)
+        elif waiting:
+            require_space(self.folder.directory)
+            self.ids += self._open().add_recordings(waiting, quality=quality)
+
+    def finish(self, given: Mapping[str, str | None]) -> ImportResult:
+        """Returns what came in; the names of columns are written to `gapless.yaml`."""
+        mapping = {each.column: each for found in self.mappings.values() for each in found}
+        if not self.dry_run:
+            renamed = {c: m.becomes for c, m in mapping.items() if m.becomes != c}
+            write_columns(self.folder, {**renamed, **given})
+        return ImportResult(
+            inputs=tuple(id for id in self.ids if id),
+            project=str(self.folder.directory),
+            episodes=len(self.ids),
+            samples=self.samples,
+            known=self.known,
+            skipped=tuple(self.skipped),
+            mapping=tuple(mapping.values()),
+            flagged=self.flagged,
+            notes=(*self.notes.values(), *self._note_flags()),
+            dry_run=self.dry_run,
+        )
+
+    def _map(self, read: Iterator[Recording | Skipped]) -> Iterator[Recording]:
+        """Yields recordings with the project's columns; the first few with the same columns decide on the mapping."""
+        waiting: dict[frozenset[str], list[Recording]] = {}
+        for each in read:
+            if isinstance(each, Skipped):
+                self.skipped.append(each)
+                continue
+            key = frozenset(each.columns)
+            if key in self.mappings:
+                yield rename_columns(each, self.mappings[key])
+                continue
+            waiting.setdefault(key, []).append(each)
+            if len(waiting[key]) >= NUM_EXAMPLES:
+                yield from self._decide(key, waiting.pop(key))
+        for key, examples in waiting.items():
+            yield from self._decide(key, examples)
+
+    def _decide(self, key: frozenset[str], examples: list[Recording]) -> Iterator[Recording]:
+        if self.mappings and self.folder.project is None and key not in self.mappings:
+            text = "episodes have different columns; each keeps its own, and nothing is filled in"
+            self.notes[("columns", "")] = Note("info", "columns", text)
+        self.mappings[key] = self.mapper.propose(examples)
+        for each in examples:
+            yield rename_columns(each, self.mappings[key])
+
+    def _rename(self, recording: Recording) -> Recording:
+        """Returns a recording whose name no other one of the project has."""
+        name, number = recording.name, 2
+        while name in self.names:
+            name, number = f"{recording.name}_{number}", number + 1
+        self.names.add(name)
+        return replace(recording, name=name)
+
+    def _note(self, recording: Recording) -> None:
+        """Keeps what a reader found out of the time: latency of transport, units that were guessed."""
+        latencies: Any = recording.details.get("transport_latency_s", {})
+        for topic, found in latencies.items():
+            size = f"{1e3 * found['median']:.1f} ms ({1e3 * found['low']:.1f} to {1e3 * found['high']:.1f})"
+            text = f"transport latency {size} from message to receipt"
+            self.notes.setdefault((topic, ""), Note("info", topic, text))
+        if said := recording.details.get("time"):
+            self.notes.setdefault(("time", str(said)), Note("info", "time", str(said)))
+
+    def _note_flags(self) -> list[Note]:
+        """Returns a warning for each flag, with how many episodes have it."""
+        notes: list[Note] = []
+        for flag, names in self.flags.items():
+            word, _, column = flag.partition(":")
+            count = f"{len(names)} episode{'s' if len(names) > 1 else ''}, the first is {names[0]}"
+            notes.append(Note("warning", column or "rows", f"{word.replace('_', ' ')} in {count}"))
+        return notes
+
+    def _find_known(self, mark: str) -> dict[str, tuple[str, int]]:
+        """Returns name -> id and number of rows of what is there of a source; notes all names of the project."""
+        if not (self.folder.directory / FOLDER).is_dir():
+            return {}
+        catalogue = self._open()
+        if not self.names:
+            self.names |= set(catalogue.query("SELECT name FROM episodes WHERE is_recording")["name"].to_pylist())
+        sql = "SELECT config->'source'->>'name' AS name, id, num_rows FROM episodes "
+        rows = catalogue.query(f"{sql} WHERE config->'source'->>'fingerprint' = '{mark}'").to_pylist()
+        return {row["name"]: (row["id"], row["num_rows"]) for row in rows}
+
+    def _open(self) -> Catalogue:
+        if self._catalogue is None:
+            with suppress(FileExistsError):
+                self.folder.directory.mkdir(parents=True)
+            if self.folder.project is None:
+                write_columns(self.folder, {})  # the folder is a project from now on
+            self._catalogue = Catalogue.open(self.folder.directory)
+        return self._catalogue
+
+
+def fingerprint_source(path: Path) -> str:
+    """Returns 32 hex digits over names, sizes and times of a source's files: the same while nobody changes it."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for each in files:
+        status = each.stat()
+        name = each.relative_to(path).as_posix() if path.is_dir() else path.name
+        digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+    return digest.hexdigest()[:32]

@@ -1,0 +1,59 @@
+"""Imported recordings as logs: each is named by a path, as a file is, and read from the catalogue."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from gapless.core.recording import Recording
+from gapless.core.signal import Array
+from gapless.data.catalogue import FOLDER, Catalogue
+from gapless.formats.source import log_error
+from gapless.project.log.columns import read_columns
+from gapless.project.records import Project
+
+SUFFIX = ".recording"
+TIME = "time_s"
+
+
+def imported_paths(project: Project) -> tuple[Path, ...]:
+    """Returns a path `.gapless/recordings/ID/NAME.recording` for each imported recording, sorted by name.
+
+    No such file is there; the path says which recording it is.
+    """
+    if not (project.directory / FOLDER).is_dir():
+        return ()
+    sql = "SELECT id, name FROM episodes WHERE is_recording ORDER BY name, id"
+    rows = Catalogue.open(project.directory).query(sql).to_pylist()
+    return tuple(project.directory / FOLDER / "recordings" / row["id"] / f"{row['name']}{SUFFIX}" for row in rows)
+
+
+def is_imported(path: Path) -> bool:
+    """Returns whether a log is an imported recording."""
+    return path.suffix == SUFFIX
+
+
+def recording_id(path: Path) -> str:
+    """Returns the id of an imported recording."""
+    return path.parent.name
+
+
+def read_recording(path: Path) -> Recording:
+    """Returns an imported recording."""
+    return Catalogue.open(path.parents[3]).recording(recording_id(path))
+
+
+def read_log_columns(path: Path, wanted: Sequence[str]) -> tuple[dict[str, Array], Recording | None]:
+    """Reads some columns of a log, `time_s` first, and returns its recording where it is an imported one.
+
+    Rows of an imported recording in which none of them has a value are left out: other topics were read then.
+    """
+    if not is_imported(path):
+        return read_columns(path, wanted), None
+    recording = read_recording(path)
+    if lacking := [name for name in wanted if name != TIME and name not in recording.columns]:
+        raise log_error(f"it has no column {lacking[0]}, which gapless.yaml maps: import it with --map FILE", path)
+    columns = {name: recording.columns[name] for name in wanted if name != TIME}
+    present = np.any([np.isfinite(values) for values in columns.values()], axis=0)
+    found = {name: values[present] for name, values in columns.items()}
+    return {TIME: recording.times_s[present], **found}, recording
