@@ -89,7 +89,7 @@ def _is_stuck(x: Array) -> bool:
     moves = np.flatnonzero(steps)
     rests = np.diff(moves, prepend=-1, append=len(steps)) - 1  # steps without a change before each move, and at the end
     k = int(np.argmax(rests))
-    if rests[k] < MIN_STUCK_SHARE * len(x) or not 0 < k:
+    if rests[k] < MIN_STUCK_SHARE * len(x) or not k > 0:
         return False
     fast = max(float(np.median(steps[moves])), 2 * float(steps[moves].min()))
     stops_at_once = bool(np.all(steps[moves[max(0, k - 3) : k]] >= fast))

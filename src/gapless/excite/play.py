@@ -11,7 +11,7 @@ from gapless.core.episode import Episode
 from gapless.core.protocols import Start, World
 from gapless.core.run import run_open
 from gapless.core.signal import Array
-from gapless.project.log.columns import read_columns
+from gapless.formats.table.columns import read_columns
 from gapless.project.model import load_model
 from gapless.project.records import Project
 from gapless.sim.measurements import StateReader

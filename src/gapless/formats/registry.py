@@ -7,8 +7,9 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (*TABLES,)
 _EXTRA = "pip install 'gapless[formats]'"
 
 

@@ -69,7 +69,7 @@ def convert_exactly(values: np.ndarray, column: str, path: Path) -> tuple[Array,
         path: Where it was read.
     """
     kind = values.dtype.newbyteorder("=")
-    if kind.kind in "iu" and values.size and np.max(np.abs(values.astype(object))) > MAX_EXACT_INTEGER:
+    if kind.kind in "iu" and values.size and max(-int(values.min()), int(values.max())) > MAX_EXACT_INTEGER:
         raise log_error(f"column {column} holds whole numbers beyond 2**53: save them as text, or delete it", path)
     if kind.kind not in "fiub" or kind.itemsize > 8:
         raise log_error(f"column {column} holds {kind}, not numbers: delete it", path)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError
+from gapless.formats.table.files import MAX_CSV_BYTES
 from gapless.project.load import load_project
-from gapless.project.log.formats import MAX_CSV_BYTES
 from gapless.project.log.inspect import read_and_inspect
 from gapless.project.log.read import Log, log_paths, read_log, read_logs
 

@@ -9,7 +9,7 @@ from gapless.core.recording import Recording
 from gapless.core.signal import Array
 from gapless.data.catalogue import FOLDER, Catalogue
 from gapless.formats.source import log_error
-from gapless.project.log.columns import read_columns
+from gapless.formats.table.columns import read_columns
 from gapless.project.records import Project
 
 SUFFIX = ".recording"

@@ -1,74 +1,25 @@
 """Logs: one file each, read as one episode in model units, with what people say of it in `NAME.json` beside it."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
-from gapless.core.episode import Episode, Outcome, Source
+from gapless.core.episode import Episode
 from gapless.core.errors import nearest
 from gapless.core.recording import Recording
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
+from gapless.formats.source import log_error
+from gapless.formats.table.files import SUFFIXES
+from gapless.formats.table.sidecar import Sidecar, parse_sidecar, read_object
 from gapless.project.log.corrupt import find_corrupt
-from gapless.project.log.formats import SUFFIXES, log_error
 from gapless.project.log.imported import imported_paths, read_log_columns
 from gapless.project.records import CommandMap, MeasurementMap, Project
 
 Report = Callable[[float], None]  # called with how much is read, in [0, 1]
-
-
-def _check_time(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
-
-
-def _write_text(value: str | bool | int | float) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-class Sidecar(BaseModel, strict=True, extra="ignore"):
-    """What people say of a run, in `NAME.json`; for the fields see `Episode`. Descriptions say what to write."""
-
-    source: Source = Field("real", description="real, twin, sim or augmented")
-    outcome: Outcome | None = Field(None, description="success or failure")
-    failed_in: str | None = Field(None, description="text in quotes")
-    conditions: dict[str, Annotated[str | bool | int | float, AfterValidator(_write_text)]] | None = Field(
-        None, description='an object of texts and numbers, such as {"object": "mug", "light": "dim"}'
-    )
-    recorded_at: Annotated[str, AfterValidator(_check_time)] | None = Field(
-        None, description="a time such as 2026-03-01T14:05:00+00:00"
-    )
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Returns the object in a JSON file; raises LogError if it is not JSON or no object."""
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
-        raise log_error(f"not JSON ({' '.join(str(error).split())}): correct it", path) from None
-    if not isinstance(data, dict):
-        raise log_error('not a JSON object: write {"source": "real"}', path)
-    return data
-
-
-def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
-    """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note."""
-    known = Sidecar.model_fields
-    if unknown := sorted(set(data) - set(known)):
-        notes.append(Note("info", path.name, f"{', '.join(unknown)} not used; known are {', '.join(known)}"))
-    try:
-        found = Sidecar.model_validate(data)
-    except ValidationError as error:
-        key = str(error.errors()[0]["loc"][0])
-        raise log_error(f"{key} is {json.dumps(data[key])[:60]}: write {known[key].description}", path) from None
-    return {**found.model_dump(), "conditions": found.conditions or {}}
 
 
 MAX_VALUE = 1e12  # in model units; no robot has larger numbers, and the engine overflows far above them

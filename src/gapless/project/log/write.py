@@ -9,7 +9,7 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.errors import LogError
-from gapless.project.log.formats import log_error
+from gapless.formats.source import log_error
 from gapless.project.records import Project
 
 

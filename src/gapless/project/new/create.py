@@ -16,8 +16,8 @@ import yaml
 from gapless.core.errors import nearest
 from gapless.core.protocols import Progress
 from gapless.core.results import NewResult, Note
+from gapless.formats.table.files import SUFFIXES
 from gapless.project.load import load_project
-from gapless.project.log.formats import SUFFIXES
 from gapless.project.log.inspect import DRIVE_OPTION, offer_drive
 from gapless.project.model import command_unit, load_model, load_spec, names, relocate_files
 from gapless.project.new.motion import GUESSED_DEGREES, Signals, guess_columns

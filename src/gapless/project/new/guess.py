@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import mujoco
 
+from gapless.core.words import split_words
 from gapless.project.model import QUANTITIES, command_unit, index, names
 from gapless.project.new.names import (
     MIN_SCORE,
@@ -17,7 +18,6 @@ from gapless.project.new.names import (
     match_names,
     must_agree,
     read_name,
-    split_words,
 )
 from gapless.project.records import Element
 

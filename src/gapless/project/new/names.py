@@ -1,12 +1,13 @@
 """What the name of a column says, and which name of the model it resembles."""
 
 import difflib
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from gapless.core.words import split_words
 
 RADIANS_PER_DEGREE = float(np.pi / 180)
 SAME_NAME = 0.95  # score from which two names are the same but for words that do not distinguish elements
@@ -45,11 +46,6 @@ _OTHER_QUANTITIES = _word_set(
     "error errors err acc accel acceleration accelerations jerk current currents temperature temp covariance cov "
     "battery twist linear angular"
 )
-_SIDES = {
-    **{"l": "left", "r": "right", "back": "rear", "hind": "rear"},
-    **{"fl": "front left", "fr": "front right", "rl": "rear left", "rr": "rear right"},
-    **{"lf": "front left", "rf": "front right", "lh": "rear left", "rh": "rear right"},
-}
 _DISTINGUISHING_WORDS = _word_set("left right front rear upper lower x y z roll pitch yaw pan tilt lift")
 
 
@@ -92,13 +88,6 @@ class ColumnName:
             return "it stamps or counts rows"
         others = sorted(words & _OTHER_QUANTITIES)
         return f"'{others[0]}' is neither a command nor a position, velocity or effort" if others else ""
-
-
-def split_words(name: str) -> list[str]:
-    """Splits a name into lower-case words and numbers: `q2_deg` -> q, 2, deg; `kFLHip` -> k, front, left, hip."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
-    words = [word.lower() for word in re.findall(r"[^\W\d_]+|\d+", spaced)]
-    return [part for word in words for part in str(_SIDES.get(word, word)).split()]
 
 
 def read_name(column: str) -> ColumnName:

@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -16,14 +15,14 @@ from gapless.core.errors import nearest
 from gapless.core.protocols import Progress
 from gapless.core.results import Note
 from gapless.core.signal import Array
-from gapless.project.log.columns import as_doubles, column_names, describe_other_kind, read_raw
-from gapless.project.log.formats import CONVERT_WITH, SUFFIXES, log_error
+from gapless.formats.source import log_error
+from gapless.formats.table.clock import TIME_S, Clock, find_clock, read_times
+from gapless.formats.table.columns import as_doubles, column_names, describe_other_kind, read_raw
+from gapless.formats.table.episodes import find_episodes
+from gapless.formats.table.files import CONVERT_WITH, SUFFIXES
 from gapless.project.log.read import increasing_times, report_each
-from gapless.project.new.clock import TIME_S, Clock, find_clock, read_times
-from gapless.project.new.names import split_words
 
 _LEROBOT_INFO = Path("meta") / "info.json"
-_EPISODE_NAMES = (["episode"], ["episode", "index"], ["episode", "id"])
 _MAX_LEVELS_ABOVE = 4  # from data/chunk-000/FILE up to the data set's folder, and one to spare
 
 
@@ -129,7 +128,7 @@ def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> 
 
 
 def _read_recording(path: Path, stem: str, clock: Clock) -> FoundLog:
-    times_s, better_names = read_times(path, clock), _read_element_names(path)
+    times_s, better_names = read_times(path, clock)[0], _read_element_names(path)
     columns, renamed, notes = dict[str, Array](), dict[str, str](), list[Note]()
     for name, column in read_raw(path, _list_signals(path, clock)).items():
         other = describe_other_kind(column)
@@ -149,19 +148,12 @@ def _list_signals(path: Path, clock: Clock) -> list[str]:
 
 def _split_episodes(recording: FoundLog) -> list[FoundLog]:
     """Splits a file of several episodes, where a column such as `episode_index` numbers them."""
-    numbers = next((v for c, v in recording.columns.items() if split_words(c) in _EPISODE_NAMES), None)
-    if numbers is None or not np.isfinite(numbers).all() or len(np.unique(numbers)) == 1:
-        return [recording]
-    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan) != 0)
-    if len(starts) != len(np.unique(numbers)):
-        raise log_error("rows of several episodes are mixed: sort them by episode, then by time", recording.path)
     found: list[FoundLog] = []
-    for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True):
-        rows = slice(int(start), int(end))
-        stem = f"{recording.stem}_episode_{int(numbers[start]):06d}"
+    for ending, rows in find_episodes(recording.columns, recording.path):
         columns = {column: values[rows] for column, values in recording.columns.items()}
-        found.append(replace(recording, stem=stem, times_s=recording.times_s[rows], columns=columns, rows=rows))
-    return found
+        stem, times_s = recording.stem + ending, recording.times_s[rows]
+        found.append(replace(recording, stem=stem, times_s=times_s, columns=columns, rows=rows))
+    return found or [recording]
 
 
 def write_recording(recording: FoundLog, target: Path) -> None:

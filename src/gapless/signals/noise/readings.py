@@ -15,9 +15,10 @@ import numpy as np
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.results import Note
 from gapless.core.signal import Array, Flags
-from gapless.project.log.columns import column_names, read_columns
+from gapless.formats.source import log_error
+from gapless.formats.table.columns import column_names, read_columns
+from gapless.formats.table.files import SUFFIXES
 from gapless.project.log.imported import is_imported, read_log_columns, recording_id
-from gapless.project.log.formats import SUFFIXES, log_error
 from gapless.project.log.read import increasing_times, log_paths
 from gapless.project.records import Project
 

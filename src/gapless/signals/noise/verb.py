@@ -14,9 +14,9 @@ from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
 from gapless.data.stored_results import store_result_if_possible
+from gapless.formats.table.files import SUFFIXES
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
-from gapless.project.log.formats import SUFFIXES
 from gapless.project.records import Project
 from gapless.signals.noise.column import fit_column_noise
 from gapless.signals.noise.readings import G_M_S2, Readings, find_log, find_time_grid, read_bare, read_mapped

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pyarrow.compute as pc
 
 from gapless.core.errors import LogError, nearest
 from gapless.core.signal import Array
-from gapless.project.log.columns import as_doubles, column_names, read_columns, read_raw
-from gapless.project.log.formats import log_error
-from gapless.project.new.names import split_words
+from gapless.core.words import split_words
+from gapless.formats.source import log_error
+from gapless.formats.table.columns import as_doubles, column_names, read_columns, read_raw
 
 TIME_S = "time_s"
 _UNITS_S = {
@@ -56,25 +57,36 @@ def find_clock(path: Path) -> Clock:
     raise log_error(f"no time column ({known}); there are: {nearest(TIME_S, available)}; rename one to time_s", path)
 
 
-def read_times(path: Path, clock: Clock) -> Array:
-    """Returns the time of each row [s], 0 at the first that has one; as recorded where the column is `time_s`."""
+def read_times(path: Path, clock: Clock) -> tuple[Array, int | None]:
+    """Returns the time of each row [s], 0 at the first that has one, and that one's time, ns since 1970, where known.
+
+    Where the column is `time_s`, times are as recorded.
+    """
     available = column_names(path)
     for name in clock.columns:
         if name not in available:
             text = f"no column {name}, which is the time in the first log; there are: {nearest(name, available)}"
             raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
     if clock.columns == (TIME_S,):
-        return read_columns(path, [TIME_S])[TIME_S]
+        times_s = read_columns(path, [TIME_S])[TIME_S]
+        finite_s = times_s[np.isfinite(times_s)]
+        return times_s, _find_start(float(finite_s[0]), 1.0) if len(finite_s) else None
     found = [_read_stamps(path, name) for name in clock.columns]
     if found[0][2] != clock.is_date:
         kinds = ("dates", "numbers") if clock.is_date else ("numbers", "dates")
         text = f"column {clock.columns[0]} holds {kinds[1]}, and {kinds[0]} in the first log"
         raise log_error(f"{text}; give logs of another recorder to a project of their own", path)
-    times_s = clock.unit_s * found[0][0]
+    times_s, start_ns = clock.unit_s * found[0][0], _find_start(found[0][1], clock.unit_s)
     if len(found) > 1:
         times_s = times_s + 1e-9 * found[1][0]
         times_s = times_s - (times_s[np.isfinite(times_s)][0] if np.isfinite(times_s).any() else 0.0)
-    return times_s
+        start_ns = start_ns + round(found[1][1]) if start_ns is not None else None
+    return times_s, start_ns
+
+
+def _find_start(first: float, unit_s: float) -> int | None:
+    """Returns a stamp in ns since 1970, with all its digits; None where it is no date of our days."""
+    return round(Fraction(first) * round(unit_s / 1e-9)) if _EPOCH_S[0] <= first * unit_s < _EPOCH_S[1] else None
 
 
 def _list_candidates(available: Sequence[str]) -> list[tuple[int, tuple[str, ...], str | None]]:
@@ -137,7 +149,7 @@ def _read_stamps(path: Path, name: str) -> tuple[Array, float, bool]:
         if not len(available):
             raise log_error(f"column {name} holds no times at all: record the time in seconds", path)
         first = available[0]
-        return as_doubles(pc.subtract(column, first)), float(first.as_py()), bool(is_date)
+        return as_doubles(pc.subtract(column, first)), first.as_py(), bool(is_date)
     except pa.ArrowException:
         shown = str(pc.drop_null(column)[0].as_py())[:40]
         text = f"column {name} holds neither numbers nor dates such as 2024-05-01T12:00:00.5, but '{shown}'"

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import LogError
-from gapless.project.log.columns import column_names, read_columns
+from gapless.formats.table.columns import column_names, read_columns
 
 ROWS = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], None, [7.0, 8.0, 9.0]]
 

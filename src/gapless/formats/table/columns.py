@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from gapless.core.errors import nearest
 from gapless.core.signal import Array
-from gapless.project.log.formats import CONVERT_WITH, FORMATS, SUFFIXES, holds_numbers, list_lengths, log_error
+from gapless.formats.source import log_error
+from gapless.formats.table.files import CONVERT_WITH, SUFFIXES, TABLE_FORMATS, holds_numbers, list_lengths
 
 
 def column_names(path: Path) -> tuple[str, ...]:
@@ -21,7 +22,7 @@ def column_names(path: Path) -> tuple[str, ...]:
 def _find_places(path: Path) -> list[tuple[str, str, int | None]]:
     """Returns the columns of a log: name, column of the file, and place in the list of each row, None without lists."""
     suffix = path.suffix.lower()
-    if suffix not in FORMATS:
+    if suffix not in TABLE_FORMATS:
         advice = CONVERT_WITH.get(suffix, "save it as one of these")
         raise log_error(f"a log is {', '.join(SUFFIXES)}, not '{path.suffix}': {advice}", path)
     try:
@@ -31,7 +32,7 @@ def _find_places(path: Path) -> list[tuple[str, str, int | None]]:
     if size == 0:
         raise log_error("the file is empty: delete it or record again", path)
     found: list[tuple[str, str, int | None]] = []
-    for source, length in FORMATS[suffix].list_columns(path):
+    for source, length in TABLE_FORMATS[suffix].list_columns(path):
         found += [(source, source, None)] if length is None else [(f"{source}_{k}", source, k) for k in range(length)]
     return found
 
@@ -62,7 +63,7 @@ def read_raw(path: Path, wanted: Sequence[str], *, numbers: bool = False) -> dic
             raise log_error(f"column {name} stands {available.count(name)} times: keep one", path)
     chosen = {name: places[name] for name in wanted}
     sources = list(dict.fromkeys(source for source, _ in chosen.values()))
-    columns = FORMATS[path.suffix.lower()].read(path, sources, numbers)
+    columns = TABLE_FORMATS[path.suffix.lower()].read(path, sources, numbers)
     return {n: columns[s] if k is None else pc.list_element(columns[s], k) for n, (s, k) in chosen.items()}
 
 

@@ -1,12 +1,9 @@
-"""The formats of logs: for each ending, how to list the columns of a file and how to read some of them.
-
-A new format is two such functions and an entry in `FORMATS`; everything that reads logs then takes it.
-"""
+"""Files of tables: for each ending, how to list the columns of a file and how to read some of them."""
 
 import csv
+import math
 import re
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,9 +17,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError
+from gapless.formats.source import explain_damage, log_error, require_memory
 
-MAX_CSV_BYTES = 10**9  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
-_NPZ = "npz of plain numbers"
+MAX_CSV_BYTES = 10**9
+MEMORY_PER_CSV_BYTE = 3.0  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
+MAX_NPZ_RATIO, MIN_BOMB_BYTES = 200.0, 10**8  # unpacked over packed size of a member; above it, one of 100 MB is a bomb
 _MISSING = ["", "nan", "NaN", "NAN", "-nan", "-NaN", "null", "NULL", "None", "NA", "N/A", "n/a", "#N/A"]
 
 
@@ -36,11 +35,6 @@ class TableFormat:
     read: Callable[[Path, Sequence[str], bool], dict[str, Any]]
 
 
-def log_error(text: str, path: Path) -> LogError:
-    """Returns an error whose message is one line, with the path in brackets at its end."""
-    return LogError(" ".join(f"{text} ({path})".splitlines()))
-
-
 def holds_numbers(kind: Any) -> bool:
     """Returns whether values of an Arrow type are numbers."""
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
@@ -50,6 +44,7 @@ def _list_csv_columns(path: Path) -> list[tuple[str, int | None]]:
     if (size := path.stat().st_size) > MAX_CSV_BYTES:
         text = f"{size / 1e9:.1f} GB of CSV, more than {MAX_CSV_BYTES / 1e9:g} GB: split it, or save it as Parquet"
         raise log_error(text, path)
+    require_memory(MEMORY_PER_CSV_BYTE * size, path)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next((row for row in csv.reader(file) if row), None)
@@ -85,20 +80,10 @@ def _describe_csv_error(error: Exception, path: Path) -> str:
     return f"not readable as CSV ({text}): save it again"
 
 
-@contextmanager
-def _explain_damage(path: Path, kind: str) -> Iterator[None]:
-    """Turns what a reader raises of a file into one line."""
-    damaged = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, pa.ArrowException)
-    try:
-        yield
-    except damaged as error:
-        raise log_error(f"not readable as {kind}, perhaps cut off ({shorten(error)}): save it again", path) from None
-
-
 def _list_parquet_columns(path: Path) -> list[tuple[str, int | None]]:
     """Lists the columns of a Parquet file; only lists of unstated length are read for it."""
     found: list[tuple[str, int | None]] = []
-    with _explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
+    with explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
         for field in file.schema_arrow:
             kind, length = field.type, None
             if pa.types.is_fixed_size_list(kind) and holds_numbers(kind.value_type):
@@ -117,34 +102,63 @@ def list_lengths(column: Any) -> tuple[int | None, int | None]:
 
 
 def _read_parquet(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
-    with _explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
+    with explain_damage(path, "Parquet"), pq.ParquetFile(path) as file:
+        groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+        parts = [group.column(k) for group in groups for k in range(group.num_columns)]
+        chosen = [part for part in parts if part.path_in_schema.split(".list.")[0] in columns]
+        require_memory(sum(max(part.total_uncompressed_size, 8 * part.num_values) for part in chosen), path)
         table = file.read(columns=list(columns))
     return {name: table.column(name) for name in columns}
 
 
-def _open_npz(path: Any) -> Any:
-    """Opens an npz file; objects in it are never unpickled."""
-    return np.lib.npyio.NpzFile(path, allow_pickle=False)
+@contextmanager
+def _open_npz(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Opens an npz file, after a look at the sizes that its members declare; nothing of it is unpacked to disk."""
+    with explain_damage(path, "npz of plain numbers"), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if ".." in Path(member.filename).parts:
+                raise log_error(f"its member {member.filename!r} leads out of the file: save it again", path)
+            ratio = member.file_size / max(member.compress_size, 1)
+            if member.file_size > MIN_BOMB_BYTES and ratio > MAX_NPZ_RATIO:
+                many = f"its member {member.filename} unpacks to {ratio:.0f} times its size, as a zip bomb does"
+                raise log_error(f"{many}: save it with numpy.savez", path)
+        yield archive
+
+
+def _read_npz_shape(archive: zipfile.ZipFile, name: str, path: Path) -> tuple[int, ...]:
+    """Returns the shape of an array; raises LogError where it claims more numbers than its member holds, or objects."""
+    with archive.open(f"{name}.npy") as file:
+        is_first = np.lib.format.read_magic(file) == (1, 0)
+        read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
+        shape, _, kind = read_header(file)
+    if kind.hasobject:
+        raise log_error(f"{name} holds Python objects, which are never unpickled: save plain numbers", path)
+    if math.prod(shape) * kind.itemsize > archive.getinfo(f"{name}.npy").file_size:
+        raise log_error(f"{name} claims more numbers than there are: the file is damaged, save it again", path)
+    return shape
 
 
 def _list_npz_columns(path: Path) -> list[tuple[str, int | None]]:
     """Lists the arrays of an npz file by their headers; an array of shape (rows, n) has lists of n elements."""
     found: list[tuple[str, int | None]] = []
-    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
-        for name in arrays.files:
-            with arrays.zip.open(f"{name}.npy") as file:
-                is_first = np.lib.format.read_magic(file) == (1, 0)
-                read_header = np.lib.format.read_array_header_1_0 if is_first else np.lib.format.read_array_header_2_0
-                shape = read_header(file)[0]
+    with _open_npz(path) as archive:
+        for name in (name.removesuffix(".npy") for name in archive.namelist()):
+            try:
+                shape = _read_npz_shape(archive, name, path)
+            except LogError:
+                shape = ()  # reading it says why
             found.append((name, shape[1] if len(shape) == 2 else None))
     return found
 
 
 def _read_npz(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    with _explain_damage(path, _NPZ), _open_npz(path) as arrays:
+    with _open_npz(path) as archive:
+        require_memory(2 * sum(archive.getinfo(f"{name}.npy").file_size for name in columns), path)
         for name in columns:
-            values = np.atleast_1d(arrays[name])
+            _read_npz_shape(archive, name, path)
+            with archive.open(f"{name}.npy") as file:
+                values = np.atleast_1d(np.lib.format.read_array(file, allow_pickle=False))
             values = values.astype(values.dtype.newbyteorder("="), copy=False)
             if values.ndim == 1:
                 found[name] = pa.array(values)
@@ -160,12 +174,12 @@ def shorten(error: Exception, limit: int = 160) -> str:
     return " ".join(str(error).split())[:limit]
 
 
-FORMATS = {
+TABLE_FORMATS = {
     ".csv": TableFormat(_list_csv_columns, _read_csv),
     ".parquet": TableFormat(_list_parquet_columns, _read_parquet),
     ".npz": TableFormat(_list_npz_columns, _read_npz),
 }
-SUFFIXES = tuple(FORMATS)
+SUFFIXES = tuple(TABLE_FORMATS)
 _EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"
 _SAVE_NPZ = "save its arrays with numpy.savez(FILE, time_s=..., q=...)"
 CONVERT_WITH = {  # ending of another format -> how to make a log of it

@@ -1,0 +1,24 @@
+"""The three formats of tables."""
+
+from functools import partial
+from pathlib import Path
+
+from gapless.formats.format import Format
+from gapless.formats.table.read import list_tables, read_tables
+from gapless.formats.table.write import Save, save_csv, save_npz, save_parquet, write_tables
+
+
+def _is_table(suffix: str, path: Path) -> bool:
+    return any(file.suffix.lower() == suffix for file in list_tables(path))
+
+
+def _make_format(name: str, title: str, save: Save) -> Format:
+    suffix = f".{name}"
+    return Format(name, title, partial(_is_table, suffix), read_tables, partial(write_tables, suffix, save))
+
+
+TABLES = (
+    _make_format("csv", "CSV file, or folder of them", save_csv),
+    _make_format("parquet", "Parquet file, or folder of them", save_parquet),
+    _make_format("npz", "NPZ file, or folder of them", save_npz),
+)
