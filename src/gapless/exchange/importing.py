@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import gapless
 from gapless.core.errors import InputError, Interrupted
@@ -22,6 +21,7 @@ from gapless.exchange.quality import find_flags
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.registry import find_format
 from gapless.project.data_folder import DataFolder, open_data_folder, write_columns
+from gapless.project.new.recordings import describe_time
 
 BATCH_EPISODES, BATCH_ROWS = 64, 500_000  # committed at once: what a killed import reads again at most
 NUM_EXAMPLES = 3  # recordings with the same columns that a mapping is found from
@@ -189,13 +189,8 @@ class _Import:
 
     def _note(self, recording: Recording) -> None:
         """Keeps what a reader found out of the time: latency of transport, units that were guessed."""
-        latencies: Any = recording.details.get("transport_latency_s", {})
-        for topic, found in latencies.items():
-            size = f"{1e3 * found['median']:.1f} ms ({1e3 * found['low']:.1f} to {1e3 * found['high']:.1f})"
-            text = f"transport latency {size} from message to receipt"
-            self.notes.setdefault((topic, ""), Note("info", topic, text))
-        if said := recording.details.get("time"):
-            self.notes.setdefault(("time", str(said)), Note("info", "time", str(said)))
+        for note in describe_time(recording):
+            self.notes.setdefault((note.where, note.text if note.where == "time" else ""), note)
 
     def _note_flags(self) -> list[Note]:
         """Returns a warning for each flag, with how many episodes have it."""

@@ -94,7 +94,7 @@ def _is_stuck(x: Array) -> bool:
     fast = max(float(np.median(steps[moves])), 2 * float(steps[moves].min()))
     stops_at_once = bool(np.all(steps[moves[max(0, k - 3) : k]] >= fast))
     jumps = k < len(moves) and steps[moves[k]] > MIN_JUMP * float(np.percentile(steps, 95))
-    return stops_at_once or jumps
+    return bool(stops_at_once or jumps)
 
 
 def find_duplicates(columns: Mapping[str, Array]) -> tuple[str, ...]:

@@ -62,7 +62,8 @@ def write_columns(folder: DataFolder, columns: Mapping[str, str | None]) -> None
 def _begin_file(folder: DataFolder) -> str:
     folder.directory.mkdir(parents=True, exist_ok=True)
     about = "# Data only. With a model: add model, rate_hz, commands and measurements."
-    return f"gapless: 1                # version of this format\nname: {_quote(folder.directory.resolve().name)}\n{about}\n"
+    name = _quote(folder.directory.resolve().name)
+    return f"gapless: 1                # version of this format\nname: {name}\n{about}\n"
 
 
 def _quote(text: str) -> str:

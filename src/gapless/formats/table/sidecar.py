@@ -52,7 +52,7 @@ def read_object(path: Path) -> dict[str, Any]:
 def parse_sidecar(data: Mapping[str, Any], path: Path, notes: list[Note]) -> dict[str, Any]:
     """Returns what such an object says of a run, as arguments of `Episode`; keys not used become a note."""
     known = Sidecar.model_fields
-    if unknown := sorted(set(data) - set(known)):
+    if unknown := sorted(set(data) - {*known, *(each.name for each in fields(Origin)), DESCRIPTION_KEY}):
         notes.append(Note("info", path.name, f"{', '.join(unknown)} not used; known are {', '.join(known)}"))
     try:
         found = Sidecar.model_validate(data)

@@ -26,15 +26,27 @@ def write_tables(suffix: str, save: Save, recordings: Iterable[Recording], folde
     taken: set[str] = set()
     for recording in recordings:
         yield from (Skipped(f"{recording.name}: video {v.camera}", "a table holds no images") for v in recording.videos)
-        columns: dict[str, np.ndarray] = {TIME_S: recording.times_s}
-        for name, values in recording.columns.items():
-            if name == TIME_S or not name.strip() or re.search("[\r\n\0]", name):
-                yield Skipped(f"{recording.name}: column {name!r}", "a table cannot have a column of this name")
-            else:
-                columns[name] = restore_type(values, recording.types.get(name))
+        columns = _list_columns(recording)
+        for name in (name for name in recording.columns if name == TIME_S or name not in columns):
+            yield Skipped(f"{recording.name}: column {name!r}", "a table cannot have a column of this name")
         stem = _choose_stem(recording.name, taken)
         save(folder / f"{stem}{suffix}", columns, recording)
         write_sidecar(recording, folder / f"{stem}.json")
+
+
+def write_log(recording: Recording, path: Path) -> None:
+    """Writes a recording as a Parquet log, with its sidecar."""
+    save_parquet(path, _list_columns(recording), recording)
+    write_sidecar(recording, path.with_suffix(".json"))
+
+
+def _list_columns(recording: Recording) -> dict[str, np.ndarray]:
+    """Returns the columns of a table, the time first, in their own types; without names that no table can have."""
+    columns: dict[str, np.ndarray] = {TIME_S: recording.times_s}
+    for name, values in recording.columns.items():
+        if name != TIME_S and name.strip() and not re.search("[\r\n\0]", name):
+            columns[name] = restore_type(values, recording.types.get(name))
+    return columns
 
 
 def _choose_stem(name: str, taken: set[str]) -> str:

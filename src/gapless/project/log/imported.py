@@ -46,14 +46,19 @@ def read_recording(path: Path) -> Recording:
 def read_log_columns(path: Path, wanted: Sequence[str]) -> tuple[dict[str, Array], Recording | None]:
     """Reads some columns of a log, `time_s` first, and returns its recording where it is an imported one.
 
-    Rows of an imported recording in which none of them has a value are left out: other topics were read then.
+    Rows in which none of them has a value are left out: other topics were read then.
     """
     if not is_imported(path):
-        return read_columns(path, wanted), None
+        columns = read_columns(path, wanted)
+        return _drop_empty_rows(columns.pop(TIME), columns), None
     recording = read_recording(path)
     if lacking := [name for name in wanted if name != TIME and name not in recording.columns]:
         raise log_error(f"it has no column {lacking[0]}, which gapless.yaml maps: import it with --map FILE", path)
-    columns = {name: recording.columns[name] for name in wanted if name != TIME}
-    present = np.any([np.isfinite(values) for values in columns.values()], axis=0)
-    found = {name: values[present] for name, values in columns.items()}
-    return {TIME: recording.times_s[present], **found}, recording
+    return _drop_empty_rows(recording.times_s, {n: recording.columns[n] for n in wanted if n != TIME}), recording
+
+
+def _drop_empty_rows(times_s: Array, columns: dict[str, Array]) -> dict[str, Array]:
+    """Returns the time and the columns at those rows in which some column has a value; all where none has any."""
+    present = np.any([~np.isnan(values) for values in columns.values()], axis=0)
+    rows = present if np.any(present) else slice(None)
+    return {TIME: times_s[rows], **{name: values[rows] for name, values in columns.items()}}

@@ -64,7 +64,7 @@ def new_project(
         there = "; ".join(f"{what}: {nearest('q', those, 12)}" for what, those in known.items())
         text = f"no column is called like anything that can be measured; {there}"
         raise project_error(f"{text}; rename columns such as q_JOINT, dq_JOINT, BODY_x", first.path)
-    inputs = [hashlib.sha256(path.read_bytes()) for path in dict.fromkeys((model, *(each.path for each in recordings)))]
+    inputs = [_digest(path) for path in dict.fromkeys((model, *(each.path for each in recordings)))]
     notes = list(first.notes)
     if first.clock.text:
         notes.append(Note("info", first.clock.columns[0], first.clock.text))
@@ -77,7 +77,8 @@ def new_project(
     rate_hz = _guess_rate_hz(recordings, [item.column for item in measurements])
     notes.append(Note("info", "rate_hz", f"guessed: {rate_hz:g}, from the median interval of the logs"))
     notes += [*guesses, *drive_notes]
-    if first.renamed and any(GUESSED_DEGREES in note.text for note in guesses):  # of a LeRobot data set
+    is_lerobot = bool(first.renamed) or (first.recording is not None and "features" in first.recording.details)
+    if is_lerobot and any(GUESSED_DEGREES in note.text for note in guesses):
         text = "values beyond the joints' ranges were taken as degrees; LeRobot may also record -100 to 100 percent"
         notes.append(Note("warning", "scale", f"{text} of a range: then correct scale and offset in gapless.yaml"))
     for recording in recordings:
@@ -93,8 +94,16 @@ def new_project(
         files.prepare(directory / FILE_NAME).write_text(text, encoding="utf-8")
         load_project(directory)
         undo.pop_all()  # all is well: what was written stays
-    digests = tuple(digest.hexdigest()[:32] for digest in inputs)
-    return NewResult(digests, str(directory), (model_note, *log_notes, *notes))
+    return NewResult(tuple(inputs), str(directory), (model_note, *log_notes, *notes))
+
+
+def _digest(path: Path) -> str:
+    """Returns 32 hex digits over the bytes of a file, or of all files of a folder."""
+    digest = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]:
+        with file.open("rb") as content:
+            digest.update(hashlib.file_digest(content, "sha256").digest() if path.is_dir() else content.read())
+    return digest.hexdigest()[:32]
 
 
 def _add_motors(
@@ -171,6 +180,11 @@ class _ProjectFiles:
         for recording in recordings:
             log, target = recording.path, self._directory / "logs" / recording.name
             sidecar, beside = log.with_suffix(".json"), target.with_suffix(".json")
+            if recording.recording is not None:  # it brings its own
+                self.prepare(beside)
+                write_recording(recording, self.prepare(target))
+                done.setdefault("written to {}; the original is unchanged", []).append(recording.name)
+                continue
             if target.exists() and target.samefile(log) and not recording.is_changed:
                 done.setdefault("{}: in the folder already, used as it is", []).append(recording.name)
                 continue

@@ -11,15 +11,19 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from gapless.core.errors import nearest
 from gapless.core.protocols import Progress
+from gapless.core.recording import Recording, Skipped
 from gapless.core.results import Note
 from gapless.core.signal import Array
+from gapless.formats.format import ReadOptions
+from gapless.formats.registry import find_format
 from gapless.formats.source import log_error
 from gapless.formats.table.clock import TIME_S, Clock, find_clock, read_times
 from gapless.formats.table.columns import as_doubles, column_names, describe_other_kind, read_raw
 from gapless.formats.table.episodes import find_episodes
-from gapless.formats.table.files import CONVERT_WITH, SUFFIXES
+from gapless.formats.table.formats import TABLES
+from gapless.formats.table.read import list_tables
+from gapless.formats.table.write import write_log
 from gapless.project.log.read import increasing_times, report_each
 
 _LEROBOT_INFO = Path("meta") / "info.json"
@@ -27,34 +31,17 @@ _MAX_LEVELS_ABOVE = 4  # from data/chunk-000/FILE up to the data set's folder, a
 
 
 def find_logs(given: Sequence[Path]) -> list[Path]:
-    """Returns the log files, in the order given; those of a folder are sorted by name."""
+    """Returns the sources, in the order given: tables, those of a folder sorted by name, and sets of other formats."""
+    found: list[Path] = []
     for path in given:
-        if not path.exists():
-            available = nearest(path.name, (p.name for p in path.parent.iterdir())) if path.parent.is_dir() else "none"
-            raise log_error(f"no such log or folder of logs; correct the path; beside it there are: {available}", path)
-    found = [path for each in given for path in (_find_folder_logs(each) if each.is_dir() else [each])]
+        kind = find_format(path)
+        found += list_tables(path) if kind in TABLES else [path]
     seen: set[Path] = set()
     for path in found:
         if path.resolve() in seen:
             raise log_error("this log is given twice: name it once", path)
         seen.add(path.resolve())
     return found
-
-
-def _find_folder_logs(folder: Path) -> list[Path]:
-    is_lerobot = (folder / _LEROBOT_INFO).is_file()
-    files = sorted(folder.glob("data/**/*.parquet") if is_lerobot else folder.iterdir())
-    visible = [path for path in files if path.is_file() and not path.name.startswith(".")]
-    if found := [path for path in visible if path.suffix.lower() in SUFFIXES]:
-        return found
-    if is_lerobot:
-        raise log_error("a LeRobot data set without data/chunk-*/*.parquet: download its data files", folder)
-    if (folder / "metadata.yaml").is_file():
-        raise log_error(f"a folder of ROS 2, not a log; {CONVERT_WITH['.mcap']}", folder)
-    advice = next((f", or {CONVERT_WITH[p.suffix.lower()]}" for p in visible if p.suffix.lower() in CONVERT_WITH), "")
-    available = nearest("log.csv", (path.name for path in folder.iterdir()))
-    text = f"no logs ({', '.join(SUFFIXES)}) in this folder; there are: {available}"
-    raise log_error(f"{text}; name the folder that holds the logs{advice}", folder)
 
 
 def _name_logs(paths: Sequence[Path]) -> dict[Path, str]:
@@ -102,11 +89,13 @@ class FoundLog:
     rows: slice | None  # its rows in the file; None for all
     renamed: dict[str, str]  # better names of list elements, as `columns` has them
     notes: tuple[Note, ...]  # what cannot be read of it
+    recording: Recording | None = None  # where it is of another format than a table
 
     @property
     def is_changed(self) -> bool:
         """Whether the project's log is not a plain copy."""
-        return self.clock.columns != (TIME_S,) or self.rows is not None or bool(self.renamed)
+        is_plain = self.clock.columns == (TIME_S,) and self.rows is None and not self.renamed
+        return self.recording is not None or not is_plain
 
     @property
     def name(self) -> str:
@@ -116,15 +105,45 @@ class FoundLog:
 
 
 def read_recordings(paths: Sequence[Path], progress: Progress | None = None) -> list[FoundLog]:
-    """Reads all columns of logs that hold numbers; the first log says how all record their time."""
+    """Reads all columns of logs that hold numbers; the first table says how all tables record their time."""
     names = _name_logs(paths)
-    clock = find_clock(paths[0])
+    tables = [path for path in paths if find_format(path) in TABLES]
+    clock = find_clock(tables[0]) if tables else Clock((TIME_S,))
     found: list[FoundLog] = []
     for path in report_each(paths, progress and partial(progress, "reading the logs")):
-        found += _split_episodes(_read_recording(path, names[path], clock))
+        is_table = path in tables
+        found += _split_episodes(_read_recording(path, names[path], clock)) if is_table else _read_set(path)
+    if not found:
+        raise log_error("there is no episode in it: choose another source", paths[0])
     for recording in found:
         increasing_times(recording.times_s, recording.path, [])
     return found
+
+
+def _read_set(path: Path) -> list[FoundLog]:
+    """Returns the episodes of a source that is no table; what could not be read of it is a note of the first."""
+    read = list(find_format(path).read(path, ReadOptions()))
+    notes = [Note("warning", each.what, f"left out: {each.why}") for each in read if isinstance(each, Skipped)]
+    found: list[FoundLog] = []
+    for each in (each for each in read if isinstance(each, Recording)):
+        about = () if found else (*notes, *describe_time(each))
+        columns = dict(each.columns)
+        found.append(FoundLog(path, each.name, each.times_s, columns, Clock((TIME_S,)), None, {}, about, each))
+    if notes and not found:
+        raise log_error(f"no episode of it can be read: {notes[0].text.removeprefix('left out: ')}", path)
+    return found
+
+
+def describe_time(recording: Recording) -> list[Note]:
+    """Returns what a reader found out of the time: latency of transport, units that were guessed."""
+    latencies: Any = recording.details.get("transport_latency_s", {})
+    notes: list[Note] = []
+    for topic, found in latencies.items():
+        size, low, high = (f"{1e3 * found[key]:.1f}" for key in ("median", "low", "high"))
+        text = f"transport latency {size} ms ({low} to {high}) from message to receipt"
+        notes.append(Note("info", topic, text))
+    said = recording.details.get("time")
+    return [*notes, *([Note("info", "time", str(said))] if said else [])]
 
 
 def _read_recording(path: Path, stem: str, clock: Clock) -> FoundLog:
@@ -158,6 +177,9 @@ def _split_episodes(recording: FoundLog) -> list[FoundLog]:
 
 def write_recording(recording: FoundLog, target: Path) -> None:
     """Writes a log of one episode with `time_s` [s] in place of its own time columns."""
+    if recording.recording is not None:
+        write_log(recording.recording, target)
+        return
     first, count = (recording.rows or slice(0, 0)).start, len(recording.times_s)
     columns: dict[str, Any] = {TIME_S: pa.array(recording.times_s)}
     for name, column in read_raw(recording.path, _list_signals(recording.path, recording.clock)).items():
