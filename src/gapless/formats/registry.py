@@ -7,8 +7,9 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (LEROBOT_V21, LEROBOT_V30)
 _EXTRA = "pip install 'gapless[formats]'"
 
 
