@@ -7,9 +7,10 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
 from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = (*TABLES,)
+FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, *TABLES)
 _EXTRA = "pip install 'gapless[formats]'"
 
 

@@ -1,0 +1,269 @@
+"""Reads LeRobot data sets, v2.1 and v3.0: file by file, row group by row group."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from gapless.core.errors import LogError
+from gapless.core.recording import Origin, Recording, Skipped, Video, apply_description
+from gapless.core.signal import Array
+from gapless.formats.format import ReadOptions
+from gapless.formats.lerobot.features import BOOKKEEPING, MAX_COLUMNS, NUMBERS, TIMES
+from gapless.formats.lerobot.layout import DataSet, EpisodeEntry, open_data_set
+from gapless.formats.source import convert_exactly, explain_damage, keep_increasing, log_error, require_memory
+
+_NUMBER_BYTES = 24  # memory for one number: as read, as float64, and as kept
+
+
+def read_lerobot(folder: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
+    """Yields each episode of a data set, and what was left out of it."""
+    reader = _Reader(open_data_set(folder))
+    episodes = reader.data_set.episodes
+    if (total := reader.data_set.info.get("total_episodes")) != len(episodes):
+        yield Skipped(f"{folder.name}", f"info.json counts {total} episodes and its metadata list {len(episodes)}")
+    files: dict[Path, dict[int, EpisodeEntry]] = {}
+    for entry in episodes:
+        wanted = files.setdefault(entry.data, {})
+        if reader.data_set.name_episode(entry.index) not in options.known:
+            wanted[entry.index] = entry
+    for path, wanted in files.items():
+        if wanted:
+            yield from reader.read_file(path, wanted)
+    yield from reader.list_left_out()
+
+
+@dataclass
+class _Reader:
+    """Reads the files of one data set, and counts what it leaves out of episodes."""
+
+    data_set: DataSet
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)  # (what, why) -> episodes
+
+    def read_file(self, path: Path, wanted: dict[int, EpisodeEntry]) -> Iterator[Recording | Skipped]:
+        """Yields the episodes of one file; those that damage makes unreadable as skipped."""
+        try:
+            for index, table in split_episodes(path, set(wanted), sum(map(len, self.data_set.columns.values()))):
+                if entry := wanted.pop(index, None):
+                    yield from self._read_episode(entry, table)
+        except LogError as error:
+            if wanted:
+                first, last = (self.data_set.name_episode(pick(wanted)) for pick in (min, max))
+                yield Skipped(first if len(wanted) == 1 else f"{len(wanted)} episodes, {first} to {last}", str(error))
+            return
+        for index in wanted:
+            yield Skipped(self.data_set.name_episode(index), f"its file holds no row of it: delete its entry ({path})")
+
+    def list_left_out(self) -> Iterator[Skipped]:
+        """Yields what was left out of episodes, once for all of them."""
+        for camera in self.data_set.list_features("image"):
+            yield Skipped(camera, "images inside of Parquet files are not read: convert them to videos")
+        for (what, why), count in self.left_out.items():
+            yield Skipped(f"{what} of {count} episodes", why)
+
+    def _read_episode(self, entry: EpisodeEntry, table: pa.Table) -> Iterator[Recording | Skipped]:
+        name = self.data_set.name_episode(entry.index)
+        try:
+            if table.num_rows != entry.num_frames:
+                counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
+                raise log_error(f"{counts}: correct one of them", entry.data)
+            columns, types = self._read_columns(entry, table)
+            times_s = _read_times(entry, table, columns, types)
+        except LogError as error:
+            yield Skipped(name, str(error))
+            return
+        rows = keep_increasing(times_s)
+        if not len(rows):
+            yield Skipped(name, f"no row of it has a time: correct `timestamp` ({entry.data})")
+            return
+        if dropped := len(times_s) - len(rows):
+            yield Skipped(
+                f"{dropped} rows of {name}", f"their time is missing, repeats or goes backwards ({entry.data})"
+            )
+        yield self._make_recording(name, entry, table, times_s[rows], {c: v[rows] for c, v in columns.items()}, types)
+
+    def _read_columns(self, entry: EpisodeEntry, table: pa.Table) -> tuple[dict[str, Array], dict[str, str]]:
+        columns: dict[str, Array] = {}
+        types: dict[str, str] = {}
+        for key, names in self.data_set.columns.items():
+            try:
+                values, dtype = read_numbers(table, key, len(names), entry.data)
+            except LogError as error:
+                self.left_out[key, str(error).split(" (")[0]] += 1
+                continue
+            columns |= dict(zip(names, values.T, strict=True))
+            types |= dict.fromkeys(names, dtype) if dtype else {}
+        for key, values in self._read_bookkeeping(entry, table).items():
+            columns[key] = values
+            types[key] = BOOKKEEPING[key]
+        for key in set(self.data_set.info["features"]) - set(self.data_set.columns) - set(BOOKKEEPING) - {TIMES}:
+            feature = self.data_set.info["features"][key]
+            if feature["dtype"] in NUMBERS:
+                self.left_out[key, f"it has more than {MAX_COLUMNS} numbers in a row: save it as a video"] += 1
+            elif feature["dtype"] not in ("video", "image") and not _is_constant(table, key):
+                self.left_out[key, f"it holds {feature['dtype']}, not numbers: delete it, or save it as numbers"] += 1
+        for key in set(table.column_names) - set(self.data_set.info["features"]) - set(BOOKKEEPING):
+            self.left_out[key, "info.json does not list it among its features: add it"] += 1
+        return columns, types
+
+    def _read_bookkeeping(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, Array]:
+        """Returns those columns of the format's own that do not follow from the order of rows and episodes."""
+        rows = np.arange(table.num_rows)
+        derived = {"frame_index": rows, "index": entry.first_row + rows}
+        found: dict[str, Array] = {}
+        for key in ("frame_index", "index", "task_index"):
+            if key in table.column_names:
+                values = read_numbers(table, key, 1, entry.data)[0][:, 0]
+                same = values == derived[key] if key in derived else values == values[0]
+                found |= {} if np.all(same) else {key: values}
+        return found
+
+    def _make_recording(
+        self,
+        name: str,
+        entry: EpisodeEntry,
+        table: pa.Table,
+        times_s: Array,
+        columns: Mapping[str, Array],
+        types: Mapping[str, str],
+    ) -> Recording:
+        info = self.data_set.info
+        tasks = self._find_tasks(entry, table)
+        task = next(iter(tasks.values())) if len(tasks) == 1 else ""
+        details = {"fps": info["fps"], "features": info["features"], "tasks": tasks} | _find_split(info, entry.index)
+        details |= {"robot_type": info["robot_type"]} if info.get("robot_type") else {}
+        details |= {"episode": entry.details} if entry.details else {}
+        strings = {
+            key: table[key][0].as_py() for key in self.data_set.list_features("string") if _is_constant(table, key)
+        }
+        details |= {"strings": strings} if strings else {}
+        robot = info.get("robot_type")
+        found = Recording(
+            name=name,
+            times_s=times_s - times_s[0],
+            columns=columns,
+            types=types,
+            videos=self._find_videos(entry),
+            origin=Origin(robot=robot if isinstance(robot, str) else None),
+        )
+        said = _entries_of(entry.said, "types")
+        found = apply_description(found, {**entry.said, "types": {}})
+        kept = {c: kind for c, kind in {**types, **said}.items() if c in columns and kind != "float64"}
+        conditions = {**found.conditions, **({"task": task} if task else {})}
+        return replace(found, types=kept, conditions=conditions, details={**found.details, **details})
+
+    def _find_videos(self, entry: EpisodeEntry) -> tuple[Video, ...]:
+        for camera in set(self.data_set.list_features("video")) - {video.camera for video in entry.videos}:
+            self.left_out[camera, "info.json names no video_path: give it"] += 1
+        for video in entry.videos:
+            if not video.path.is_file():
+                self.left_out[video.camera, "the video file is missing: download it to have the images"] += 1
+        return tuple(video for video in entry.videos if video.path.is_file())
+
+    def _find_tasks(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, str]:
+        """Returns task index, as text, -> task string, of an episode's tasks."""
+        known = self.data_set.tasks
+        used = pc.unique(table["task_index"]).to_pylist() if "task_index" in table.column_names else []
+        found = {str(index): known[index] for index in used if index in known}
+        return found or {str(place): task for place, task in enumerate(entry.tasks)}
+
+
+def split_episodes(path: Path, wanted: set[int], num_columns: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yields index and rows of each episode of a file, in their order; of row groups without any that is wanted, none.
+
+    Metadata of column chunks, such as their statistics, are not looked at: pyarrow ends the process where those are
+    damaged.
+    """
+    if not path.is_file():
+        raise log_error("the file is missing: download it, or delete its episodes from the metadata", path)
+    with explain_damage(path, "Parquet"):
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+    with file:
+        waiting: list[pa.Table] = []
+        current = -1
+        for group in range(file.metadata.num_row_groups):
+            with explain_damage(path, "Parquet"):
+                require_memory(file.metadata.row_group(group).num_rows * (num_columns + 1) * _NUMBER_BYTES, path)
+                indices = file.read_row_group(group, columns=["episode_index"])["episode_index"].to_numpy()
+                table = _read_group(file, group) if wanted & set(indices.tolist()) else None
+            if table is None:
+                continue
+            ends = [*(np.flatnonzero(np.diff(indices)) + 1).tolist(), len(indices)]
+            for begin, end in zip([0, *ends], ends, strict=False):
+                if indices[begin] != current and waiting:
+                    yield current, pa.concat_tables(waiting)
+                    waiting = []
+                current = int(indices[begin])
+                waiting.append(table.slice(begin, end - begin))
+        if waiting:
+            yield current, pa.concat_tables(waiting)
+
+
+def _read_group(file: pq.ParquetFile, group: int) -> pa.Table:
+    """Returns a row group without images."""
+    keys = [each.name for each in file.schema_arrow if not pa.types.is_struct(each.type)]
+    table = file.read_row_group(group, columns=keys).select(keys)
+    table.validate(full=True)
+    return table
+
+
+def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Array, str | None]:
+    """Returns a feature as (num_rows, size) float64, NaN where a cell is empty, and its type where not float64."""
+    if key not in table.column_names:
+        raise log_error("info.json lists it and the data do not hold it: correct one of them", path)
+    array = table[key].combine_chunks()
+    array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
+    while pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        lengths = pc.list_value_length(array)
+        if array.null_count or pc.min(lengths) != pc.max(lengths):
+            raise log_error("its rows have different lengths: correct the data", path)
+        array = array.flatten()
+    if len(array) != table.num_rows * size:
+        raise log_error(f"info.json gives it {size} numbers in a row and the data others: correct one of them", path)
+    if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+        raise log_error("it holds text, not numbers: correct its `dtype`", path)
+    empty = np.asarray(array.is_null())
+    filled = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
+    values, dtype = convert_exactly(filled.to_numpy(zero_copy_only=False), key, path)
+    return np.where(empty, np.nan, values).reshape(table.num_rows, size) if empty.any() else values.reshape(
+        -1, size
+    ), dtype
+
+
+def _read_times(entry: EpisodeEntry, table: pa.Table, columns: dict[str, Array], types: dict[str, str]) -> Array:
+    """Returns the time of each row [s]; adds the column `timestamp` where that does not begin at 0."""
+    values, dtype = read_numbers(table, "timestamp", 1, entry.data)
+    stamps = values[:, 0]
+    if TIMES in table.column_names:
+        return read_numbers(table, TIMES, 1, entry.data)[0][:, 0]
+    known = stamps[np.isfinite(stamps)]
+    if len(known) and known[0] != 0:
+        columns["timestamp"] = stamps
+        types |= {"timestamp": dtype} if dtype else {}
+    return stamps
+
+
+def _find_split(info: Mapping[str, Any], index: int) -> dict[str, str]:
+    """Returns the split that holds an episode: splits are ranges of episodes such as `0:50`."""
+    splits = info.get("splits")
+    for name, text in splits.items() if isinstance(splits, dict) else ():
+        begin, _, end = str(text).partition(":")
+        if begin.isdecimal() and end.isdecimal() and int(begin) <= index < int(end):
+            return {"split": name}
+    return {}
+
+
+def _is_constant(table: pa.Table, key: str) -> bool:
+    column = table[key] if key in table.column_names else None
+    return column is not None and pa.types.is_string(column.type) and len(pc.unique(column)) == 1
+
+
+def _entries_of(said: Mapping[str, Any], key: str) -> dict[str, str]:
+    found = said.get(key)
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
