@@ -7,8 +7,9 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.ros.formats import MCAP, ROSBAG1, ROSBAG2
 
-FORMATS: tuple[Format, ...] = ()
+FORMATS: tuple[Format, ...] = (MCAP, ROSBAG2, ROSBAG1)
 _EXTRA = "pip install 'gapless[formats]'"
 
 
