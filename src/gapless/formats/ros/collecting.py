@@ -102,8 +102,7 @@ class MessageCollector:
                 numbers = flat.flatten(topic, point, message.joint_names, ("time_from_start",))
                 rows.add(receipt_ns, stamp_ns, numbers, flat.read_duration_ns(point.time_from_start))
         else:
-            leave = ("layout",) if kind.endswith("MultiArray") else ()
-            rows.add(receipt_ns, stamp_ns, flat.flatten(topic, message, leave=leave))
+            rows.add(receipt_ns, stamp_ns, flat.flatten(topic, message))
 
     def _take_rows(self, stream: str) -> TopicRows:
         return self._rows.setdefault(stream, TopicRows())
@@ -114,12 +113,16 @@ class MessageCollector:
         columns = topics.get(topic) if isinstance(topics, dict) else None
         return [str(each) for each in columns] if isinstance(columns, list) else []
 
+    def _list_own_columns(self) -> list[str]:
+        topics = self.said.get("topics")
+        return [name for topic in topics for name in self._own_columns(topic)] if isinstance(topics, dict) else []
+
     def finish(self) -> Iterator[Recording | Skipped]:
         """Yields the recording, if there are numbers in it, and what was left out of it."""
         self._gather_skipped()
         placed = {stream: rows.place_rows(self._is_at_stamps(rows)) for stream, rows in self._rows.items()}
         placed = {stream: found for stream, found in placed.items() if len(found[0])}
-        if placed or self.said:
+        if placed or (self.said and not self.skipped):
             yield self._make_recording(placed)
         else:
             self.skipped.setdefault("messages", "there are none made of numbers: choose another file")
@@ -158,6 +161,8 @@ class MessageCollector:
                 said[f"{stream}.{LATENCY}"] = latency_s
                 latencies[stream] = _summarise_latency(latency_s[known])
             self._place_columns(stream, said, at, order, len(times_ns), columns)
+        for column in self._list_own_columns():
+            columns.setdefault(column, np.full(len(times_ns), np.nan))  # columns without any number have no messages
         start_ns = int(times_ns[0]) if len(times_ns) else None
         times_s = self._make_times(times_ns, columns)
         types = {name: kind for flat in self._flatteners.values() for name, kind in flat.types.items() if kind}
@@ -215,7 +220,7 @@ class MessageCollector:
             return found
         described = apply_description(replace(found, details={}, start_ns=None), self.said)
         types = {name: str(kind) for name, kind in described.types.items() if name in found.columns}
-        return replace(described, types=found.types | types)
+        return replace(described, types={**found.types, **types})
 
 
 def _read_own(columns: list[str], message: Any) -> dict[str, float]:

@@ -10,7 +10,7 @@ from gapless.formats.source import MAX_EXACT_INTEGER
 
 MAX_ARRAY_LENGTH = 64  # of arrays that become columns: longer ones are scans, images and the like
 MAX_TOPIC_COLUMNS = 4096  # of one topic: names that change in each message would fill the memory
-_NAME_FIELDS = (
+NAME_FIELDS = (
     "name",
     "names",
     "joint_names",
@@ -95,10 +95,11 @@ class MessageFlattener:
         leave: Sequence[str] = ("header",),
     ) -> None:
         fields = list(self.list_fields(message))
-        own = next((value for name, value, _ in fields if name in _NAME_FIELDS and _are_names(value)), ())
+        own = next((value for name, value, _ in fields if name in NAME_FIELDS and _are_names(value)), ())
         for name, value, number in fields:
             column = f"{prefix}.{name}" if prefix else name
-            if column in self.skipped or (name in leave and not isinstance(value, int | float)):
+            is_layout = getattr(value, "__msgtype__", "").endswith("MultiArrayLayout")  # says how to read, no signal
+            if column in self.skipped or is_layout or (name in leave and not isinstance(value, int | float)):
                 continue
             if "covariance" in name:
                 self.covariances.add(column)

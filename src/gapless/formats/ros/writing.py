@@ -49,8 +49,9 @@ class MessagePlan:
         )
 
 
-def plan_messages(recording: Recording, path: Path, limit_ns: int = MAX_NS) -> MessagePlan:
+def plan_messages(recording: Recording, path: Path, ros_version: int = 2) -> MessagePlan:
     """Returns what to write of a recording so that all of it comes back."""
+    store, limit_ns = _load_types(ros_version), MAX_ROS1_NS if ros_version == 1 else MAX_NS
     offsets_ns = np.round(recording.times_s * 1e9).astype(np.int64)
     times_ns = offsets_ns + (recording.start_ns or 0)
     count = np.arange(len(times_ns))
@@ -58,8 +59,8 @@ def plan_messages(recording: Recording, path: Path, limit_ns: int = MAX_NS) -> M
     if len(times_ns) and not 0 <= times_ns[0] <= times_ns[-1] < limit_ns:
         raise log_error(f"{recording.name} has times that it cannot hold: choose another format", path)
     values = dict(recording.columns)
-    standard = list_standard_topics(recording, times_ns)
-    taken = {column for each in standard for column in (*each.columns, *each.implied)}
+    standard = list_standard_topics(recording, times_ns, store, ros_version)
+    taken = {column for each in standard for column in each.columns}
     known = np.zeros(len(times_ns), bool)
     for each in standard:
         known[each.rows] = True
@@ -78,6 +79,12 @@ def plan_messages(recording: Recording, path: Path, limit_ns: int = MAX_NS) -> M
     ]
     said = describe_recording(recording) | {"topics": {group.topic: list(group.columns) for group in groups}}
     return MessagePlan(times_ns, values, standard, groups, said)
+
+
+def _load_types(ros_version: int) -> Any:
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS1_NOETIC if ros_version == 1 else Stores.LATEST)
 
 
 def choose_names(recordings: Iterable[Recording]) -> Iterator[tuple[Recording, str]]:
@@ -155,13 +162,11 @@ def write_rosbag1(recordings: Iterable[Recording], path: Path) -> Iterator[Skipp
     for recording, name in choose_names(recordings):
         yield from _skip_videos(recording)
         with Writer(path / f"{name}.bag") as writer:
-            _write_bag(plan_messages(recording, path, MAX_ROS1_NS), writer, 1)
+            _write_bag(plan_messages(recording, path, 1), writer, 1)
 
 
 def _write_bag(plan: MessagePlan, writer: Any, ros_version: int) -> None:
-    from rosbags.typesys import Stores, get_typestore
-
-    store = get_typestore(Stores.ROS1_NOETIC if ros_version == 1 else Stores.LATEST)
+    store = _load_types(ros_version)
     encode: Callable[..., Any] = store.serialize_ros1 if ros_version == 1 else store.serialize_cdr
     types = store.types
     if ros_version == 1:
@@ -176,7 +181,7 @@ def _write_bag(plan: MessagePlan, writer: Any, ros_version: int) -> None:
     layouts = {group.topic: _make_layout(group.columns, types) for group in plan.groups}
     for row, topic in plan.list_rows():
         if isinstance(topic, StandardTopic):
-            data = topic.encode(row, ros_version)
+            data = topic.encode(row)
         else:
             numbers = np.array([plan.values[name][row] for name in topic.columns])
             data = encode(types[_ARRAY](layout=layouts[topic.topic], data=numbers), _ARRAY)
