@@ -64,5 +64,5 @@ def export(
 def _ask(question: str, names: Sequence[str]) -> str | None:
     """Asks on the terminal which column is meant; None for none of them."""
     listed = "".join(f"\n  {number}  {name}" for number, name in enumerate(names, 1))
-    answer = typer.prompt(f"{question}?{listed}\n  0  none of them\nnumber", type=int, default=0, err=True)
+    answer: int = typer.prompt(f"{question}?{listed}\n  0  none of them\nnumber", type=int, default=0, err=True)
     return names[answer - 1] if 0 < answer <= len(names) else None

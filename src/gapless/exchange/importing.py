@@ -123,17 +123,19 @@ class _Import:
     def commit(self) -> None:
         """Writes what is waiting, all of it or nothing."""
         waiting, self.batch = self.batch, []
-        quality = [find_flags(recording) for recording, _ in waiting]
-        self.flagged += sum(map(bool, quality))
+        quality = {recording.name: find_flags(recording) for recording, _ in waiting}
+        self.flagged += sum(map(bool, quality.values()))
         self.samples += sum(len(recording.times_s) for recording, _ in waiting)
-        for (recording, _), flags in zip(waiting, quality, strict=True):
+        for name, flags in quality.items():
             for flag in flags:
-                self.flags.setdefault(flag, []).append(recording.name)
+                self.flags.setdefault(flag, []).append(name)
         if self.dry_run:
             self.ids += [""] * len(waiting)
         elif waiting:
+            catalogue = self._open()
             require_space(self.folder.directory)
-            self.ids += self._open().add_recordings(waiting, quality=quality)
+            kind = waiting[0][1].config["source"]["format"]
+            self.ids += catalogue.add_recordings(waiting, format=kind, quality=lambda each: quality[each.name])
 
     def finish(self, given: Mapping[str, str | None]) -> ImportResult:
         """Returns what came in; the names of columns are written to `gapless.yaml`."""
@@ -208,9 +210,9 @@ class _Import:
         catalogue = self._open()
         if not self.names:
             self.names |= set(catalogue.query("SELECT name FROM episodes WHERE is_recording")["name"].to_pylist())
-        sql = "SELECT config->'source'->>'name' AS name, id, num_rows FROM episodes "
-        rows = catalogue.query(f"{sql} WHERE config->'source'->>'fingerprint' = '{mark}'").to_pylist()
-        return {row["name"]: (row["id"], row["num_rows"]) for row in rows}
+        name, fingerprint = (f"json_extract_string(config, '$.source.{key}')" for key in ("name", "fingerprint"))
+        rows = catalogue.query(f"SELECT {name} AS name, id, num_rows FROM episodes WHERE {fingerprint} = '{mark}'")
+        return {row["name"]: (row["id"], row["num_rows"]) for row in rows.to_pylist()}
 
     def _open(self) -> Catalogue:
         if self._catalogue is None:

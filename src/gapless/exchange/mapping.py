@@ -1,6 +1,6 @@
 """Which recorded column becomes which column of the project."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gapless.core.results.exchange import ColumnMapping
 from gapless.project.data_folder import DataFolder
 from gapless.project.model import load_model
 from gapless.project.new.guess import Guess, NameGuesser
-from gapless.project.new.motion import Signals, guess_columns
+from gapless.project.new.motion import Signals, choose_guesses
 from gapless.project.records import CommandMap, MeasurementMap, Project
 from gapless.project.yaml_file import read_document
 
@@ -54,11 +54,11 @@ class Mapper:
         if absent := [column for column in self.given if column not in columns]:
             raise InputError(f"--map names {absent[0]}, which is not there; choose from: {nearest(absent[0], columns)}")
         found = {c: ColumnMapping(c, named[c], None, "so it is written") for c in columns if c in named}
+        _refuse_same_names({c: named.get(c, c) for c in columns})
         if self.folder.project is not None:
             found |= self._find_project_columns(self.folder.project, recordings, found)
         meanings = {m.column: m.what for m in _list_maps(self.folder.project)}
         kept = {c: found.get(c) or ColumnMapping(c, c, None, "kept as it is called") for c in columns}
-        _refuse_same_names(kept.values())
         return tuple(ColumnMapping(m.column, m.becomes, meanings.get(m.becomes or ""), m.reason) for m in kept.values())
 
     def _find_project_columns(
@@ -83,8 +83,8 @@ class Mapper:
     ) -> tuple[str, str]:
         """Returns the recorded column for one of the project, and why; asks where several may be meant."""
         sure = candidates.sure.get(item.what)
-        if sure and _has_same_scale(sure[0], item):
-            return sure[0].column, sure[1]
+        if sure and _has_same_scale(sure, item):
+            return sure.column, sure.reason
         possible = sorted(candidates.possible.get(item.what, []), key=lambda guess: -guess.score)
         possible = [guess for guess in possible if _has_same_scale(guess, item)]
         names = list(dict.fromkeys(guess.column for guess in possible))
@@ -94,8 +94,8 @@ class Mapper:
                 return answer, "so it was answered"
         elif names and self.take_best:
             return names[0], f"likeliest of {', '.join(names)}, taken by --yes"
-        if sure and not _has_same_scale(sure[0], item):
-            text = f"{sure[0].column} seems to be {item.column}, with scale {sure[0].scale:g}, not {item.scale:g}"
+        if sure and not _has_same_scale(sure, item):
+            text = f"{sure.column} seems to be {item.column}, with scale {sure.scale:g}, not {item.scale:g}"
             raise InputError(f"{text}: convert it, or correct scale in gapless.yaml")
         there = f"it may be {' or '.join(names)}" if names else f"there are: {nearest(item.column, columns)}"
         raise InputError(f"{question}? {there}; say it with --map FILE ({_MAP_EXAMPLE})")
@@ -105,30 +105,23 @@ class Mapper:
 class _Candidates:
     """Which recorded columns may mean what."""
 
-    sure: Mapping[str, tuple[Guess, str]]  # meaning -> the column that surely has it, and why
-    possible: Mapping[str, list[Guess]]  # meaning -> all that their names allow
+    sure: Mapping[str, Guess]  # meaning -> the column that surely has it
+    possible: Mapping[str, list[Guess]]  # meaning -> all that names, or the order of columns, allow
 
     @classmethod
     def find(cls, project: Project, recordings: Sequence[Recording], free: set[str]) -> "_Candidates":
-        model = load_model(project.model_path)
-        signals = Signals.pool([(r.times_s, {c: v for c, v in r.columns.items() if c in free}) for r in recordings])
-        commands, measurements, notes = guess_columns(model, signals)
-        reasons = {note.where: note.text.removesuffix("; correct it if wrong") for note in notes}
-        sure = {
-            item.what: (_as_guess(item), reasons.get(item.column, "guessed")) for item in (*commands, *measurements)
-        }
-        guesser, possible = NameGuesser(model, list(signals.columns)), dict[str, list[Guess]]()
-        for column in signals.columns:
-            for guess in guesser.guess(column):
-                possible.setdefault(guess.what, []).append(guess)
-        return cls(sure, possible)
+        guesser = NameGuesser(load_model(project.model_path), sorted(free, key=list(recordings[0].columns).index))
+        signals = Signals.pool([(r.times_s, {c: r.columns[c] for c in guesser.names}) for r in recordings])
+        chosen = choose_guesses(guesser, signals)[0]
+        possible: dict[str, list[Guess]] = {}
+        for guess in (*chosen.values(), *(g for column in guesser.names for g in guesser.guess(column))):
+            possible.setdefault(_meaning(guess), []).append(guess)
+        return cls({_meaning(guess): guess for guess in chosen.values() if not guess.in_order}, possible)
 
 
-def _as_guess(item: CommandMap | MeasurementMap) -> Guess:
-    element, quantity = ("actuator", "command") if isinstance(item, CommandMap) else (item.element, item.quantity)
-    name = item.actuator if isinstance(item, CommandMap) else item.name
-    axis = 0 if isinstance(item, CommandMap) else item.axis
-    return Guess(item.column, element, name, quantity, axis, item.scale, 1.0, "")
+def _meaning(guess: Guess) -> str:
+    """Returns what a guess maps, in the words of `CommandMap.what` and `MeasurementMap.what`."""
+    return f"actuator {guess.name} command" if guess.quantity == "command" else guess.what
 
 
 def _list_maps(project: Project | None) -> tuple[CommandMap | MeasurementMap, ...]:
@@ -139,12 +132,12 @@ def _has_same_scale(guess: Guess, item: CommandMap | MeasurementMap) -> bool:
     return bool(np.isclose(guess.scale, item.scale, rtol=1e-3))
 
 
-def _refuse_same_names(mappings: Iterable[ColumnMapping]) -> None:
+def _refuse_same_names(names: Mapping[str, str | None]) -> None:
     """Raises InputError where two recorded columns would get one name."""
     taken: dict[str, str] = {}
-    for each in mappings:
-        if each.becomes is not None and taken.setdefault(each.becomes, each.column) != each.column:
-            text = f"{taken[each.becomes]} and {each.column} would both be {each.becomes}"
+    for column, name in names.items():
+        if name is not None and taken.setdefault(name, column) != column:
+            text = f"{taken[name]} and {column} would both be {name}"
             raise InputError(f"{text}: say with --map FILE which one is, and leave out the other")
 
 

@@ -88,10 +88,7 @@ def guess_columns(
 ) -> tuple[tuple[CommandMap, ...], tuple[MeasurementMap, ...], tuple[Note, ...]]:
     """Returns commands, measurements, and a note for every column on what was guessed and why."""
     guesser = NameGuesser(model, list(signals.columns))
-    chosen, reasons = assign_columns({column: guesser.guess(column) for column in signals.columns})
-    chosen |= _map_in_order(guesser, chosen, signals)
-    chosen |= _correct_order(model, chosen, signals)
-    _Degrees(guesser, chosen, signals).set_scales()
+    chosen, reasons = choose_guesses(guesser, signals)
     commands: list[CommandMap] = []
     measurements: list[MeasurementMap] = []
     notes: list[Note] = []
@@ -112,6 +109,18 @@ def guess_columns(
     text = "no column commands it, so that simulation leaves it alone: add its column to gapless.yaml"
     notes += [Note("warning", f"actuator {name}", text) for name in _find_idle(model, chosen)]
     return tuple(commands), tuple(measurements), tuple(notes)
+
+
+def choose_guesses(guesser: NameGuesser, signals: Signals) -> tuple[dict[str, Guess], dict[str, str]]:
+    """Returns column -> what it seems to be; and, for columns with guesses of which none was taken, why.
+
+    A guess is `in_order` where nothing but the order of columns says so.
+    """
+    chosen, reasons = assign_columns({column: guesser.guess(column) for column in signals.columns})
+    chosen |= _map_in_order(guesser, chosen, signals)
+    chosen |= _correct_order(guesser.model, chosen, signals)
+    _Degrees(guesser, chosen, signals).set_scales()
+    return chosen, reasons
 
 
 def _find_idle(model: mujoco.MjModel, chosen: Mapping[str, Guess]) -> list[str]:
@@ -162,9 +171,9 @@ def _correct_order(model: mujoco.MjModel, chosen: Mapping[str, Guess], signals: 
         follows = f"{responses[place]} follows it (correlation {correlation:.2f})"
         if is_moved:
             reason = f"{follows}, though by order it would be {guess.name}"
-            found[guess.column] = replace(guess, name=ordered[place].name, reason=reason)
+            found[guess.column] = replace(guess, name=ordered[place].name, reason=reason, in_order=False)
         elif correlation >= _MIN_CORRELATION:
-            found[guess.column] = replace(guess, reason=f"{guess.reason}; {follows}")
+            found[guess.column] = replace(guess, reason=f"{guess.reason}; {follows}", in_order=False)
     return found
 
 
