@@ -117,13 +117,14 @@ class Catalogue:
             format: Of the files that they were read from.
             quality: Returns the quality flags of a recording.
         """
-        ids, batch, files = list[str](), list[Entry](), dict[Path, str]()
+        ids, batch, files, num_cells = list[str](), list[Entry](), dict[Path, str](), 0
         for recording, provenance in items:
             batch.append(make_recording_entry(recording, provenance, format, quality(recording), files))
             ids.append(batch[-1].id)
-            if sum(entry.num_cells for entry in batch) >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
+            num_cells += batch[-1].num_cells
+            if num_cells >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
                 self._add(batch, files)
-                batch, files = [], {}
+                batch, files, num_cells = [], {}, 0
         self._add(batch, files)
         return tuple(ids)
 

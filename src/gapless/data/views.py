@@ -137,7 +137,6 @@ def open_database(directory: Path) -> duckdb.DuckDBPyConnection:
         "parquet_metadata_cache = true",  # files never change
         f"allowed_directories = [{_quote(directory)}]",
         f"temp_directory = {_quote(directory / 'temporary')}",
-        "python_enable_replacements = false",
         "enable_external_access = false",
         "lock_configuration = true",
     ):
