@@ -31,7 +31,7 @@ from gapless.data.rows import (
 )
 from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
 from gapless.data.tables import Table, explain_failure
-from gapless.data.views import Views
+from gapless.data.views import Views, open_database
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -55,7 +55,8 @@ class Catalogue:
         self._samples = SampleStore(directory / "samples", self._temporary)
         self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, ("source",), "id")
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
-        self._last_views = Views(directory, self._samples)
+        self._database = open_database(directory)
+        self._last_views = Views(directory, self._samples, self._database)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -74,7 +75,7 @@ class Catalogue:
         catalogue._episodes.create()
         catalogue._artefacts.create()
         if is_old(catalogue._episodes):
-            migrate(catalogue._episodes, catalogue._samples)
+            migrate(catalogue._episodes, catalogue._views)
         return catalogue
 
     def add_episode(self, episode: Episode, provenance: Provenance, origin: Origin = Origin()) -> str:  # noqa: B008
@@ -116,13 +117,14 @@ class Catalogue:
             format: Of the files that they were read from.
             quality: Returns the quality flags of a recording.
         """
-        ids, batch, files = list[str](), list[Entry](), dict[Path, str]()
+        ids, batch, files, num_cells = list[str](), list[Entry](), dict[Path, str](), 0
         for recording, provenance in items:
             batch.append(make_recording_entry(recording, provenance, format, quality(recording), files))
             ids.append(batch[-1].id)
-            if sum(entry.num_cells for entry in batch) >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
+            num_cells += batch[-1].num_cells
+            if num_cells >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
                 self._add(batch, files)
-                batch, files = [], {}
+                batch, files, num_cells = [], {}, 0
         self._add(batch, files)
         return tuple(ids)
 
@@ -275,7 +277,7 @@ class Catalogue:
         views = self._views()
         with explain_failure("the catalogue cannot be compacted", self._directory):
             self._samples.compact(views.chunks(), without)
-            delete_old_samples(self._episodes, self._samples)
+            delete_old_samples(self._episodes, self._views())
             if without:
                 query = "SELECT DISTINCT unnest(media) AS file FROM episodes WHERE (id IN (SELECT unnest($1))) = $2"
                 out, kept = ({row["file"] for row in views.select(query, (list(without), w))} for w in (True, False))
@@ -286,7 +288,8 @@ class Catalogue:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _views(self) -> Views:
-        found = Views(self._directory, self._samples, self._episodes.files(), self._artefacts.files())
+        files = self._episodes.files(), self._artefacts.files()
+        found = Views(self._directory, self._samples, self._database, *files)
         if self._last_views != found:  # else its connection serves on: files never change
             self._last_views = found
         return self._last_views
