@@ -73,35 +73,37 @@ class _Reader:
             if table.num_rows != entry.num_frames:
                 counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
                 raise log_error(f"{counts}: correct one of them", entry.data)
-            columns, types = self._read_columns(entry, table)
-            times_s = _read_times(entry, table, columns, types)
+            key = TIMES if TIMES in table.column_names else "timestamp"
+            times_s = read_numbers(table, key, 1, entry.data)[0][:, 0]
+            rows = keep_increasing(times_s)
+            if not len(rows):
+                raise log_error("no row of it has a time: correct `timestamp`", entry.data)
+            if dropped := len(times_s) - len(rows):
+                table = table.take(pa.array(rows))
+                yield Skipped(f"{dropped} rows of {name}", f"time is missing, repeats or goes backwards ({entry.data})")
+            times_s = times_s[rows] - times_s[rows[0]]
+            columns, types = self._read_columns(entry, table, times_s)
         except LogError as error:
             yield Skipped(name, str(error))
             return
-        rows = keep_increasing(times_s)
-        if not len(rows):
-            yield Skipped(name, f"no row of it has a time: correct `timestamp` ({entry.data})")
-            return
-        if dropped := len(times_s) - len(rows):
-            yield Skipped(
-                f"{dropped} rows of {name}", f"their time is missing, repeats or goes backwards ({entry.data})"
-            )
-        yield self._make_recording(name, entry, table, times_s[rows], {c: v[rows] for c, v in columns.items()}, types)
+        yield self._make_recording(name, entry, table, times_s, columns, types)
 
-    def _read_columns(self, entry: EpisodeEntry, table: pa.Table) -> tuple[dict[str, Array], dict[str, str]]:
+    def _read_columns(
+        self, entry: EpisodeEntry, table: pa.Table, times_s: Array
+    ) -> tuple[dict[str, Array], dict[str, str]]:
         columns: dict[str, Array] = {}
         types: dict[str, str] = {}
         for key, names in self.data_set.columns.items():
             try:
                 values, dtype = read_numbers(table, key, len(names), entry.data)
             except LogError as error:
-                self.left_out[key, str(error).split(" (")[0]] += 1
+                self.left_out[key, str(error).rsplit(" (", 1)[0]] += 1
                 continue
             columns |= dict(zip(names, values.T, strict=True))
             types |= dict.fromkeys(names, dtype) if dtype else {}
-        for key, values in self._read_bookkeeping(entry, table).items():
-            columns[key] = values
-            types[key] = BOOKKEEPING[key]
+        own_columns, own_types = _read_bookkeeping(entry, table, times_s)
+        columns |= own_columns
+        types |= own_types
         for key in set(self.data_set.info["features"]) - set(self.data_set.columns) - set(BOOKKEEPING) - {TIMES}:
             feature = self.data_set.info["features"][key]
             if feature["dtype"] in NUMBERS:
@@ -111,18 +113,6 @@ class _Reader:
         for key in set(table.column_names) - set(self.data_set.info["features"]) - set(BOOKKEEPING):
             self.left_out[key, "info.json does not list it among its features: add it"] += 1
         return columns, types
-
-    def _read_bookkeeping(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, Array]:
-        """Returns those columns of the format's own that do not follow from the order of rows and episodes."""
-        rows = np.arange(table.num_rows)
-        derived = {"frame_index": rows, "index": entry.first_row + rows}
-        found: dict[str, Array] = {}
-        for key in ("frame_index", "index", "task_index"):
-            if key in table.column_names:
-                values = read_numbers(table, key, 1, entry.data)[0][:, 0]
-                same = values == derived[key] if key in derived else values == values[0]
-                found |= {} if np.all(same) else {key: values}
-        return found
 
     def _make_recording(
         self,
@@ -146,7 +136,7 @@ class _Reader:
         robot = info.get("robot_type")
         found = Recording(
             name=name,
-            times_s=times_s - times_s[0],
+            times_s=times_s,
             columns=columns,
             types=types,
             videos=self._find_videos(entry),
@@ -156,7 +146,7 @@ class _Reader:
         found = apply_description(found, {**entry.said, "types": {}})
         kept = {c: kind for c, kind in {**types, **said}.items() if c in columns and kind != "float64"}
         conditions = {**found.conditions, **({"task": task} if task else {})}
-        return replace(found, types=kept, conditions=conditions, details={**found.details, **details})
+        return replace(found, types=kept, conditions=conditions, details={**details, **found.details})
 
     def _find_videos(self, entry: EpisodeEntry) -> tuple[Video, ...]:
         for camera in set(self.data_set.list_features("video")) - {video.camera for video in entry.videos}:
@@ -236,17 +226,19 @@ def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Arra
     ), dtype
 
 
-def _read_times(entry: EpisodeEntry, table: pa.Table, columns: dict[str, Array], types: dict[str, str]) -> Array:
-    """Returns the time of each row [s]; adds the column `timestamp` where that does not begin at 0."""
-    values, dtype = read_numbers(table, "timestamp", 1, entry.data)
-    stamps = values[:, 0]
-    if TIMES in table.column_names:
-        return read_numbers(table, TIMES, 1, entry.data)[0][:, 0]
-    known = stamps[np.isfinite(stamps)]
-    if len(known) and known[0] != 0:
-        columns["timestamp"] = stamps
-        types |= {"timestamp": dtype} if dtype else {}
-    return stamps
+def _read_bookkeeping(entry: EpisodeEntry, table: pa.Table, times_s: Array) -> tuple[dict[str, Array], dict[str, str]]:
+    """Returns columns of the format's own, and their types, that do not follow from times and the order of rows."""
+    rows = np.arange(table.num_rows)
+    derived = {"timestamp": times_s, "frame_index": rows, "index": entry.first_row + rows}
+    columns: dict[str, Array] = {}
+    types: dict[str, str] = {}
+    for key in sorted({*derived, "task_index"} & set(table.column_names)):
+        matrix, dtype = read_numbers(table, key, 1, entry.data)
+        values = matrix[:, 0]
+        if not np.array_equal(values, derived.get(key, values[:1].repeat(len(rows))).astype(dtype or float)):
+            columns[key] = values
+            types |= {key: dtype} if dtype else {}
+    return columns, types
 
 
 def _find_split(info: Mapping[str, Any], index: int) -> dict[str, str]:

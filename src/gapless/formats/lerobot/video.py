@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -64,7 +65,7 @@ def copy_video(video: Video, path: Path, num_frames: int, fps: float, tolerance_
 @lru_cache(maxsize=32)
 def list_frames(path: Path, _changed_ns: int) -> FrameTimes:
     """Returns the frames of a file without decoding them; reads the whole file, once."""
-    with explain_damage(path, "video"), _open(path) as container:
+    with _open(path) as container:
         stream = container.streams.video[0]
         found = [(packet.pts, packet.is_keyframe) for packet in container.demux(stream) if packet.size]
         times_s = np.array([float(pts * stream.time_base) for pts, _ in found])
@@ -73,7 +74,7 @@ def list_frames(path: Path, _changed_ns: int) -> FrameTimes:
 
 def describe_camera(path: Path, fps: float) -> dict[str, Any]:
     """Returns the entry of a video's feature in info.json."""
-    with explain_damage(path, "video"), _open(path) as container:
+    with _open(path) as container:
         stream = container.streams.video[0]
         entry = {"dtype": "video", "shape": [stream.height, stream.width, 3], "names": ["height", "width", "channels"]}
         info = {"video.height": stream.height, "video.width": stream.width, "video.pix_fmt": stream.pix_fmt}
@@ -84,19 +85,26 @@ def describe_camera(path: Path, fps: float) -> dict[str, Any]:
 
 def sample_image_statistics(path: Path) -> dict[str, Array]:
     """Returns the statistics of a video's colours, (3, 1, 1) in 0 to 1, over key frames spread over the file."""
-    with explain_damage(path, "video"), _open(path) as container:
+    with _open(path) as container:
         sampled = [_sample_pixels(frame) for frame in _decode_key_frames(container)]
     pixels = np.concatenate(sampled) / 255.0
     found = {name: getattr(np, name)(pixels, axis=0).reshape(3, 1, 1) for name in ("min", "max", "mean", "std")}
     return {**found, "count": np.array([float(len(sampled))])}
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _open(path: Path) -> Iterator[Any]:
+    """Yields an MP4 file; no playlist or other text that names further files, whatever its name."""
     try:
         import av
     except ImportError:
         raise InputError("videos need av: install it with pip install 'gapless[formats]'") from None
-    return av.open(str(path))
+    with explain_damage(path, "MP4 video"):
+        try:
+            with av.open(str(path), format="mp4") as container:
+                yield container
+        except MemoryError:  # what ffmpeg says of sizes that damage made up
+            raise log_error("not readable as MP4 video, perhaps cut off: record or save it again", path) from None
 
 
 def _decode_key_frames(container: Any) -> Iterator[Any]:
@@ -117,7 +125,7 @@ def _sample_pixels(frame: Any) -> np.ndarray:
 def _copy_packets(source: Path, path: Path, frames: FrameTimes, part: slice) -> None:
     import av
 
-    with explain_damage(source, "video"), _open(source) as container, av.open(str(path), "w") as written:
+    with _open(source) as container, av.open(str(path), "w") as written:
         stream = container.streams.video[0]
         target = written.add_stream_from_template(stream)
         begin = round(frames.times_s[part].min() / stream.time_base)

@@ -167,10 +167,9 @@ class _Draft:
 
 def find_rate(times_s: Array, stated: Any, wanted: float) -> float | None:
     """Returns the rate of rows [Hz]: the wanted one, the stated one, a round one or another; None where irregular."""
-    if len(times_s) < 2 or not isinstance(stated, int | float) or not stated > 0:
-        stated = wanted
+    stated = stated if isinstance(stated, int | float) and stated > 0 else 0.0
     if len(times_s) < 2:
-        return stated or None
+        return float(wanted or stated) or None
     rate = (len(times_s) - 1) / float(times_s[-1])
     tried = (wanted, stated, round(rate), round(rate, 3), rate)
     return next((float(fps) for fps in tried if fps and is_regular(times_s, fps)), None)
@@ -201,6 +200,7 @@ def _describe(recording: Recording) -> tuple[dict[str, Any], dict[str, str]]:
     if "fps" in details and "features" in details:
         details = {key: value for key, value in details.items() if key not in _OWN_DETAILS}
     said["details"] = details
+    said["conditions"] = {key: text for key, text in recording.conditions.items() if key != "task"}  # a task of the set
     said = {key: value for key, value in said.items() if value != {}}
     types = {name: recording.types.get(name, "float64") for name in recording.columns}
     return {"name": recording.name, **json.loads(json.dumps(said, default=str))}, types
