@@ -165,7 +165,12 @@ class MessageCollector:
             columns.setdefault(column, np.full(len(times_ns), np.nan))  # columns without any number have no messages
         start_ns = int(times_ns[0]) if len(times_ns) else None
         times_s = self._make_times(times_ns, columns)
-        types = {name: kind for flat in self._flatteners.values() for name, kind in flat.types.items() if kind}
+        types = {
+            name: kind
+            for flat in self._flatteners.values()
+            for name, kind in flat.types.items()
+            if kind not in (None, "float64")
+        }
         details = {"time": self._time, "topics": self._types, "frames": self._frames, LATENCY: latencies}
         found = Recording(
             name=self._name,
@@ -189,7 +194,7 @@ class MessageCollector:
         """Puts the columns of a stream at their rows; of several messages at one time, the last counts."""
         num_repeated = 0
         for name, values in said.items():
-            if name in columns or name in self.skipped:
+            if name in columns or name in self.skipped or name.split("[")[0] in self.skipped:
                 self.skipped.setdefault(name, "two topics give it: rename one")
                 continue
             known = ~np.isnan(values[order])

@@ -4,18 +4,21 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 _NOT_DECODED = re.compile(r"(Image|PointCloud2?|CompressedVideo|OccupancyGrid|LaserScan|Octomap|Log)$")
+TIME_FIELDS = ("header", "stamp", "timestamp")  # say when a message was made
 _HUGE_ARRAY = re.compile(rb"\[\s*\d{6,}\s*\]")  # a decoder is made of code as long as its fixed arrays
 _PROTOBUF_TYPES = {  # number of a type in a protobuf descriptor -> type; others are text, bytes and messages
     **{1: "float64", 2: "float32", 3: "int64", 4: "uint64", 5: "int32", 6: "uint64", 7: "uint32", 8: "bool"},
     **{13: "uint32", 14: "int32", 15: "int32", 16: "int64", 17: "int32", 18: "int64"},
 }
 
-Fields = Iterable[tuple[str, Any, str | None]]  # name, value and, of numbers, type of each field of a message
+Field = tuple[str, Any, str | None]  # of a message: name, value and, of a number, type
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +37,19 @@ class MessageDecoder:
     """How the messages of one channel are read."""
 
     decode: Callable[[bytes], Any]
-    list_fields: Callable[[Any], Fields]  # of a message, or of a message inside it
+    list_fields: Callable[[Any], Iterable[Field]]  # of a message, or of a message inside it
+    plan: Callable[[Any], "ScalarPlan | None"] = lambda message: None  # of a message whose type says its fields
+
+
+@dataclass(frozen=True)
+class ScalarPlan:
+    """What of a ROS message is always there and one number, read in one go; and the other fields."""
+
+    name: str  # of the type
+    paths: tuple[str, ...]  # such as `angular_velocity.x`
+    numbers: tuple[str, ...]  # types of these
+    read: Callable[[Any], tuple[float, ...]]
+    others: tuple[tuple[str, str, str | None], ...]  # attribute, name and type of a number
 
 
 def make_decoder(channel: MessageChannel) -> MessageDecoder:
@@ -51,7 +66,7 @@ def make_decoder(channel: MessageChannel) -> MessageDecoder:
     raise ValueError(f"its encoding {channel.encoding!r}{schema} is not one of cdr, ros1, json, protobuf")
 
 
-def _list_entries(message: Any) -> Fields:
+def _list_entries(message: Any) -> Iterable[Field]:
     if not isinstance(message, dict):
         return [("value", message, None)]
     return [(str(name), value, "bool" if isinstance(value, bool) else None) for name, value in message.items()]
@@ -85,7 +100,26 @@ def _make_ros_decoder(channel: MessageChannel) -> MessageDecoder:
         for attribute, field, number in known[kind]:
             yield field, getattr(message, attribute), number
 
-    return MessageDecoder(lambda data: read(data, name), list_fields)
+    plan = cache(lambda kind: _plan_scalars(store, kind))
+    return MessageDecoder(lambda data: read(data, name), list_fields, lambda message: plan(message.__msgtype__))
+
+
+def _plan_scalars(store: Any, kind: str) -> ScalarPlan:
+    """Returns how to read a type: numbers in it and in messages that hold nothing else, and its other fields."""
+    fields = dict(store.fielddefs[kind][1])
+    paths: list[tuple[str, str]] = []
+    others = []
+    for attribute, field, number in list_ros_fields(store, kind):
+        inner = _plan_scalars(store, fields[field][1]) if isinstance(fields[field][1], str) else None
+        if number and number not in ("int64", "uint64") and attribute == field:
+            paths.append((field, number))
+        elif inner and not inner.others and attribute == field and field not in TIME_FIELDS:
+            paths += [(f"{field}.{path}", n) for path, n in zip(inner.paths, inner.numbers, strict=True)]
+        else:
+            others.append((attribute, field, number))
+    names = tuple(path for path, _ in paths)
+    getter: Callable[[Any], Any] = attrgetter(*names, *names[:1]) if names else lambda message: ()  # always of a tuple
+    return ScalarPlan(kind, names, tuple(number for _, number in paths), getter, tuple(others))
 
 
 def list_ros_fields(store: Any, kind: str) -> list[tuple[str, str, str | None]]:

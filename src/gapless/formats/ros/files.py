@@ -1,8 +1,10 @@
 """How the messages of an MCAP file, a ROS 1 bag or a ROS 2 bag are listed, whole or damaged."""
 
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +19,8 @@ from gapless.formats.source import explain_damage, log_error, require_inside, re
 METADATA = "metadata.yaml"
 METADATA_HEAD = "rosbag2_bagfile_information"
 MAX_METADATA_BYTES = 2**24  # a bag's own list of topics is some kB
+_RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  # heads of records and of messages in MCAP
+_SCHEMA_KIND, _CHANNEL_KIND, _MESSAGE_KIND = 3, 4, 5
 MAX_CHUNK_BYTES = 2**31  # uncompressed; recorders write chunks of about 1 MB
 
 
@@ -55,7 +59,10 @@ def read_mcap_file(path: Path, collector: MessageCollector) -> None:
 
     def take(record: Any) -> None:
         if isinstance(record, Message):
-            collector.add(channels[record.channel_id], record.log_time, record.data, record.publish_time)
+            record = (record.channel_id, record.sequence, record.log_time, record.publish_time, record.data)
+        if isinstance(record, tuple):
+            number, _, receipt_ns, publish_ns, data = record
+            collector.add(channels[number], receipt_ns, data, publish_ns)
         elif isinstance(record, Schema):
             schemas[record.id] = record
         elif isinstance(record, Channel) and record.id not in channels:
@@ -82,21 +89,40 @@ def read_mcap_file(path: Path, collector: MessageCollector) -> None:
             collector.skipped["the rest of the file"] = f"it is cut off or damaged ({reason})"
 
 
-def _open_chunk(chunk: Any, path: Path, collector: MessageCollector) -> list[Any]:
-    """Returns the records of a chunk; none, and a note of it, where the chunk is damaged."""
-    from mcap.stream_reader import breakup_chunk
+def _open_chunk(chunk: Any, path: Path, collector: MessageCollector) -> Iterator[Any]:
+    """Yields the records of a chunk; none, and a note of it, where the chunk is damaged."""
+    from mcap.stream_reader import get_chunk_data_stream
 
     try:
         if chunk.uncompressed_size > MAX_CHUNK_BYTES:
             raise ValueError(f"its size is given as {chunk.uncompressed_size} bytes")
         require_memory(2 * chunk.uncompressed_size, path)
-        return breakup_chunk(chunk, validate_crc=True)
+        stream, length = get_chunk_data_stream(chunk, validate_crc=True)
+        data = stream.read(length)
     except GaplessError:
         raise
     except (Exception, MemoryError) as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         collector.skipped[f"the chunk at {chunk.message_start_time} ns"] = f"it is damaged ({reason})"
-        return []
+        return
+    yield from _split_chunk(data)
+
+
+def _split_chunk(data: bytes) -> Iterator[Any]:
+    """Yields the records of a chunk: messages as tuples, some ten times as fast as by the library."""
+    from mcap.data_stream import ReadDataStream
+    from mcap.records import Channel, Schema
+
+    place = 0
+    while place < len(data):
+        kind, length = _RECORD.unpack_from(data, place)
+        place, end = place + _RECORD.size, place + _RECORD.size + length
+        if kind == _MESSAGE_KIND:
+            yield *_MESSAGE.unpack_from(data, place), data[place + _MESSAGE.size : end]
+        elif kind in (_SCHEMA_KIND, _CHANNEL_KIND):
+            made = Schema if kind == _SCHEMA_KIND else Channel
+            yield made.read(ReadDataStream(BytesIO(data[place:end])))
+        place = end
 
 
 def read_rosbag1_file(path: Path, collector: MessageCollector) -> None:

@@ -1,11 +1,11 @@
 """How one message becomes numbers with names: `/imu.angular_velocity.x`, `/joint_states.position.elbow`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gapless.formats.ros.decoding import MessageDecoder
+from gapless.formats.ros.decoding import TIME_FIELDS, MessageDecoder
 from gapless.formats.source import MAX_EXACT_INTEGER
 
 MAX_ARRAY_LENGTH = 64  # of arrays that become columns: longer ones are scans, images and the like
@@ -22,7 +22,6 @@ _POINT_FIELDS = (
     "accelerations",
     "effort",
 )  # of a trajectory's point, named by what holds it
-_TIME_FIELDS = ("header", "stamp", "timestamp")
 _SECONDS, _NANOSECONDS = ("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")
 _TEXT = "it holds text or bytes, not numbers"
 
@@ -31,45 +30,57 @@ class MessageFlattener:
     """Turns the messages of one channel into numbers with names, and remembers what it leaves out.
 
     Attributes:
-        types: Column -> type of its numbers, where not float64.
+        types: Column -> type of its numbers, where known.
         skipped: Field -> why it has no column.
         covariances: Fields that hold covariances; they are no signals.
     """
 
     def __init__(self, decoder: MessageDecoder) -> None:
         """Makes one for the messages of a decoder."""
-        self._list_fields = decoder.list_fields
+        self._decoder = decoder
         self._columns: dict[tuple[str, ...], list[str]] = {}
         self.types: dict[str, str | None] = {}
         self.skipped: dict[str, str] = {}
         self.covariances: set[str] = set()
 
-    def read_fields(self, message: Any) -> dict[str, Any]:
-        """Returns the fields of a message by name."""
-        return {name: value for name, value, _ in self.list_fields(message)}
-
-    def list_fields(self, message: Any) -> Iterator[tuple[str, Any, str | None]]:
-        """Yields name, value and type of each field of a message, or of a mapping inside one."""
+    def _list_fields(
+        self, message: Any, prefix: str, found: dict[str, float] | None
+    ) -> list[tuple[str, Any, str | None]]:
+        """Returns name, value and type of fields; puts those that a plan reads in one go into `found` instead."""
         if isinstance(message, dict):
-            yield from ((str(k), v, "bool" if isinstance(v, bool) else None) for k, v in message.items())
-        else:
-            yield from self._list_fields(message)
+            return [(str(k), v, "bool" if isinstance(v, bool) else None) for k, v in message.items()]
+        plan = self._decoder.plan(message)
+        if plan is None:
+            return list(self._decoder.list_fields(message))
+        if found is not None and plan.paths:
+            if (key := (prefix, *plan.paths[:1], plan.name)) not in self._columns:
+                self._columns[key] = [f"{prefix}.{path}" for path in plan.paths]
+                self.types |= {
+                    c: None if n == "float64" else n for c, n in zip(self._columns[key], plan.numbers, strict=True)
+                }
+            found.update(zip(self._columns[key], map(float, plan.read(message)), strict=False))
+        return [(name, getattr(message, attribute), number) for attribute, name, number in plan.others]
 
     def read_stamp(self, message: Any) -> tuple[int, str]:
         """Returns when a message says it was made, in ns (0 where it does not), and its coordinate frame."""
-        for name, value, _ in self.list_fields(message):
-            if name in _TIME_FIELDS and not isinstance(value, int | float | str | bytes | list | np.ndarray | None):
-                inner = self.read_fields(value)
-                stamp = inner.get("stamp") if name == "header" else value
+        for name, value, _ in self._list_fields(message, "", None):
+            if name in TIME_FIELDS and not isinstance(value, int | float | str | bytes | list | np.ndarray | None):
+                if name != "header":
+                    return self.read_duration_ns(value), ""
+                inner = {name: part for name, part, _ in self._list_fields(value, "", None)}
                 frame = inner.get("frame_id", "")
-                return self.read_duration_ns(stamp), frame if isinstance(frame, str) else ""
+                return self.read_duration_ns(inner.get("stamp")), frame if isinstance(frame, str) else ""
         return 0, ""
 
     def read_duration_ns(self, value: Any) -> int:
         """Returns seconds and nanoseconds of a time field in ns; 0 where it has none."""
-        fields = {} if value is None or isinstance(value, int | float | str) else self.read_fields(value)
-        seconds = next((fields[name] for name in _SECONDS if name in fields), 0)
-        return int(seconds) * 10**9 + int(next((fields[name] for name in _NANOSECONDS if name in fields), 0))
+        if hasattr(value, "nanosec"):  # of ROS
+            return value.sec * 10**9 + value.nanosec
+        if value is None or isinstance(value, int | float | str):
+            return 0
+        fields = {name: number for name, number, _ in self._list_fields(value, "", None)}
+        seconds, rest = (next((fields[n] for n in names if n in fields), 0) for names in (_SECONDS, _NANOSECONDS))
+        return int(seconds) * 10**9 + int(rest)
 
     def flatten(
         self, prefix: str, message: Any, names: Sequence[str] = (), leave: Sequence[str] = ()
@@ -83,7 +94,7 @@ class MessageFlattener:
             leave: Fields that are no columns.
         """
         found: dict[str, float] = {}
-        self._flatten_message(prefix, message, names, found, (*_TIME_FIELDS, *leave))
+        self._flatten_message(prefix, message, names, found, (*TIME_FIELDS, *leave))
         return found
 
     def _flatten_message(
@@ -94,7 +105,7 @@ class MessageFlattener:
         found: dict[str, float],
         leave: Sequence[str] = ("header",),
     ) -> None:
-        fields = list(self.list_fields(message))
+        fields = self._list_fields(message, prefix, found)
         own = next((value for name, value, _ in fields if name in NAME_FIELDS and _are_names(value)), ())
         for name, value, number in fields:
             column = f"{prefix}.{name}" if prefix else name
@@ -133,12 +144,14 @@ class MessageFlattener:
             return
         key = (column, *names) if named else (column, str(len(values)), "")
         if key not in self._columns:
+            if len(self._columns) > MAX_TOPIC_COLUMNS:
+                self._columns.clear()
             places = [f".{name}" for name in names] if named else [f"[{k}]" for k in range(len(values))]
             self._columns[key] = [column + place for place in places]
         columns = self._columns[key]
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             if columns and columns[-1] not in self.types:
-                self.types.update(dict.fromkeys(columns, None if values.dtype == np.float64 else values.dtype.name))
+                self.types.update(dict.fromkeys(columns, values.dtype.name))
             found.update(zip(columns, values.tolist(), strict=True))
             return
         number = values.dtype.name if isinstance(values, np.ndarray) else None
@@ -147,7 +160,7 @@ class MessageFlattener:
 
     def _add(self, column: str, value: float, number: str | None, found: dict[str, float]) -> None:
         if column not in self.types:
-            self.types[column] = None if number == "float64" else number
+            self.types[column] = number
         if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
             self.skipped[column] = "it holds whole numbers beyond 2**53"
         else:

@@ -14,38 +14,25 @@ from gapless.formats.ros.flatten import MAX_TOPIC_COLUMNS
 MAX_LATENCY_NS = 3600 * 10**9  # beyond, stamps come from another clock, such as a simulation's
 
 
-def _make_integers() -> "array[int]":
-    return array("q")
-
-
 @dataclass
 class TopicRows:
     """What one topic (of `tf`, one frame; of trajectories, each point) said, in arrays that grow.
 
     Attributes:
-        receipts_ns: When each row was recorded.
-        stamps_ns: When its message was made, as it says itself; 0 where it does not.
-        delays_ns: How long after that it counts: of points of a trajectory; else 0.
+        times_ns: Of each row three: when it was recorded; when its message was made, as it says itself, or 0; and how
+            long after that it counts, which is 0 but for points of a trajectory.
         columns: Column -> numbers of rows; shorter than the rows where the last ones have none.
+        is_plan: Whether rows lie ahead of their messages, and later messages replace earlier ones.
     """
 
-    receipts_ns: "array[int]" = field(default_factory=_make_integers)
-    stamps_ns: "array[int]" = field(default_factory=_make_integers)
-    delays_ns: "array[int]" = field(default_factory=_make_integers)
+    times_ns: "array[int]" = field(default_factory=lambda: array("q"))
     columns: dict[str, "array[float]"] = field(default_factory=dict)
-    is_plan: bool = False  # rows lie ahead of their messages, and later messages replace earlier ones
+    is_plan: bool = False
 
     def add(self, receipt_ns: int, stamp_ns: int, numbers: Mapping[str, float], delay_ns: int = 0) -> None:
         """Adds a row; raises OverflowError for times, and ValueError for more columns, than can be."""
-        place = len(self.receipts_ns)
-        for times, time in zip((self.receipts_ns, self.stamps_ns, self.delays_ns), (0, 0, 0), strict=True):
-            times.append(time)
-        try:
-            self.receipts_ns[place], self.stamps_ns[place], self.delays_ns[place] = receipt_ns, stamp_ns, delay_ns
-        except OverflowError:
-            for times in (self.receipts_ns, self.stamps_ns, self.delays_ns):
-                times.pop()
-            raise
+        place = len(self.times_ns) // 3
+        self.times_ns += array("q", (receipt_ns, stamp_ns, delay_ns))
         for name, number in numbers.items():
             column = self.columns.get(name)
             if column is None:
@@ -59,16 +46,21 @@ class TopicRows:
     @property
     def num_bytes(self) -> int:
         """Memory that the numbers take."""
-        return 8 * (3 * len(self.receipts_ns) + sum(map(len, self.columns.values())))
+        return 8 * (len(self.times_ns) + sum(map(len, self.columns.values())))
+
+    def _split_times(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns receipts, stamps and delays of rows [ns]."""
+        times = np.array(self.times_ns, np.int64).reshape(-1, 3)
+        return times[:, 0], times[:, 1], times[:, 2]
 
     @property
     def has_stamps(self) -> bool:
         """Whether any message says when it was made."""
-        return any(self.stamps_ns)
+        return any(self.times_ns[1::3])
 
     def measure_latency_s(self) -> Array:
         """Returns receipt minus message time of each message (first row of it) [s]; NaN where it has no stamp."""
-        receipts, stamps = np.array(self.receipts_ns, np.int64), np.array(self.stamps_ns, np.int64)
+        receipts, stamps, _ = self._split_times()
         latency = np.where(stamps != 0, (receipts - stamps) / 1e9, np.nan)
         if self.is_plan and len(receipts):  # points of one message are neighbours with the same receipt
             latency[1:][(receipts[1:] == receipts[:-1]) & (stamps[1:] == stamps[:-1])] = np.nan
@@ -82,10 +74,10 @@ class TopicRows:
                 is the recorder's: its stamp says when it begins. A trajectory replaces what earlier ones planned for
                 the time after its begin.
         """
-        receipts, stamps = np.array(self.receipts_ns, np.int64), np.array(self.stamps_ns, np.int64)
+        receipts, stamps, delays = self._split_times()
         use = (stamps != 0) & (at_stamps | (self.is_plan & (np.abs(receipts - stamps) <= MAX_LATENCY_NS)))
         begins = np.where(use, stamps, receipts)
-        times = begins + np.array(self.delays_ns, np.int64)
+        times = begins + delays
         kept = np.arange(len(times))
         if self.is_plan and len(times):
             message = np.concatenate([[0], np.cumsum((np.diff(receipts) != 0) | (np.diff(stamps) != 0))])
@@ -99,6 +91,6 @@ class TopicRows:
         found: dict[str, Array] = {}
         for name in list(self.columns):
             column = self.columns.pop(name)
-            column.extend(repeat(nan, len(self.receipts_ns) - len(column)))
+            column.extend(repeat(nan, len(self.times_ns) // 3 - len(column)))
             found[name] = np.frombuffer(column, np.float64) if column else np.empty(0)
         return found
