@@ -7,9 +7,11 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.hdf5.droid import DROID
+from gapless.formats.hdf5.robomimic import ROBOMIMIC
 from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = (*TABLES,)
+FORMATS: tuple[Format, ...] = (DROID, ROBOMIMIC, *TABLES)
 _EXTRA = "pip install 'gapless[formats]'"
 
 
