@@ -1,6 +1,7 @@
 """Arrays of several numbers per row: split into a column per number, and put together again."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,19 @@ MAX_ROW_NUMBERS = 256  # of one array per row: joints, poses, states; more are a
 MAX_START_NS = 2**62  # in the year 2116: what is later is damage
 
 
+@dataclass(frozen=True)
+class Rate:
+    """A constant rate of rows, in place of a time of each."""
+
+    rate_hz: float
+    stated_by: str = ""  # which entry of the file says it; empty where it is only usual for the format
+
+    def describe(self) -> str:
+        """Returns the rate and where it is from, for people."""
+        steps = f"steps are taken as {1 / self.rate_hz:g} s"
+        return f"{steps}, as {self.stated_by} says" if self.stated_by else f"no rate stated; {steps}"
+
+
 @dataclass
 class Rows:
     """What is read of one episode, column by column."""
@@ -24,6 +38,11 @@ class Rows:
     columns: dict[str, Array] = field(default_factory=dict[str, Array])
     types: dict[str, str] = field(default_factory=dict[str, str])
     details: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows; 0 where there is no column."""
+        return len(next(iter(self.columns.values()), ()))
 
     def add(self, key: str, values: np.ndarray, path: Path, names: Sequence[str] = ()) -> None:
         """Adds an array of (num_rows, ...) as columns `key`, or `key_0`, `key_1`, ...; raises LogError for no numbers.
@@ -34,10 +53,8 @@ class Rows:
             path: Where it was read.
             names: Better names of the columns, where there are as many.
         """
-        per_row = int(np.prod(values.shape[1:]))
-        if per_row > MAX_ROW_NUMBERS or (values.dtype == np.uint8 and values.ndim > 2):
-            shape = " x ".join(map(str, values.shape[1:]))
-            raise log_error(f"{key} has {shape} numbers per row: images and embeddings are not read; use videos", path)
+        refuse_images(key, values.shape, values.dtype, path)
+        per_row = math.prod(values.shape[1:])
         table = values.reshape(len(values), per_row)
         listed = [key] if values.ndim == 1 else [f"{key}_{k}" for k in range(per_row)]
         for place, name in enumerate(names if len(names) == per_row else listed):
@@ -45,17 +62,21 @@ class Rows:
             self.types |= {name: kind} if kind else {}
 
     def make_recording(
-        self, name: str, stamps_s: Array, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any
+        self, name: str, time: Array | Rate, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any
     ) -> Iterator[Recording | Skipped]:
         """Yields the episode, and which rows are left out as their time is missing or does not move forward.
 
         Args:
             name: Its name.
-            stamps_s: (num_rows,) [s] from any zero.
+            time: (num_rows,) [s] from any zero, or a rate, which the details then tell.
             said: What `describe_recording` said of it when it was written; empty where nothing did.
             start_ns: Time of the stamp 0, ns since 1970.
             **about: What the format says of it, as arguments of `Recording`.
         """
+        stamps_s = time if isinstance(time, np.ndarray) else np.arange(self.num_rows) / time.rate_hz
+        if isinstance(time, Rate):
+            self.details["time"] = time.describe()
+            yield from () if time.stated_by else (Skipped("time", time.describe()),)
         finite = np.flatnonzero(np.isfinite(stamps_s))
         first_s = float(stamps_s[finite[0]]) if len(finite) else 0.0
         with np.errstate(over="ignore", invalid="ignore"):
@@ -75,9 +96,21 @@ class Rows:
         yield apply_description(recording, {**said, "details": details})
 
 
-def make_stamps(num_rows: int, rate_hz: float) -> Array:
-    """Returns the time of each row at a constant rate [s]."""
-    return np.arange(num_rows) / rate_hz
+def refuse_images(key: str, shape: Sequence[int], kind: np.dtype, path: Path) -> None:
+    """Raises LogError for an array that cannot be one of joints or poses, so that it need not be read."""
+    if math.prod(shape[1:]) > MAX_ROW_NUMBERS or (kind == np.uint8 and len(shape) > 2):
+        per_row = " x ".join(map(str, shape[1:]))
+        raise log_error(f"{key} has {per_row} numbers per row: images and embeddings are not read; use videos", path)
+
+
+def skip_once(found: Iterable[Recording | Skipped]) -> Iterator[Recording | Skipped]:
+    """Yields what is found, but what is skipped of every episode only once."""
+    seen: set[str] = set()
+    for each in found:
+        if isinstance(each, Recording) or each.what not in seen:
+            yield each
+        if isinstance(each, Skipped):
+            seen.add(each.what)
 
 
 def restore_type(values: Array, kind: str | None) -> np.ndarray:
@@ -113,12 +146,12 @@ def stack_columns(recording: Recording, names: Sequence[str]) -> np.ndarray:
     return np.stack([restore_type(recording.columns[name], recording.types.get(name)) for name in names], axis=1)
 
 
-def read_description(text: Any, path: Path) -> dict[str, Any]:
-    """Returns the JSON object that a file keeps of a recording; raises LogError where it is none."""
+def read_description(text: Any, path: Path, what: str) -> dict[str, Any]:
+    """Returns a JSON object that a file keeps, called `what`; raises LogError where it is none."""
     try:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError):
         said = None
     if not isinstance(said, dict):
-        raise log_error("what gapless wrote of it is damaged: export it again, or delete that text", path)
+        raise log_error(f"{what} is no JSON object: correct it, or save the file again", path)
     return said

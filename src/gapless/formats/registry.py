@@ -7,11 +7,13 @@ from pathlib import Path
 from gapless.core.errors import InputError, LogError, nearest
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.hdf5.droid import DROID
+from gapless.formats.hdf5.robomimic import ROBOMIMIC
 from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
 from gapless.formats.ros.formats import MCAP, ROSBAG1, ROSBAG2
 from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, MCAP, ROSBAG2, ROSBAG1, *TABLES)
+FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, MCAP, ROSBAG2, ROSBAG1, DROID, ROBOMIMIC, *TABLES)
 _EXTRA = "pip install 'gapless[formats]'"
 
 

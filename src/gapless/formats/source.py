@@ -1,13 +1,14 @@
 """What every reader watches: files that are damaged, too large for the memory, or outside of the source."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from gapless.core.errors import GaplessError, LogError
+from gapless.core.recording import Recording, Skipped
 from gapless.core.signal import Array
 
 MAX_MEMORY_SHARE = 0.5  # of the memory that is free, for one episode
@@ -33,6 +34,23 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
     except Exception as error:
         reason = " ".join(str(error).split())[:160] or type(error).__name__
         raise log_error(f"not readable as {kind}, perhaps cut off ({reason}): record or save it again", path) from None
+
+
+def read_files(
+    files: Iterable[Path], source: Path, read: Callable[[Path], Iterator[Recording | Skipped]]
+) -> Iterator[Recording | Skipped]:
+    """Yields what is in each file of a source; what is wrong with one file of a folder does not stop the others."""
+    files = list(files)
+    for file in files:
+        if source.is_dir():
+            require_inside(source, str(file.relative_to(source)))
+    for file in files:
+        try:
+            yield from read(file)
+        except LogError as error:
+            if file == source:
+                raise
+            yield Skipped(str(file.relative_to(source)), str(error))
 
 
 def require_inside(folder: Path, name: str) -> Path:

@@ -1,6 +1,7 @@
 """Tables read as recordings: one file each, or several where a column numbers the episodes in it."""
 
 from collections.abc import Container, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped
 from gapless.core.signal import Array
 from gapless.formats.arrays import Rows, read_description
 from gapless.formats.format import ReadOptions
-from gapless.formats.source import explain_damage, log_error, require_inside
+from gapless.formats.source import explain_damage, log_error, read_files, require_inside
 from gapless.formats.table.clock import TIME_S, find_clock, read_times
 from gapless.formats.table.columns import column_names, describe_other_kind, read_raw
 from gapless.formats.table.episodes import find_episodes
@@ -33,21 +34,11 @@ def read_tables(path: Path, options: ReadOptions) -> Iterator[Recording | Skippe
     files = list_tables(path)
     if len(endings := sorted({file.suffix.lower() for file in files})) > 1:
         raise log_error(f"a folder of {' and '.join(endings)} files: give each format a folder of its own", path)
-    for file in files:
-        if path.is_dir():
-            require_inside(path, file.name)
-    for file in files:
-        if file.stem in options.known:
-            continue
-        try:
-            yield from _read_table(file, options.known)
-        except LogError as error:
-            if not path.is_dir():
-                raise
-            yield Skipped(file.name, str(error))
+    unknown = [file for file in files if file.stem not in options.known]
+    yield from read_files(unknown, path, partial(_read_table, options.known))
 
 
-def _read_table(path: Path, known: Container[str]) -> Iterator[Recording | Skipped]:
+def _read_table(known: Container[str], path: Path) -> Iterator[Recording | Skipped]:
     said = _read_said(path)
     clock = find_clock(path)
     stamps_s, start_ns = read_times(path, clock)
@@ -71,7 +62,11 @@ def _read_said(path: Path) -> dict[str, Any]:
     if path.suffix.lower() == ".parquet":
         with explain_damage(path, "Parquet"):
             text = (pq.read_schema(path).metadata or {}).get(DESCRIPTION_KEY.encode())
-        said = {**read_description(text, path), DESCRIPTION_KEY: True} if text is not None else {}
+        said = (
+            {**read_description(text, path, "its description by gapless"), DESCRIPTION_KEY: True}
+            if text is not None
+            else {}
+        )
     sidecar = require_inside(path.parent, f"{path.stem}.json")
     return read_sidecar(sidecar, said) if sidecar.is_file() else said
 
