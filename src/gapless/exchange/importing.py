@@ -24,6 +24,7 @@ from gapless.project.data_folder import DataFolder, open_data_folder, write_colu
 from gapless.project.new.recordings import describe_time
 
 BATCH_EPISODES, BATCH_ROWS = 64, 500_000  # committed at once: what a killed import reads again at most
+MAX_NAMED = 4  # columns that a note names
 NUM_EXAMPLES = 3  # recordings with the same columns that a mapping is found from
 
 
@@ -195,12 +196,20 @@ class _Import:
             self.notes.setdefault((note.where, note.text if note.where == "time" else ""), note)
 
     def _note_flags(self) -> list[Note]:
-        """Returns a warning for each flag, with how many episodes have it."""
-        notes: list[Note] = []
+        """Returns a warning for each kind of flag: in how many episodes, of which columns most."""
+        kinds: dict[str, dict[str, list[str]]] = {}
         for flag, names in self.flags.items():
             word, _, column = flag.partition(":")
-            count = f"{len(names)} episode{'s' if len(names) > 1 else ''}, the first is {names[0]}"
-            notes.append(Note("warning", column or "rows", f"{word.replace('_', ' ')} in {count}"))
+            kinds.setdefault(word, {})[column] = names
+        notes: list[Note] = []
+        for word, columns in kinds.items():
+            episodes = list(dict.fromkeys(name for names in columns.values() for name in names))
+            often = sorted((column for column in columns if column), key=lambda column: -len(columns[column]))
+            listed = ", ".join(f"{column} ({len(columns[column])})" for column in often[:MAX_NAMED])
+            more = f" and {len(often) - MAX_NAMED} more columns" if len(often) > MAX_NAMED else ""
+            count = f"{len(episodes)} episode{'s' if len(episodes) > 1 else ''}"
+            text = f"{word.replace('_', ' ')} in {count}, the first is {episodes[0]}"
+            notes.append(Note("warning", "quality", f"{text}{': ' * bool(listed)}{listed}{more}"))
         return notes
 
     def _find_known(self, mark: str) -> dict[str, tuple[str, int]]:

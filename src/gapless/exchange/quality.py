@@ -10,6 +10,7 @@ import numpy as np
 
 from gapless.core.recording import Recording
 from gapless.core.signal import Array
+from gapless.project.new.names import read_name
 
 MIN_ROWS = 20  # fewer say nothing of a signal
 MIN_GAP = 1.5  # median intervals between two rows from which one was dropped
@@ -57,7 +58,8 @@ def _flag_columns(recording: Recording) -> Iterator[str]:
         x, times_s = values[known], recording.times_s[known]
         if len(x) < MIN_ROWS or len(np.unique(x)) < MIN_LEVELS:
             continue
-        yield from (f"{word}:{column}" for word in _flag_signal(x, times_s))
+        if read_name(column).role != "command":  # commands may well stand still, and jump
+            yield from (f"{word}:{column}" for word in _flag_signal(x, times_s))
         moving[column] = values
     yield from (f"duplicated:{column}" for column in find_duplicates(moving))
 

@@ -11,6 +11,7 @@ from gapless.formats.hdf5.droid import DROID
 from gapless.formats.hdf5.robomimic import ROBOMIMIC
 from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
 from gapless.formats.ros.formats import MCAP, ROSBAG1, ROSBAG2
+from gapless.formats.table.files import CONVERT_WITH
 from gapless.formats.table.formats import TABLES
 
 FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, MCAP, ROSBAG2, ROSBAG1, DROID, ROBOMIMIC, *TABLES)
@@ -24,9 +25,19 @@ def find_format(source: Path) -> Format:
         raise LogError(f"no such file or folder: correct the path; beside it there are: {there}: {source}")
     found = next((each for each in FORMATS if each.is_source(source)), None)
     if found is None:
-        known = ", ".join(each.title for each in FORMATS)
-        raise LogError(f"no format that is known: give one of {known}: {source}")
+        raise LogError(f"no format that is known{_advise(source)}: {source}")
     return _require_modules(found)
+
+
+def _advise(source: Path) -> str:
+    """Returns what to do with a source of no known format."""
+    inside = sorted(source.iterdir()) if source.is_dir() else []
+    if advice := next(
+        (CONVERT_WITH[p.suffix.lower()] for p in (source, *inside) if p.suffix.lower() in CONVERT_WITH), ""
+    ):
+        return f": {advice}"
+    there = f"; in this folder there are: {nearest('log.csv', (p.name for p in inside))}" if source.is_dir() else ""
+    return f"{there}: give one of {', '.join(each.title for each in FORMATS)}"
 
 
 def choose_format(name: str, *, to_write: bool = False) -> Format:

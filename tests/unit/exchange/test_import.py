@@ -183,7 +183,7 @@ def test_a_wrong_map_is_one_line(balance: Path, tmp_path: Path, text: str, match
 
 def test_a_set_without_a_column_of_the_project_is_refused(balance: Path, tmp_path: Path) -> None:
     source = write_set(tmp_path / "set")
-    with pytest.raises(InputError, match=r"which recorded column is voltage .*there are: .*--map FILE"):
+    with pytest.raises(InputError, match=r"which recorded column is voltage .*it may be force; say it with --map FILE"):
         verbs.import_(balance, source)
 
 

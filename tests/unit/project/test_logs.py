@@ -171,14 +171,14 @@ def test_repeated_missing_and_infinite(arm: Path) -> None:
 
 
 def test_sidecar(arm: Path) -> None:
-    about = {"source": "twin", "outcome": "failure", "failed_in": "grasp", "operator": "A"}
+    about = {"source": "twin", "outcome": "failure", "failed_in": "grasp", "remark": "A"}
     about |= {"conditions": {"object": "mug", "lux": 80}, "recorded_at": "2026-03-01T10:00:00"}  # type: ignore[dict-item]
     (arm / "logs" / "run0.json").write_text(json.dumps(about))
     log = read(arm)
     assert (log.episode.source, log.episode.outcome, log.episode.failed_in) == ("twin", "failure", "grasp")
     assert log.episode.conditions == {"object": "mug", "lux": "80"}
     assert [note.level for note in log.notes] == ["info"]
-    assert "operator" in log.notes[0].text
+    assert "remark" in log.notes[0].text
 
 
 @pytest.mark.parametrize(

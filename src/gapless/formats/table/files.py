@@ -180,10 +180,9 @@ TABLE_FORMATS = {
     ".npz": TableFormat(_list_npz_columns, _read_npz),
 }
 SUFFIXES = tuple(TABLE_FORMATS)
-_EXPORT_CSV = "open it in PlotJuggler and save the signals with its CSV Exporter"
-_SAVE_NPZ = "save its arrays with numpy.savez(FILE, time_s=..., q=...)"
-CONVERT_WITH = {  # ending of another format -> how to make a log of it
-    **dict.fromkeys((".mcap", ".db3", ".bag"), _EXPORT_CSV),
-    **dict.fromkeys((".h5", ".hdf5", ".mat", ".npy", ".pkl"), _SAVE_NPZ),
+CONVERT_WITH = {  # ending of a file that no format reads -> what to do
+    ".db3": "give the bag's folder, with its metadata.yaml",
+    **dict.fromkeys((".mat", ".npy", ".pkl"), "save its arrays with numpy.savez(FILE, time_s=..., q=...)"),
     **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
+    **dict.fromkeys((".zip", ".gz", ".tgz", ".tar", ".7z", ".xz"), "unpack it, and give the folder"),
 }

@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.errors import InputError, LogError, ProjectError
+from gapless.core.recording import Recording
+from gapless.formats.format import Format
+from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
 from gapless.project.load import load_project
 from gapless.project.log.read import read_logs
 from gapless.project.new.create import new_project
@@ -179,28 +182,30 @@ def test_rows_of_several_topics_do_not_raise_the_rate(model: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("run.mcap", "PlotJuggler"),
-        ("run.bag", "PlotJuggler"),
-        ("run_0.db3", "PlotJuggler"),
-        ("run.hdf5", "numpy.savez"),
-        ("run.h5", "numpy.savez"),
+        ("run.mcap", "not readable as MCAP.*record or save it again"),
+        ("run.bag", "not readable as ROS 1 bag.*record or save it again"),
+        ("run_0.db3", "give the bag's folder"),
+        ("run.mat", "numpy.savez"),
+        ("run.txt", "save it as CSV with commas"),
+        ("run.zip", "unpack it"),
+        ("run.abc", "no format that is known: give one of LeRobot"),
     ],
 )
-def test_formats_that_need_conversion_say_with_what(model: Path, tmp_path: Path, name: str, advice: str) -> None:
+def test_files_that_cannot_be_read_say_what_to_do(model: Path, tmp_path: Path, name: str, advice: str) -> None:
     (tmp_path / name).write_bytes(b"data")
     with pytest.raises(LogError, match=advice) as caught:
         new_project(model, tmp_path / name, tmp_path / "made")
     assert "\n" not in str(caught.value)
 
 
-def test_folders_that_need_conversion_say_with_what(model: Path, tmp_path: Path) -> None:
+def test_folders_that_cannot_be_read_say_what_to_do(model: Path, tmp_path: Path) -> None:
     bag = tmp_path / "bag"
     bag.mkdir()
     (bag / "metadata.yaml").write_text("rosbag2_bagfile_information:")
-    with pytest.raises(LogError, match="PlotJuggler"):
+    with pytest.raises(LogError, match="metadata of a ROS 2 bag"):
         new_project(model, bag, tmp_path / "made")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(LogError, match="no logs"):
+    with pytest.raises(LogError, match="no format that is known; in this folder there are: "):
         new_project(model, tmp_path / "empty", tmp_path / "made")
 
 
@@ -234,24 +239,24 @@ def write_lerobot(folder: Path, files: dict[str, list[int]], names: object) -> N
         pq.write_table(pa.table(table), path)
 
 
-@pytest.mark.parametrize(
-    "names", [["shoulder.pos", "elbow.pos"], [["kShoulder", "kElbow"]], {"motors": ["main_shoulder", "main_elbow"]}]
-)
-def test_lerobot_data_sets(tmp_path: Path, names: object) -> None:
+@pytest.mark.parametrize("kind", [LEROBOT_V21, LEROBOT_V30], ids=lambda kind: kind.name)
+def test_lerobot_data_sets(kind: Format, tmp_path: Path) -> None:
     model = write_arm(tmp_path / "arm.xml", ("shoulder", "elbow"))
-    files = {"episode_000000.parquet": [0], "episode_000001.parquet": [1]}
-    write_lerobot(tmp_path / "set", files, names)
-    made = new_project(model, tmp_path / "set", tmp_path / "made")
+    names = [f"{key}.{joint}.pos" for key in ("observation.state", "action") for joint in ("shoulder", "elbow")]
+    columns = {name: moving(k % 2, TIMES_S) for k, name in enumerate(names)}
+    given = [Recording(f"run{k}", TIMES_S, columns, outcome="success", conditions={"task": "go"}) for k in range(2)]
+    assert kind.write is not None
+    assert list(kind.write(iter(given), tmp_path / "set")) == []
+    new_project(model, tmp_path / "set", tmp_path / "made")
     project = load_project(tmp_path / "made")
     assert [command.actuator for command in project.commands] == ["shoulder", "elbow"]
     assert [item.name for item in project.measurements] == ["shoulder", "elbow"]
+    assert project.measurement_names == ("observation.state.shoulder.pos", "observation.state.elbow.pos")
     logs = read_logs(project)
     assert len(logs) == 2
-    np.testing.assert_allclose(logs[0].episode.measurements.values[:, 1], moving(1, TIMES_S), atol=1e-6)
-    flat = names if isinstance(names, list) else names["motors"]
-    flat = flat[0] if isinstance(flat[0], list) else flat
-    assert project.measurement_names == tuple(f"observation.state.{name}" for name in flat)
-    assert made.project
+    np.testing.assert_array_equal(logs[0].episode.measurements.values[:, 1], moving(1, TIMES_S))
+    assert logs[0].episode.outcome == "success"
+    assert logs[0].episode.conditions == {"task": "go"}
 
 
 def test_many_episodes_in_one_file_become_a_log_each(tmp_path: Path) -> None:
