@@ -142,8 +142,9 @@ def describe_time(recording: Recording) -> list[Note]:
         size, low, high = (f"{1e3 * found[key]:.1f}" for key in ("median", "low", "high"))
         text = f"transport latency {size} ms ({low} to {high}) from message to receipt"
         notes.append(Note("info", topic, text))
-    said = recording.details.get("time")
-    return [*notes, *([Note("info", "time", str(said))] if said else [])]
+    said = str(recording.details.get("time") or "")
+    text = f"rows are at the time of the {said}" if said in ("receipt", "message") else said
+    return [*notes, *([Note("info", "time", text)] if text else [])]
 
 
 def _read_recording(path: Path, stem: str, clock: Clock) -> FoundLog:
