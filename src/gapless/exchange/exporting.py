@@ -50,6 +50,8 @@ def export(
     assert kind.write is not None  # choose_format has looked
     if target.exists():
         raise InputError(f"the output exists and is not overwritten: name another, or delete it: {target}")
+    if kind.suffix and target.suffix.lower() != kind.suffix:
+        raise InputError(f"{format} is one file whose name ends in {kind.suffix}: name it {target}{kind.suffix}")
     folder = open_data_folder(directory)
     catalogue, ids = _select(folder, where)
     if not ids:
