@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError
-from gapless.formats.lerobot.features import BOOKKEEPING, NUMBERS
+from gapless.formats.lerobot.features import BOOKKEEPING, NUMBERS, is_feature
 from gapless.formats.lerobot.layout import (
     INFO,
     TIMESTAMP_TOLERANCE_S,
@@ -118,12 +118,10 @@ class _Checker:
             named = " or ".join(kind.__name__ for kind in kinds)
             self.demand(good, "info", INFO, f"{key} as {named}, not {self.info.get(key, 'left out')!r}")
         for key, said in self.info["features"].items() if not self.broken else ():
-            good = isinstance(said, dict) and isinstance(said.get("dtype"), str) and "/" not in key
-            shape = said.get("shape") if good else None
-            good = isinstance(shape, list) and all(isinstance(size, int) and size >= 0 for size in shape)
             wants = f"{key} with a dtype, a shape of whole numbers, and no / in its name"
-            self.demand(good, "features", INFO, wants)
-            self.demand(said.get("dtype") != "video" or bool(self.info["video_path"]), "videos", INFO, "a video_path")
+            if self.demand(is_feature(said) and "/" not in key, "features", INFO, wants):
+                there = said["dtype"] != "video" or bool(self.info["video_path"])
+                self.demand(there, "videos", INFO, f"video_path, as {key} is a video")
         for key, dtype in BOOKKEEPING.items() if not self.broken else ():
             said = self.info["features"].get(key, {})
             good = (said.get("dtype"), said.get("shape")) == (dtype, [1])
