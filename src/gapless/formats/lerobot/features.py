@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 NUMBERS = (
     "bool",
@@ -84,10 +84,11 @@ def group_columns(columns: Collection[str], stated: Any) -> list[Feature]:
     """
     left = dict.fromkeys(columns)
     found: dict[str, Feature] = {}
-    for key, names in _name_stated(stated).items():
+    good = {key: said for key, said in stated.items() if is_feature(said)} if isinstance(stated, Mapping) else {}
+    for key, names in name_columns(good).items():
         if names and set(names) <= set(left) and "/" not in key:
-            more = {k: v for k, v in stated[key].items() if k not in ("dtype", "shape", "names", COLUMNS_KEY)}
-            found[key] = Feature(key, names, tuple(stated[key]["shape"]), stated[key].get("names"), more)
+            more = {k: v for k, v in good[key].items() if k not in ("dtype", "shape", "names", COLUMNS_KEY)}
+            found[key] = Feature(key, names, tuple(good[key]["shape"]), good[key].get("names"), more)
             left = {name: None for name in left if name not in names}
     vectors = {"observation.state": [c for c in left if c.startswith("observation.state.")]}
     vectors["action"] = [c for c in left if c not in vectors["observation.state"] and _is_command(c)]
@@ -110,20 +111,11 @@ def name_feature(name: str, taken: Iterable[str]) -> str:
     return next(each for each in (key, *(f"{key}_{i}" for i in range(2, len(taken) + 3))) if each not in taken)
 
 
-def _name_stated(stated: Any) -> dict[str, tuple[str, ...]]:
-    """Returns what `name_columns` does, of features that anybody may have written."""
-    if not isinstance(stated, Mapping):
-        return {}
-    good = {
-        key: feature
-        for key, feature in stated.items()
-        if isinstance(feature, Mapping) and isinstance(feature.get("dtype"), str) and _is_shape(feature.get("shape"))
-    }
-    return name_columns(good)
-
-
-def _is_shape(shape: Any) -> bool:
-    return isinstance(shape, Sequence) and all(isinstance(size, int) and size >= 0 for size in shape)
+def is_feature(said: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Returns whether an entry of info.json tells type and shape of a feature."""
+    shape = said.get("shape") if isinstance(said, Mapping) else None
+    whole = isinstance(shape, Sequence) and all(isinstance(size, int) and size >= 0 for size in shape)
+    return whole and isinstance(said.get("dtype"), str)
 
 
 def _is_command(column: str) -> bool:

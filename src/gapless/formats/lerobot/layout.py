@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY, Video
-from gapless.formats.lerobot.features import name_columns
+from gapless.formats.lerobot.features import is_feature, name_columns
 from gapless.formats.source import explain_damage, log_error, require_inside, require_memory
 
 V21, V30 = "v2.1", "v3.0"
@@ -123,17 +123,11 @@ def _read_info(folder: Path) -> dict[str, Any]:
     if not isinstance(info.get("fps"), int | float) or not 0 < info["fps"] < 1e6:
         raise log_error(f"fps is {info.get('fps')!r}, give a number above 0", path)
     features = info.get("features")
-    if not isinstance(features, dict) or not all(map(_is_feature, features.values())):
+    if not isinstance(features, dict) or not all(map(is_feature, features.values())):
         raise log_error("features lack a type or a shape: give each `dtype` and `shape`", path)
     if not isinstance(info.get("data_path"), str):
         raise log_error("data_path is missing: give the path of the data, as the format says", path)
     return info
-
-
-def _is_feature(said: Any) -> bool:
-    shape = said.get("shape") if isinstance(said, dict) else None
-    whole = isinstance(shape, list) and all(isinstance(size, int) and size >= 0 for size in shape)
-    return whole and isinstance(said.get("dtype"), str)
 
 
 def _read_entries_v21(folder: Path, info: Mapping[str, Any]) -> Iterator[EpisodeEntry]:

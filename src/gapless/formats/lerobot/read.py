@@ -104,15 +104,20 @@ class _Reader:
         own_columns, own_types = _read_bookkeeping(entry, table, times_s)
         columns |= own_columns
         types |= own_types
-        for key in set(self.data_set.info["features"]) - set(self.data_set.columns) - set(BOOKKEEPING) - {TIMES}:
-            feature = self.data_set.info["features"][key]
-            if feature["dtype"] in NUMBERS:
-                self.left_out[key, f"it has more than {MAX_COLUMNS} numbers in a row: save it as a video"] += 1
-            elif feature["dtype"] not in ("video", "image") and not _is_constant(table, key):
-                self.left_out[key, f"it holds {feature['dtype']}, not numbers: delete it, or save it as numbers"] += 1
-        for key in set(table.column_names) - set(self.data_set.info["features"]) - set(BOOKKEEPING):
-            self.left_out[key, "info.json does not list it among its features: add it"] += 1
+        self._count_left_out(table)
         return columns, types
+
+    def _count_left_out(self, table: pa.Table) -> None:
+        """Counts the features that hold no numbers, or too many, and the columns that are no feature."""
+        features = self.data_set.info["features"]
+        for key in sorted(set(features) - set(self.data_set.columns) - {*BOOKKEEPING, TIMES}):
+            dtype = features[key]["dtype"]
+            if dtype in NUMBERS:
+                self.left_out[key, f"it has more than {MAX_COLUMNS} numbers in a row: save it as a video"] += 1
+            elif dtype not in ("video", "image") and not _is_constant(table, key):
+                self.left_out[key, f"it holds {dtype}, not numbers: delete it, or save it as numbers"] += 1
+        for key in sorted(set(table.column_names) - set(features) - set(BOOKKEEPING)):
+            self.left_out[key, "info.json does not list it among its features: add it"] += 1
 
     def _make_recording(
         self,
@@ -123,45 +128,49 @@ class _Reader:
         columns: Mapping[str, Array],
         types: Mapping[str, str],
     ) -> Recording:
-        info = self.data_set.info
-        tasks = self._find_tasks(entry, table)
-        task = next(iter(tasks.values())) if len(tasks) == 1 else ""
-        details = {"fps": info["fps"], "features": info["features"], "tasks": tasks} | _find_split(info, entry.index)
-        details |= {"robot_type": info["robot_type"]} if info.get("robot_type") else {}
-        details |= {"episode": entry.details} if entry.details else {}
-        strings = {
-            key: table[key][0].as_py() for key in self.data_set.list_features("string") if _is_constant(table, key)
-        }
-        details |= {"strings": strings} if strings else {}
-        robot = info.get("robot_type")
+        details = self._describe(entry, table)
+        robot, tasks = details.get("robot_type"), list(details["tasks"].values())
         found = Recording(
             name=name,
             times_s=times_s,
             columns=columns,
-            types=types,
             videos=self._find_videos(entry),
             origin=Origin(robot=robot if isinstance(robot, str) else None),
         )
-        said = _entries_of(entry.said, "types")
-        found = apply_description(found, {**entry.said, "types": {}})
-        kept = {c: kind for c, kind in {**types, **said}.items() if c in columns and kind != "float64"}
-        conditions = {**found.conditions, **({"task": task} if task else {})}
-        return replace(found, types=kept, conditions=conditions, details={**details, **found.details})
+        own = entry.said.get("types")
+        types = {**types, **(own if isinstance(own, dict) else {})}
+        found = apply_description(found, entry.said)
+        return replace(
+            found,
+            types={column: str(kind) for column, kind in types.items() if column in columns and kind != "float64"},
+            conditions={**found.conditions, **({"task": tasks[0]} if len(tasks) == 1 and tasks[0] else {})},
+            details={**details, **found.details},
+        )
+
+    def _describe(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, Any]:
+        """Returns what the set says of an episode that a recording has no place for."""
+        info = self.data_set.info
+        known = self.data_set.tasks
+        used = pc.unique(table["task_index"]).to_pylist() if "task_index" in table.column_names else []
+        tasks = {str(index): known[index] for index in used if index in known}
+        texts = [key for key in self.data_set.list_features("string") if _is_constant(table, key)]
+        more = {
+            "robot_type": info.get("robot_type"),
+            "split": _find_split(info, entry.index),
+            "episode": entry.details,
+            "strings": {key: table[key][0].as_py() for key in texts},
+        }
+        tasks = tasks or {str(place): task for place, task in enumerate(entry.tasks)}
+        said = {"fps": info["fps"], "features": info["features"], "tasks": tasks}
+        return said | {key: value for key, value in more.items() if value}
 
     def _find_videos(self, entry: EpisodeEntry) -> tuple[Video, ...]:
-        for camera in set(self.data_set.list_features("video")) - {video.camera for video in entry.videos}:
+        for camera in sorted({*self.data_set.list_features("video")} - {video.camera for video in entry.videos}):
             self.left_out[camera, "info.json names no video_path: give it"] += 1
         for video in entry.videos:
             if not video.path.is_file():
                 self.left_out[video.camera, "the video file is missing: download it to have the images"] += 1
         return tuple(video for video in entry.videos if video.path.is_file())
-
-    def _find_tasks(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, str]:
-        """Returns task index, as text, -> task string, of an episode's tasks."""
-        known = self.data_set.tasks
-        used = pc.unique(table["task_index"]).to_pylist() if "task_index" in table.column_names else []
-        found = {str(index): known[index] for index in used if index in known}
-        return found or {str(place): task for place, task in enumerate(entry.tasks)}
 
 
 def split_episodes(path: Path, wanted: set[int], num_columns: int) -> Iterator[tuple[int, pa.Table]]:
@@ -180,7 +189,8 @@ def split_episodes(path: Path, wanted: set[int], num_columns: int) -> Iterator[t
         for group in range(file.metadata.num_row_groups):
             with explain_damage(path, "Parquet"):
                 require_memory(file.metadata.row_group(group).num_rows * (num_columns + 1) * _NUMBER_BYTES, path)
-                indices = file.read_row_group(group, columns=["episode_index"])["episode_index"].to_numpy()
+                indices = file.read_row_group(group, columns=["episode_index"])["episode_index"].cast(pa.int64())
+                indices = indices.fill_null(-1).to_numpy()
                 table = _read_group(file, group) if wanted & set(indices.tolist()) else None
             if table is None:
                 continue
@@ -209,21 +219,21 @@ def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Arra
         raise log_error("info.json lists it and the data do not hold it: correct one of them", path)
     array = table[key].combine_chunks()
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
-    while pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+    while pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
         lengths = pc.list_value_length(array)
         if array.null_count or pc.min(lengths) != pc.max(lengths):
             raise log_error("its rows have different lengths: correct the data", path)
         array = array.flatten()
+    is_bool = pa.types.is_boolean(array.type)
+    if not (is_bool or pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        raise log_error(f"it holds {array.type}, not numbers: correct its `dtype`", path)
     if len(array) != table.num_rows * size:
         raise log_error(f"info.json gives it {size} numbers in a row and the data others: correct one of them", path)
-    if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
-        raise log_error("it holds text, not numbers: correct its `dtype`", path)
-    empty = np.asarray(array.is_null())
-    filled = array.fill_null(False if pa.types.is_boolean(array.type) else 0) if array.null_count else array
+    filled = array.fill_null(False if is_bool else 0) if array.null_count else array
     values, dtype = convert_exactly(filled.to_numpy(zero_copy_only=False), key, path)
-    return np.where(empty, np.nan, values).reshape(table.num_rows, size) if empty.any() else values.reshape(
-        -1, size
-    ), dtype
+    if array.null_count:
+        values = np.where(np.asarray(array.is_null()), np.nan, values)
+    return values.reshape(-1, size), dtype
 
 
 def _read_bookkeeping(entry: EpisodeEntry, table: pa.Table, times_s: Array) -> tuple[dict[str, Array], dict[str, str]]:
@@ -241,21 +251,20 @@ def _read_bookkeeping(entry: EpisodeEntry, table: pa.Table, times_s: Array) -> t
     return columns, types
 
 
-def _find_split(info: Mapping[str, Any], index: int) -> dict[str, str]:
-    """Returns the split that holds an episode: splits are ranges of episodes such as `0:50`."""
+def _find_split(info: Mapping[str, Any], index: int) -> str | None:
+    """Returns the split that holds an episode; splits are ranges of episodes such as `0:50`."""
     splits = info.get("splits")
     for name, text in splits.items() if isinstance(splits, dict) else ():
         begin, _, end = str(text).partition(":")
         if begin.isdecimal() and end.isdecimal() and int(begin) <= index < int(end):
-            return {"split": name}
-    return {}
+            return name
+    return None
 
 
 def _is_constant(table: pa.Table, key: str) -> bool:
     column = table[key] if key in table.column_names else None
-    return column is not None and pa.types.is_string(column.type) and len(pc.unique(column)) == 1
-
-
-def _entries_of(said: Mapping[str, Any], key: str) -> dict[str, str]:
-    found = said.get(key)
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+    return (
+        column is not None
+        and (pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+        and len(pc.unique(column)) == 1
+    )

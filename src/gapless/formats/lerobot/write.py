@@ -16,7 +16,15 @@ from gapless.core.recording import Recording, Skipped, Video, describe_recording
 from gapless.core.signal import Array
 from gapless.formats.lerobot import video
 from gapless.formats.lerobot.data_files import DataFiles, build_column
-from gapless.formats.lerobot.features import BOOKKEEPING, NUMBERS, TIMES, Feature, group_columns, name_feature
+from gapless.formats.lerobot.features import (
+    BOOKKEEPING,
+    NUMBERS,
+    TIMES,
+    Feature,
+    group_columns,
+    is_feature,
+    name_feature,
+)
 from gapless.formats.lerobot.layout import CHUNK_FILES, TIMESTAMP_TOLERANCE_S, V21, V30, VIDEO_PATHS
 from gapless.formats.lerobot.metadata import WrittenEpisode, write_metadata
 from gapless.formats.lerobot.statistics import Statistics, compute_statistics
@@ -57,6 +65,7 @@ class _Draft:
     features: list[Feature] = field(default_factory=list)
     dtypes: dict[str, str] = field(default_factory=dict)  # feature -> type that holds all episodes' numbers
     has_times: bool = False  # whether an episode has times that float32 does not hold
+    num_frames: int = 0
     tasks: dict[str, int] = field(default_factory=dict)
     rows: list[WrittenEpisode] = field(default_factory=list)
     cameras: dict[str, dict[str, Any]] = field(default_factory=dict)  # those that all episodes have -> their feature
@@ -65,24 +74,23 @@ class _Draft:
 
     def refuse(self, recording: Recording) -> str:
         """Returns why a recording cannot be an episode of this set; empty where it can."""
+        if not len(recording.times_s) or not recording.columns:
+            return "it has no rows or no columns: delete it"
         fps = find_rate(recording.times_s, recording.details.get("fps"), self.fps)
         if fps is None:
             return "its rows are not regular within 0.1 ms, and LeRobot has one rate: resample it"
         if self.fps and not is_regular(recording.times_s, self.fps):
             return f"its rate is {fps:g} Hz, of the set {self.fps:g} Hz: resample it, or write it to another set"
         named = {column for feature in self.features for column in feature.columns}
-        if self.features and (odd := named ^ (set(recording.columns) - {"task_index"})):
+        if self.features and (odd := named ^ set(_list_columns(recording))):
             return f"its columns are not those of the set, such as {min(odd)}: write it to another set"
-        if not recording.columns:
-            return "it has no columns: delete it"
         self.fps = self.fps or fps
         return ""
 
     def add(self, recording: Recording) -> None:
         """Writes the rows and videos of an episode."""
         if not self.rows:
-            columns = [name for name in recording.columns if name != "task_index"]
-            self.features = group_columns(columns, recording.details.get("features"))
+            self.features = group_columns(_list_columns(recording), recording.details.get("features"))
         index = len(self.rows)
         numbers, tasks = self._number_rows(recording, index)
         matrices = {each.key: np.stack([recording.columns[c] for c in each.columns], axis=1) for each in self.features}
@@ -99,6 +107,7 @@ class _Draft:
         statistics |= {key: compute_statistics(values[:, None]) for key, values in numbers.items()}
         statistics[TIMES] = compute_statistics(recording.times_s[:, None])
         statistics |= self._copy_videos(recording, index)
+        self.num_frames += len(recording.times_s)
         self.rows.append(WrittenEpisode(index, len(recording.times_s), tasks, place, statistics, *_describe(recording)))
 
     def finish(self) -> Iterator[Skipped]:
@@ -115,24 +124,19 @@ class _Draft:
 
     def _number_rows(self, recording: Recording, index: int) -> tuple[dict[str, Array], list[str]]:
         """Returns the format's own columns, and the tasks of the episode."""
-        num_rows = len(recording.times_s)
-        known = recording.details.get("tasks")
-        texts = {int(k): str(v) for k, v in known.items() if k.isdecimal()} if isinstance(known, Mapping) else {}
-        stated = recording.columns.get("task_index", np.zeros(num_rows))
-        if "task_index" not in recording.columns or not set(stated) <= set(texts):
-            texts, stated = {0: recording.conditions.get("task", "")}, np.zeros(num_rows)
-        numbers = {
-            old: self.tasks.setdefault(texts[int(old)], len(self.tasks)) for old in dict.fromkeys(stated.tolist())
-        }
-        rows = np.arange(float(num_rows))
+        rows = np.arange(float(len(recording.times_s)))
+        texts, old = {0.0: recording.conditions.get("task", "")}, np.zeros(len(rows))
+        if "task_index" in set(recording.columns) - set(_list_columns(recording)):
+            texts, old = _read_tasks(recording), recording.columns["task_index"]
+        numbers = {each: self.tasks.setdefault(texts[each], len(self.tasks)) for each in dict.fromkeys(old.tolist())}
         own = {
             "timestamp": recording.times_s,
             "frame_index": rows,
-            "episode_index": np.full(num_rows, float(index)),
-            "index": rows + sum(each.num_frames for each in self.rows),
-            "task_index": np.array([float(numbers[old]) for old in stated.tolist()]),
+            "episode_index": np.full(len(rows), float(index)),
+            "index": rows + self.num_frames,
+            "task_index": np.array([float(numbers[each]) for each in old.tolist()]),
         }
-        return own, [texts[int(old)] for old in numbers]
+        return own, [texts[each] for each in numbers]
 
     def _copy_videos(self, recording: Recording, index: int) -> dict[str, Statistics]:
         """Returns camera -> statistics of its images; drops cameras of which an episode has no video."""
@@ -143,19 +147,25 @@ class _Draft:
             reason = ""
             if camera in given and (not index or camera in self.cameras):
                 try:
-                    found[camera] = self._copy_video(camera, given[camera], index, len(recording.times_s))
+                    found[camera] = self._copy_video(camera, given[camera], index, recording)
                     continue
                 except GaplessError as error:
                     reason = str(error)
             self._drop_camera(camera, reason)
         return found
 
-    def _copy_video(self, camera: str, given: Video, index: int, num_frames: int) -> Statistics:
+    def _copy_video(self, camera: str, given: Video, index: int, recording: Recording) -> Statistics:
         place = {"episode_chunk": index // CHUNK_FILES, "chunk_index": index // CHUNK_FILES}
         place |= {"episode_index": index, "file_index": index % CHUNK_FILES}
         path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **place)
-        video.copy_video(given, path, num_frames, self.fps, TIMESTAMP_TOLERANCE_S)
-        self.cameras.setdefault(camera, video.describe_camera(path, self.fps))
+        video.copy_video(given, path, len(recording.times_s), self.fps, TIMESTAMP_TOLERANCE_S)
+        if not index:
+            stated = recording.details.get("features")
+            entry = stated.get(camera) if isinstance(stated, Mapping) else None
+            if is_feature(entry) and entry["dtype"] == "video":
+                self.cameras[camera] = {**entry}
+            else:
+                self.cameras[camera] = video.describe_camera(path, self.fps)
         return video.sample_image_statistics(path)
 
     def _drop_camera(self, camera: str, reason: str) -> None:
@@ -179,6 +189,19 @@ def is_regular(times_s: Array, fps: float) -> bool:
     """Returns whether rows come at a rate, within the format's tolerance."""
     off_s = np.abs(times_s - np.arange(len(times_s)) / fps).max(initial=0.0)
     return bool(max(off_s, np.abs(np.diff(times_s) - 1 / fps).max(initial=0.0)) <= TIMESTAMP_TOLERANCE_S)
+
+
+def _read_tasks(recording: Recording) -> dict[float, str]:
+    """Returns task index -> task string, as the set said that a recording came from."""
+    known = recording.details.get("tasks")
+    texts = known.items() if isinstance(known, Mapping) else ()
+    return {float(index): str(text) for index, text in texts if str(index).isdecimal()}
+
+
+def _list_columns(recording: Recording) -> list[str]:
+    """Returns the columns that become features: all but a `task_index` whose tasks are known, numbered anew."""
+    known = set(recording.columns.get("task_index", ())) <= set(_read_tasks(recording))
+    return [name for name in recording.columns if name != "task_index" or not known]
 
 
 def _find_type(feature: Feature, matrix: Array, types: Mapping[str, str]) -> str:

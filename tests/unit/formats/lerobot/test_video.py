@@ -12,6 +12,7 @@ from unit.formats.lerobot.sets import (
     KINDS,
     VERSIONS,
     count_frames,
+    edit_info,
     edit_table,
     find_real_set,
     list_data,
@@ -98,6 +99,14 @@ def test_without_av_the_rows_are_written(version: str, tmp_path: Path, monkeypat
     assert write is not None
     assert "pip install" in next(iter(write(iter(given), tmp_path / "set"))).why
     assert len(read_set(tmp_path / "set")[0]) == 2
+
+
+def test_what_a_set_says_of_its_camera_stays(tmp_path: Path) -> None:
+    path = write_set(tmp_path, "v2.1", film(tmp_path))
+    edit_info(path, lambda info: info["features"][CAMERA]["info"].update({"video.is_depth_map": True}))
+    features = [each.details["features"] for each in read_set(path)[0]]
+    again = read_set(write_set(tmp_path, "v3.0", read_set(path)[0]))[0]
+    assert again[0].details["features"] == features[0]
 
 
 @VERSIONS

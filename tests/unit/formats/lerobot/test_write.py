@@ -58,7 +58,7 @@ def test_columns_become_vectors_by_their_names(version: str, tmp_path: Path) -> 
 
 @VERSIONS
 @pytest.mark.parametrize(
-    "name", ["timestamp", "frame_index", "index", "episode_index", "/a/b", "gapless.times_s", "action"]
+    "name", ["task_index", "timestamp", "frame_index", "index", "episode_index", "/a/b", "gapless.times_s", "action"]
 )
 def test_any_name_comes_back(name: str, version: str, tmp_path: Path) -> None:
     given = [make_recording(columns={name: np.arange(30.0) * 2, "a.b": np.ones(30)}, types={})]
@@ -175,10 +175,11 @@ def test_what_does_not_fit_is_left_out_with_its_reason(version: str, tmp_path: P
         make_recording(1, times_s=jitter),
         make_recording(2, times_s=np.arange(30) / 50.0),
         make_recording(3, columns={"other": np.ones(30)}, types={}),
+        make_recording(4, num_rows=0),
     ]
     reasons = write_what_fits(tmp_path / "set", version, [good, *others])
-    assert [reason.split(":")[0] for reason in reasons] == ["run_1", "run_2", "run_3"]
-    assert all(word in reason for word, reason in zip(["regular", "50 Hz", "columns"], reasons, strict=True))
+    assert [reason.split(":")[0] for reason in reasons] == ["run_1", "run_2", "run_3", "run_4"]
+    assert all(word in reason for word, reason in zip(["regular", "50 Hz", "columns", "no rows"], reasons, strict=True))
     assert len(read_set(tmp_path / "set")[0]) == 1
     assert check_lerobot(tmp_path / "set") == ()
 
