@@ -6,12 +6,15 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from mcap.writer import CompressionType, IndexType
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
+from rosbags.rosbag2 import Writer as Writer2
 
 from gapless.core.errors import LogError
 from gapless.core.recording import Recording, Skipped
+from gapless.formats import source
 from gapless.formats.format import ReadOptions
 from gapless.formats.registry import find_format, read_source
+from gapless.formats.ros import bags as bag_reading
 from unit.formats.ros import bags
 from unit.formats.ros.bags import START_NS, make, make_header
 
@@ -277,6 +280,47 @@ def test_a_damaged_chunk_leaves_the_others(tmp_path: Path) -> None:
     found, skipped = read_one(path)
     assert 350 < len(found.times_s) < 500
     assert any("chunk" in each.what and "crc" in each.why for each in skipped)
+
+
+def test_channels_are_known_though_the_chunk_that_says_them_is_damaged(tmp_path: Path) -> None:
+    path = bags.write_cdr_mcap(tmp_path / "a.mcap", bags.make_arm(), CompressionType.NONE, chunk_size=20_000)
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+    found, _ = read_one(path)
+    assert 350 < len(found.times_s) < 500
+    assert "/joint_states.position.elbow" in found.columns
+
+
+def test_the_database_of_a_bag_without_metadata(tmp_path: Path) -> None:
+    path = bags.write_ros2(tmp_path / "run", bags.make_arm(duration_s=0.1)) / "run.db3"
+    (path.parent / "metadata.yaml").unlink()
+    assert len(read_one(path)[0].times_s) == 50
+
+
+def test_bags_packed_as_a_whole_and_message_by_message(tmp_path: Path) -> None:
+    for mode in (CompressionMode.FILE, CompressionMode.MESSAGE):
+        path = tmp_path / mode.name.lower()
+        writer = Writer2(path, version=9)
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+        bags.write_with(writer, bags.make_arm(duration_s=0.1))
+        assert len(read_one(path)[0].times_s) == 50
+
+
+def test_a_bag_that_fills_the_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer2(tmp_path / "run", version=9)
+    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
+    bags.write_with(writer, bags.make_arm(duration_s=0.1))
+    monkeypatch.setattr(bag_reading, "MAX_DISK_SHARE", 1e-12)
+    with pytest.raises(LogError, match="unpacked it takes more than"):
+        list(read_source(tmp_path / "run"))
+
+
+def test_a_recording_larger_than_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bags.write_ros2(tmp_path / "run", bags.make_arm(duration_s=0.1))
+    monkeypatch.setattr(source, "read_free_memory", lambda: 1000.0)
+    with pytest.raises(LogError, match="split the file"):
+        list(read_source(path))
 
 
 def test_unknown_encodings_and_missing_schemas_are_named(tmp_path: Path) -> None:
