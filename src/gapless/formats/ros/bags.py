@@ -12,7 +12,7 @@ import yaml
 
 from gapless.core.recording import DESCRIPTION_KEY
 from gapless.formats.ros.collecting import DESCRIPTION_TOPIC, MessageCollector
-from gapless.formats.ros.compression import unpack_block
+from gapless.formats.ros.compression import unpack_block, unpack_stream
 from gapless.formats.ros.decoding import MessageChannel
 from gapless.formats.ros.mcap_file import read_mcap_file
 from gapless.formats.source import explain_damage, log_error, require_inside
@@ -80,18 +80,10 @@ def _read_metadata(path: Path) -> tuple[list[Path], dict[str, Any]]:
 
 def _require_disk(files: list[Path], path: Path) -> None:
     """Raises LogError where the files of a bag, unpacked as the library does, fill the disk."""
-    import zstandard
-
-    free = shutil.disk_usage(tempfile.gettempdir()).free
-    num_bytes = 0
+    left = MAX_DISK_SHARE * shutil.disk_usage(tempfile.gettempdir()).free
     with explain_damage(path, "ROS 2 bag"):
         for file in files:
-            with zstandard.open(file, "rb") as stream:
-                while block := stream.read(2**20):
-                    num_bytes += len(block)
-                    if num_bytes > MAX_DISK_SHARE * free:
-                        needs = f"unpacked it takes more than {num_bytes / 1e9:.1f} GB of {free / 1e9:.1f} GB free"
-                        raise log_error(f"{needs}: free some, or unpack it elsewhere", path)
+            left -= sum(map(len, unpack_stream("zstd", str(file), left)))
 
 
 def _read_connections(reader: Any, collector: MessageCollector, encoding: str, schema_encoding: str) -> None:

@@ -1,6 +1,7 @@
 """How the messages of one bag or file become one recording."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -126,7 +127,7 @@ class MessageCollector:
 
     def _gather_skipped(self) -> None:
         for flat in self._flatteners.values():
-            self.skipped |= flat.skipped
+            self.skipped |= {re.sub(r"\[\d+\]", "[]", field): why for field, why in flat.skipped.items()}
         for topic, (count, why) in self._failures.items():
             self.skipped[topic] = f"{count} messages are not readable ({why})"
         if covariances := sorted(set().union(*(flat.covariances for flat in self._flatteners.values()))):
@@ -180,9 +181,11 @@ class MessageCollector:
         """Puts the columns of a stream at their rows; of several messages at one time, the last counts."""
         num_repeated = 0
         for name, values in said.items():
-            if name in columns or name in self.skipped or name.split("[")[0] in self.skipped:
-                self.skipped.setdefault(name, "two topics give it: rename one")
+            if name in columns:
+                self.skipped[name] = "two topics give it: rename one"
                 continue
+            if re.sub(r"\[\d+\]", "[]", name) in self.skipped or re.sub(r"\[\d+\]$", "", name) in self.skipped:
+                continue  # it changed on the way: an array grew too long, a number too large
             known = ~np.isnan(values)
             full = np.full(num_rows, np.nan)
             full[at[known]] = values[known]  # of repeated places, numpy keeps the last
@@ -217,7 +220,7 @@ class MessageCollector:
 def _read_own(columns: list[str], message: Any) -> dict[str, float]:
     """Returns column -> number of a message that gapless wrote: a JSON object, or an array."""
     if isinstance(message, dict):
-        return {str(name): float(number) for name, number in message.items()}  # `Infinity` is text in JSON
+        return {str(name): float(number) for name, number in message.items()}  # `inf` is text in JSON
     return dict(zip(columns, message.data.tolist(), strict=True))
 
 

@@ -1,8 +1,13 @@
 """Blocks of bytes unpacked only as far as they may go, so that damaged or hostile sizes take no memory."""
 
+from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
+
 MAX_BLOCK_BYTES = 2**30  # of one chunk, unpacked; recorders write chunks of about 1 MB, of images some 10 MB
+_STEP_BYTES = 2**22  # unpacked at once
+_KINDS = ("bz2", "lz4", "zstd")
 
 
 def unpack_block(kind: str, data: bytes, limit_bytes: int = MAX_BLOCK_BYTES) -> bytes:
@@ -14,29 +19,18 @@ def unpack_block(kind: str, data: bytes, limit_bytes: int = MAX_BLOCK_BYTES) -> 
         limit_bytes: How many bytes may come out.
     """
     if kind in ("", "none"):
-        found, is_whole = data, len(data) <= limit_bytes
-    elif kind == "zstd":
-        import zstandard
-
-        reader = zstandard.ZstdDecompressor().stream_reader(data)
-        found = reader.read(limit_bytes)
-        is_whole = not reader.read(1)
-    else:
-        unpacker = _make_unpacker(kind)
-        found = unpacker.decompress(data, limit_bytes)
-        is_whole = unpacker.eof or not unpacker.decompress(b"", 1)
-    if not is_whole:
-        raise ValueError(f"a block holds more than {limit_bytes} bytes")
-    return found
+        return data
+    if kind not in _KINDS:
+        raise ValueError(f"its compression is {kind!r}: use one of {', '.join(_KINDS)}")
+    return b"".join(unpack_stream(kind, pa.BufferReader(data), limit_bytes))
 
 
-def _make_unpacker(kind: str) -> Any:
-    if kind == "bz2":
-        import bz2
-
-        return bz2.BZ2Decompressor()
-    if kind == "lz4":
-        import lz4.frame
-
-        return lz4.frame.LZ4FrameDecompressor()
-    raise ValueError(f"its compression {kind!r} is not one of bz2, lz4, zstd")
+def unpack_stream(kind: str, source: Any, limit_bytes: float) -> Iterator[bytes]:
+    """Yields unpacked bytes of a file or buffer; raises ValueError where they are more than a limit."""
+    num_bytes = 0
+    with pa.input_stream(source, compression=kind) as stream:
+        while block := stream.read(_STEP_BYTES):
+            num_bytes += len(block)
+            if num_bytes > limit_bytes:
+                raise ValueError(f"it holds more than {limit_bytes:.0f} bytes: record it again in smaller pieces")
+            yield block

@@ -56,7 +56,7 @@ def read_mcap_file(path: Path, collector: MessageCollector) -> None:
             if num_records < 2:  # the header
                 reason = shorten_reason(error)
                 raise log_error(f"not readable as MCAP ({reason}): record or save it again", path) from None
-            collector.skipped["the rest of the file"] = f"it is cut off or damaged ({shorten_reason(error)})"
+            collector.skipped[f"the rest of {path.name}"] = f"it is cut off or damaged ({shorten_reason(error)})"
 
 
 class _RecordTaker:
@@ -106,10 +106,10 @@ def _open_chunk(chunk: Any, collector: MessageCollector) -> Iterator[Any]:
     """Yields the records of a chunk; up to where it is damaged, with a note of that."""
     try:
         if chunk.uncompressed_size > MAX_BLOCK_BYTES:
-            raise ValueError(f"its size is given as {chunk.uncompressed_size} bytes")
+            raise OSError(f"its size is given as {chunk.uncompressed_size} bytes")
         data = unpack_block(chunk.compression, chunk.data, chunk.uncompressed_size)
         if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-            raise ValueError("its crc does not match")
+            raise OSError("its crc does not match")
         yield from _split_chunk(data)
     except (Exception, MemoryError) as error:
         what = f"the chunk at {chunk.message_start_time} ns"
