@@ -212,7 +212,10 @@ class MessageCollector:
         """Returns a recording with what the file says of it, where gapless wrote it."""
         if not self.said:
             return found
-        described = apply_description(replace(found, details={}, start_ns=None), self.said)
+        start_ns = found.start_ns if "start_ns" in self.said else None
+        described = replace(apply_description(replace(found, details={}), self.said), start_ns=start_ns)
+        if self._types:  # of topics that can be read at either time
+            described = replace(described, details={**described.details, "time": self._time})
         types = {name: str(kind) for name, kind in described.types.items() if name in found.columns}
         return replace(described, types={**found.types, **types})
 
