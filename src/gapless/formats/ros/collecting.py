@@ -1,8 +1,10 @@
 """How the messages of one bag or file become one recording."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,7 @@ class MessageCollector:
         self._frames: dict[str, str] = {}
         self._failures: dict[str, tuple[int, str]] = {}
         self._num_messages = 0
+        self._own_columns: dict[str, list[str]] = {}  # topic that gapless wrote for columns without one -> columns
         self.said: dict[str, Any] = {}
         self.skipped: dict[str, str] = {}
 
@@ -46,6 +49,9 @@ class MessageCollector:
         """Takes the description of a recording that gapless wrote."""
         found = json.loads(text)
         self.said = found if isinstance(found, dict) else {}
+        topics = self.said.get("topics")
+        lists = {k: v for k, v in topics.items() if isinstance(v, list)} if isinstance(topics, dict) else {}
+        self._own_columns = {topic: list(map(str, columns)) for topic, columns in lists.items()}
 
     def accept(self, channel: MessageChannel) -> bool:
         """Returns whether the messages of a channel become columns; remembers why where they do not."""
@@ -53,7 +59,7 @@ class MessageCollector:
             try:
                 decoder = make_decoder(channel)
             except Exception as error:  # a schema is other people's bytes
-                self.skipped[channel.topic] = " ".join(str(error).split())[:160] or type(error).__name__
+                self.skipped[channel.topic] = shorten_reason(error)
                 self._decode[channel] = None
                 return False
             self._decode[channel] = decoder.decode
@@ -70,17 +76,17 @@ class MessageCollector:
         try:
             self._add(channel, self._flatteners[channel], receipt_ns, self._decode[channel](data), publish_ns)
         except Exception as error:  # a damaged message raises anything
-            count, why = self._failures.get(channel.topic, (0, " ".join(str(error).split())[:160]))
+            count, why = self._failures.get(channel.topic, (0, shorten_reason(error)))
             self._failures[channel.topic] = (count + 1, why)
 
     def _add(
         self, channel: MessageChannel, flat: MessageFlattener, receipt_ns: int, message: Any, publish_ns: int
     ) -> None:
-        topic, kind = channel.topic, channel.type.rpartition("/")[2]
+        topic, kind = channel.topic, channel.type.rpartition("/")[2] if channel.encoding in ("cdr", "ros1") else ""
         if topic == DESCRIPTION_TOPIC:
             self.read_description(message.data)
             return
-        if columns := self._own_columns(topic):
+        if columns := self._own_columns.get(topic):
             self._take_rows(topic).add(receipt_ns, 0, _read_own(columns, message))
             return
         if kind == "TFMessage":
@@ -107,20 +113,10 @@ class MessageCollector:
     def _take_rows(self, stream: str) -> TopicRows:
         return self._rows.setdefault(stream, TopicRows())
 
-    def _own_columns(self, topic: str) -> list[str]:
-        """Returns the columns that gapless wrote to a topic of its own."""
-        topics = self.said.get("topics")
-        columns = topics.get(topic) if isinstance(topics, dict) else None
-        return [str(each) for each in columns] if isinstance(columns, list) else []
-
-    def _list_own_columns(self) -> list[str]:
-        topics = self.said.get("topics")
-        return [name for topic in topics for name in self._own_columns(topic)] if isinstance(topics, dict) else []
-
     def finish(self) -> Iterator[Recording | Skipped]:
         """Yields the recording, if there are numbers in it, and what was left out of it."""
         self._gather_skipped()
-        placed = {stream: rows.place_rows(self._is_at_stamps(rows)) for stream, rows in self._rows.items()}
+        placed = {stream: rows.place_rows(self._time == "message") for stream, rows in self._rows.items()}
         placed = {stream: found for stream, found in placed.items() if len(found[0])}
         if placed or (self.said and not self.skipped):
             yield self._make_recording(placed)
@@ -131,9 +127,9 @@ class MessageCollector:
 
     def _gather_skipped(self) -> None:
         for flat in self._flatteners.values():
-            self.skipped |= flat.skipped
+            self.skipped |= {re.sub(r"\[\d+\]", "[]", field): why for field, why in flat.skipped.items()}
         for topic, (count, why) in self._failures.items():
-            self.skipped[topic] = f"{count} messages are not readable ({why or 'damaged'})"
+            self.skipped[topic] = f"{count} messages are not readable ({why})"
         if covariances := sorted(set().union(*(flat.covariances for flat in self._flatteners.values()))):
             self.skipped["covariances"] = f"they are no signals: {', '.join(covariances)}"[:400]
         clocks = [r for r in self._rows.values() if r.has_stamps and not _is_one_clock(r)]
@@ -143,9 +139,6 @@ class MessageCollector:
                 self.skipped[stream] = (
                     "it has no stamps, and those of others are of another clock: read by receipt time"
                 )
-
-    def _is_at_stamps(self, rows: TopicRows) -> bool:
-        return self._time == "message" and rows.has_stamps
 
     def _make_recording(self, placed: dict[str, tuple[np.ndarray, np.ndarray]]) -> Recording:
         times_ns = np.unique(np.concatenate([t for t, _ in placed.values()])) if placed else np.empty(0, np.int64)
@@ -160,23 +153,18 @@ class MessageCollector:
             if np.any(known := np.isfinite(latency_s)):
                 said[f"{stream}.{LATENCY}"] = latency_s
                 latencies[stream] = _summarise_latency(latency_s[known])
-            self._place_columns(stream, said, at, order, len(times_ns), columns)
-        for column in self._list_own_columns():
+            self._place_columns(stream, {name: v[order] for name, v in said.items()}, at, len(times_ns), columns)
+        for column in chain.from_iterable(self._own_columns.values()):
             columns.setdefault(column, np.full(len(times_ns), np.nan))  # columns without any number have no messages
         start_ns = int(times_ns[0]) if len(times_ns) else None
         times_s = self._make_times(times_ns, columns)
-        types = {
-            name: kind
-            for flat in self._flatteners.values()
-            for name, kind in flat.types.items()
-            if kind not in (None, "float64")
-        }
+        types = {k: kind for flat in self._flatteners.values() for k, kind in flat.types.items() if kind != "float64"}
         details = {"time": self._time, "topics": self._types, "frames": self._frames, LATENCY: latencies}
         found = Recording(
             name=self._name,
             times_s=times_s,
             columns=columns,
-            types={name: kind for name, kind in types.items() if name in columns},
+            types={name: kind for name, kind in types.items() if kind and name in columns},
             start_ns=start_ns,
             details={key: value for key, value in details.items() if value},
         )
@@ -187,19 +175,20 @@ class MessageCollector:
         stream: str,
         said: dict[str, Array],
         at: np.ndarray,
-        order: np.ndarray,
         num_rows: int,
         columns: dict[str, Array],
     ) -> None:
         """Puts the columns of a stream at their rows; of several messages at one time, the last counts."""
         num_repeated = 0
         for name, values in said.items():
-            if name in columns or name in self.skipped or name.split("[")[0] in self.skipped:
-                self.skipped.setdefault(name, "two topics give it: rename one")
+            if name in columns:
+                self.skipped[name] = "two topics give it: rename one"
                 continue
-            known = ~np.isnan(values[order])
+            if re.sub(r"\[\d+\]", "[]", name) in self.skipped or re.sub(r"\[\d+\]$", "", name) in self.skipped:
+                continue  # it changed on the way: an array grew too long, a number too large
+            known = ~np.isnan(values)
             full = np.full(num_rows, np.nan)
-            full[at[known]] = values[order][known]  # of repeated places, numpy keeps the last
+            full[at[known]] = values[known]  # of repeated places, numpy keeps the last
             columns[name] = full
             num_repeated = max(num_repeated, int(np.count_nonzero(known)) - int(np.count_nonzero(~np.isnan(full))))
         if num_repeated:
@@ -223,7 +212,10 @@ class MessageCollector:
         """Returns a recording with what the file says of it, where gapless wrote it."""
         if not self.said:
             return found
-        described = apply_description(replace(found, details={}, start_ns=None), self.said)
+        start_ns = found.start_ns if "start_ns" in self.said else None
+        described = replace(apply_description(replace(found, details={}), self.said), start_ns=start_ns)
+        if self._types:  # of topics that can be read at either time
+            described = replace(described, details={**described.details, "time": self._time})
         types = {name: str(kind) for name, kind in described.types.items() if name in found.columns}
         return replace(described, types={**found.types, **types})
 
@@ -231,8 +223,13 @@ class MessageCollector:
 def _read_own(columns: list[str], message: Any) -> dict[str, float]:
     """Returns column -> number of a message that gapless wrote: a JSON object, or an array."""
     if isinstance(message, dict):
-        return {str(name): float(number) for name, number in message.items()}  # `Infinity` is text in JSON
+        return {str(name): float(number) for name, number in message.items()}  # `inf` is text in JSON
     return dict(zip(columns, message.data.tolist(), strict=True))
+
+
+def shorten_reason(error: BaseException) -> str:
+    """Returns what other people's code says of damage, as part of a line."""
+    return " ".join(str(error).split())[:160] or type(error).__name__
 
 
 def _is_one_clock(rows: TopicRows) -> bool:

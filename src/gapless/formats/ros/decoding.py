@@ -4,13 +4,13 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-_NOT_DECODED = re.compile(r"(Image|PointCloud2?|CompressedVideo|OccupancyGrid|LaserScan|Octomap|Log)$")
+_NOT_DECODED = re.compile(r"(Image|PointCloud2?|CompressedVideo)$")
 TIME_FIELDS = ("header", "stamp", "timestamp")  # say when a message was made
 _HUGE_ARRAY = re.compile(rb"\[\s*\d{6,}\s*\]")  # a decoder is made of code as long as its fixed arrays
 _PROTOBUF_TYPES = {  # number of a type in a protobuf descriptor -> type; others are text, bytes and messages
@@ -37,8 +37,8 @@ class MessageDecoder:
     """How the messages of one channel are read."""
 
     decode: Callable[[bytes], Any]
-    list_fields: Callable[[Any], Iterable[Field]]  # of a message, or of a message inside it
-    plan: Callable[[Any], "ScalarPlan | None"] = lambda message: None  # of a message whose type says its fields
+    list_fields: Callable[[Any], Iterable[Field]] | None = None  # of a message, or of a message inside it
+    plan: "Callable[[Any], ScalarPlan] | None" = None  # the same for messages of ROS, whose types say what is in them
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,15 @@ class ScalarPlan:
 def make_decoder(channel: MessageChannel) -> MessageDecoder:
     """Returns the decoder of a channel; raises ValueError with the reason where its messages cannot be columns."""
     if _NOT_DECODED.search(channel.type):
-        raise ValueError(f"messages of type {channel.type} are not columns of numbers")
+        raise ValueError(f"messages of type {channel.type} are no columns of numbers: use other topics")
     if channel.encoding == "json":
         return MessageDecoder(json.loads, _list_entries)
     if channel.encoding == "protobuf" and channel.schema_encoding == "protobuf":
         return _make_protobuf_decoder(channel)
     if channel.encoding in ("cdr", "ros1"):
-        return _make_ros_decoder(channel)
+        return _make_ros_decoder(channel.type, channel.encoding, channel.schema_encoding, channel.schema)
     schema = f" with schema {channel.schema_encoding!r}" if channel.schema_encoding else " without a schema"
-    raise ValueError(f"its encoding {channel.encoding!r}{schema} is not one of cdr, ros1, json, protobuf")
+    raise ValueError(f"its encoding {channel.encoding!r}{schema} is not known: record cdr, ros1, json or protobuf")
 
 
 def _list_entries(message: Any) -> Iterable[Field]:
@@ -72,36 +72,28 @@ def _list_entries(message: Any) -> Iterable[Field]:
     return [(str(name), value, "bool" if isinstance(value, bool) else None) for name, value in message.items()]
 
 
-def _make_ros_decoder(channel: MessageChannel) -> MessageDecoder:
+@lru_cache(maxsize=256)  # files of one robot say the same types again and again, and code is compiled for each
+def _make_ros_decoder(message_type: str, encoding: str, schema_encoding: str, schema: bytes) -> MessageDecoder:
     from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
     from rosbags.typesys.msg import normalize_msgtype
 
-    name = normalize_msgtype(channel.type)
+    name = normalize_msgtype(message_type)
     store = get_typestore(Stores.EMPTY)
-    if channel.schema.strip():
-        if _HUGE_ARRAY.search(channel.schema):
-            raise ValueError("its definition holds an array of a million elements or more")
-        text = channel.schema.decode()
-        store.register(
-            get_types_from_idl(text) if channel.schema_encoding == "ros2idl" else get_types_from_msg(text, name)
-        )
+    if schema.strip():
+        if _HUGE_ARRAY.search(schema):
+            raise ValueError("its definition holds an array of 100,000 elements or more: split it")
+        text = schema.decode()
+        store.register(get_types_from_idl(text) if schema_encoding == "ros2idl" else get_types_from_msg(text, name))
     else:
-        store = get_typestore(Stores.ROS1_NOETIC if channel.encoding == "ros1" else Stores.LATEST)
+        store = get_typestore(Stores.ROS1_NOETIC if encoding == "ros1" else Stores.LATEST)
     if name not in store.fielddefs:
-        raise ValueError(f"the definition of {channel.type} is not in the file")
+        raise ValueError(
+            f"the definition of {message_type} is not in the file: record it with the definitions of messages"
+        )
     store.get_msgdef(name)
-    read = store.deserialize_ros1 if channel.encoding == "ros1" else store.deserialize_cdr
-    known: dict[str, list[tuple[str, str, str | None]]] = {}
-
-    def list_fields(message: Any) -> Iterator[tuple[str, Any, str | None]]:
-        kind = message.__msgtype__
-        if kind not in known:
-            known[kind] = list_ros_fields(store, kind)
-        for attribute, field, number in known[kind]:
-            yield field, getattr(message, attribute), number
-
+    read = store.deserialize_ros1 if encoding == "ros1" else store.deserialize_cdr
     plan = cache(lambda kind: _plan_scalars(store, kind))
-    return MessageDecoder(lambda data: read(data, name), list_fields, lambda message: plan(message.__msgtype__))
+    return MessageDecoder(lambda data: read(data, name), plan=lambda message: plan(message.__msgtype__))
 
 
 def _plan_scalars(store: Any, kind: str) -> ScalarPlan:

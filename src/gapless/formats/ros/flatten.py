@@ -49,9 +49,10 @@ class MessageFlattener:
         """Returns name, value and type of fields; puts those that a plan reads in one go into `found` instead."""
         if isinstance(message, dict):
             return [(str(k), v, "bool" if isinstance(v, bool) else None) for k, v in message.items()]
-        plan = self._decoder.plan(message)
-        if plan is None:
+        if self._decoder.list_fields:
             return list(self._decoder.list_fields(message))
+        assert self._decoder.plan
+        plan = self._decoder.plan(message)
         if found is not None and plan.paths:
             if (key := (prefix, *plan.paths[:1], plan.name)) not in self._columns:
                 self._columns[key] = [f"{prefix}.{path}" for path in plan.paths]

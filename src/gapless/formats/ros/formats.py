@@ -6,8 +6,9 @@ from pathlib import Path
 from gapless.core.errors import GaplessError
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
+from gapless.formats.ros.bags import METADATA, METADATA_HEAD, read_rosbag1_file, read_rosbag2
 from gapless.formats.ros.collecting import MessageCollector
-from gapless.formats.ros.files import METADATA, METADATA_HEAD, read_mcap_file, read_rosbag1_file, read_rosbag2_folder
+from gapless.formats.ros.mcap_file import read_mcap_file
 from gapless.formats.ros.writing import write_mcap, write_rosbag1, write_rosbag2
 
 _ReadOne = Callable[[Path, MessageCollector], None]
@@ -38,7 +39,7 @@ def _list_files(source: Path, suffix: str) -> list[Path]:
 
 
 def _list_bags(source: Path) -> list[Path]:
-    if (source / METADATA).is_file():
+    if source.is_file() or (source / METADATA).is_file():
         return [source]
     return sorted(each.parent for each in source.glob(f"*/{METADATA}"))
 
@@ -70,7 +71,8 @@ def _make_reader(suffix: str, read_one: _ReadOne) -> Callable[[Path, ReadOptions
 
 def _read_rosbag2(source: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
     paths = _list_bags(source)
-    return _read_all(paths, [path.resolve().name for path in paths], read_rosbag2_folder, options)
+    names = [path.stem if path.is_file() else path.resolve().name for path in paths]
+    return _read_all(paths, names, read_rosbag2, options)
 
 
 MCAP = Format(
@@ -94,7 +96,7 @@ ROSBAG1 = Format(
 ROSBAG2 = Format(
     name="rosbag2",
     title="ROS 2 bag",
-    is_source=lambda path: path.is_dir() and (_is_rosbag2(path) or any(_is_rosbag2(p) for p in path.iterdir())),
+    is_source=lambda path: path.suffix == ".db3" if path.is_file() else any(map(_is_rosbag2, (path, *path.glob("*")))),
     read=_read_rosbag2,
     write=write_rosbag2,
     modules=("mcap", "rosbags"),

@@ -42,7 +42,7 @@ class StandardTopic:
         frames = recording.details.get("frames")
         self._frame = str(frames.get(topic, "")) if isinstance(frames, dict) else ""
         self._list_fields = cache(self._list_fields)
-        self._list_names = cache(self._list_names)
+        self._list_names, self._list_places = cache(self._list_names), cache(self._list_places)
 
     def encode(self, row: int) -> bytes:
         """Returns the message of a row."""
@@ -96,6 +96,10 @@ class StandardTopic:
         names = [name.removeprefix(start) for name in self._values for start in starts if name.startswith(start)]
         return [(name, [start + name for start in starts]) for name in dict.fromkeys(names)]
 
+    def _list_places(self, column: str) -> list[str]:
+        """Returns the columns of an array's elements without names."""
+        return [name for k in range(MAX_ARRAY_LENGTH) if (name := f"{column}[{k}]") in self._values]
+
     def _make_field(self, field: str, column: str, description: Any, names: list[str], row: int) -> Any:
         node, inner = description
         if node == _NAME:
@@ -106,8 +110,7 @@ class StandardTopic:
         (element, element_type), length = inner
         if element == _NAME or element_type[0] == "string":
             return names if field in NAME_FIELDS else []
-        elements = [f"{column}.{name}" for name in names]
-        elements = elements or [f"{column}[{k}]" for k in range(MAX_ARRAY_LENGTH) if f"{column}[{k}]" in self._values]
+        elements = [f"{column}.{name}" for name in names] or self._list_places(column)
         numbers = [self._values[each][row] for each in elements if self._has(row, each)]
         return _cast(numbers or [0] * (length if node == _ARRAY else 0), element_type[0])
 

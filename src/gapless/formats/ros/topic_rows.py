@@ -37,7 +37,7 @@ class TopicRows:
             column = self.columns.get(name)
             if column is None:
                 if len(self.columns) >= MAX_TOPIC_COLUMNS:
-                    raise ValueError(f"it has more than {MAX_TOPIC_COLUMNS} columns")
+                    raise ValueError(f"it has more than {MAX_TOPIC_COLUMNS} columns: split the topic")
                 column = self.columns[name] = array("d")
             if len(column) < place:
                 column.extend(repeat(nan, place - len(column)))

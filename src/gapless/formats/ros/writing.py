@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from heapq import merge
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ def plan_messages(recording: Recording, path: Path, ros_version: int = 2) -> Mes
     return MessagePlan(times_ns, values, standard, groups, said)
 
 
+@cache
 def _load_types(ros_version: int) -> Any:
     from rosbags.typesys import Stores, get_typestore
 

@@ -78,9 +78,13 @@ def make_arm(store: Any = STORE, duration_s: float = 1.0, latency_ns: int = 20_0
 
 
 def write_ros2(path: Path, said: Iterable[Said], storage: StoragePlugin = StoragePlugin.SQLITE3) -> Path:
-    with Writer2(path, version=9, storage_plugin=storage) as writer:
-        _write(writer, said, STORE, STORE.serialize_cdr)
+    write_with(Writer2(path, version=9, storage_plugin=storage), said)
     return path
+
+
+def write_with(writer: Writer2, said: Iterable[Said]) -> None:
+    with writer:
+        _write(writer, said, STORE, STORE.serialize_cdr)
 
 
 def write_ros1(path: Path, said: Iterable[Said], compression: Any = None) -> Path:

@@ -6,12 +6,16 @@ import pytest
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from mcap.writer import CompressionType, IndexType
 from rosbags.rosbag1 import Writer as Writer1
-from rosbags.rosbag2 import StoragePlugin
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
+from rosbags.rosbag2 import Writer as Writer2
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from gapless.core.errors import LogError
 from gapless.core.recording import Recording, Skipped
+from gapless.formats import source
 from gapless.formats.format import ReadOptions
 from gapless.formats.registry import find_format, read_source
+from gapless.formats.ros import bags as bag_reading
 from unit.formats.ros import bags
 from unit.formats.ros.bags import START_NS, make, make_header
 
@@ -169,12 +173,46 @@ def test_arrays_and_text(tmp_path: Path) -> None:
     assert "64" in whys["run: /long.data"]
 
 
+def test_names_reach_points_inside_a_message_but_no_other_arrays(tmp_path: Path) -> None:
+    text = """string[] joint_names
+my_msgs/Point[] points
+my_msgs/Point desired
+int64[<=200] ticks
+================================================================================
+MSG: my_msgs/Point
+float32[] positions
+float64[2] tool
+"""
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(text, "my_msgs/msg/State"))
+    point = store.types["my_msgs/msg/Point"](positions=np.array([0.5, 2.0], np.float32), tool=np.array([7.0, 8.0]))
+
+    def encode(num_ticks: int) -> bytes:
+        ticks = np.arange(num_ticks)
+        state = store.types["my_msgs/msg/State"](joint_names=["a", "b"], points=[], desired=point, ticks=ticks)
+        return bytes(store.serialize_ros1(state, "my_msgs/msg/State"))
+
+    said = [("/state", START_NS, encode(3)), ("/state", START_NS + 1, encode(65))]
+    schema = ("my_msgs/State", "ros1msg", text.encode())
+    found, skipped = read_one(bags.write_raw_mcap(tmp_path / "a.mcap", "ros1", schema, said))
+    assert {name: values[0] for name, values in found.columns.items()} == {
+        "/state.desired.positions.a": 0.5,
+        "/state.desired.positions.b": 2.0,
+        "/state.desired.tool[0]": 7.0,
+        "/state.desired.tool[1]": 8.0,
+    }
+    assert found.types == {"/state.desired.positions.a": "float32", "/state.desired.positions.b": "float32"}
+    assert [each.what for each in skipped] == ["a: /state.ticks"]  # too long once: not half a column
+
+
 def test_images_are_not_decoded(tmp_path: Path) -> None:
     schema = ("sensor_msgs/msg/Image", "ros2msg", b"this is no definition")
     path = bags.write_raw_mcap(tmp_path / "a.mcap", "cdr", schema, [("/camera", START_NS, b"\0" * 100)])
     found = list(read_source(path))
     assert [type(each) for each in found] == [Skipped, Skipped]
-    assert found[0] == Skipped("a: /camera", "messages of type sensor_msgs/msg/Image are not columns of numbers")
+    assert found[0] == Skipped(
+        "a: /camera", "messages of type sensor_msgs/msg/Image are no columns of numbers: use other topics"
+    )
 
 
 def test_json_messages(tmp_path: Path) -> None:
@@ -265,7 +303,7 @@ def test_what_is_readable_of_a_cut_mcap_comes_in(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     found, skipped = read_one(path)
     assert 50 < len(found.times_s) < 450
-    assert "a: the rest of the file" in {each.what for each in skipped}
+    assert "a: the rest of a.mcap" in {each.what for each in skipped}
 
 
 def test_a_damaged_chunk_leaves_the_others(tmp_path: Path) -> None:
@@ -279,14 +317,57 @@ def test_a_damaged_chunk_leaves_the_others(tmp_path: Path) -> None:
     assert any("chunk" in each.what and "crc" in each.why for each in skipped)
 
 
+def test_channels_are_known_though_the_chunk_that_says_them_is_damaged(tmp_path: Path) -> None:
+    path = bags.write_cdr_mcap(tmp_path / "a.mcap", bags.make_arm(), CompressionType.NONE, chunk_size=20_000)
+    data = bytearray(path.read_bytes())
+    data[1000] ^= 1
+    path.write_bytes(data)
+    found, _ = read_one(path)
+    assert 350 < len(found.times_s) < 500
+    assert "/joint_states.position.elbow" in found.columns
+
+
+def test_the_database_of_a_bag_without_metadata(tmp_path: Path) -> None:
+    path = bags.write_ros2(tmp_path / "run", bags.make_arm(duration_s=0.1)) / "run.db3"
+    (path.parent / "metadata.yaml").unlink()
+    assert len(read_one(path)[0].times_s) == 50
+
+
+def test_bags_packed_as_a_whole_and_message_by_message(tmp_path: Path) -> None:
+    for mode in (CompressionMode.FILE, CompressionMode.MESSAGE):
+        path = tmp_path / mode.name.lower()
+        writer = Writer2(path, version=9)
+        writer.set_compression(mode, CompressionFormat.ZSTD)
+        bags.write_with(writer, bags.make_arm(duration_s=0.1))
+        assert len(read_one(path)[0].times_s) == 50
+
+
+def test_a_bag_that_fills_the_disk_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer2(tmp_path / "run", version=9)
+    writer.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
+    bags.write_with(writer, bags.make_arm(duration_s=0.1))
+    monkeypatch.setattr(bag_reading, "MAX_DISK_SHARE", 1e-12)
+    with pytest.raises(LogError, match=r"it holds more than .* record it again"):
+        list(read_source(tmp_path / "run"))
+
+
+def test_a_recording_larger_than_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = bags.write_ros2(tmp_path / "run", bags.make_arm(duration_s=0.1))
+    monkeypatch.setattr(source, "read_free_memory", lambda: 1000.0)
+    with pytest.raises(LogError, match="split the file"):
+        list(read_source(path))
+
+
 def test_unknown_encodings_and_missing_schemas_are_named(tmp_path: Path) -> None:
     strange = bags.write_raw_mcap(tmp_path / "a.mcap", "cbor", None, [("/x", START_NS, b"1")])
     assert next(iter(read_source(strange))) == Skipped(
-        "a: /x", "its encoding 'cbor' without a schema is not one of cdr, ros1, json, protobuf"
+        "a: /x", "its encoding 'cbor' without a schema is not known: record cdr, ros1, json or protobuf"
     )
     schema = ("my_msgs/msg/Own", "ros2msg", b"")
     missing = bags.write_raw_mcap(tmp_path / "b.mcap", "cdr", schema, [("/x", START_NS, b"1")])
-    assert next(iter(read_source(missing))) == Skipped("b: /x", "the definition of my_msgs/msg/Own is not in the file")
+    assert next(iter(read_source(missing))) == Skipped(
+        "b: /x", "the definition of my_msgs/msg/Own is not in the file: record it with the definitions of messages"
+    )
 
 
 def test_a_bag_that_names_other_files_is_refused(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ def make_everything() -> list[bags.Said]:
     said = bags.make_arm(duration_s=0.2)
     for k in range(3):
         time_ns = START_NS + k * 7_000_001
+        gripper = bags.make_joints(time_ns - 5, {"gripper": k / 3})  # another node, on the same topic
+        said.append(("/joint_states", "sensor_msgs/msg/JointState", time_ns + 9, gripper))
         layout = make("std_msgs/msg/MultiArrayLayout", dim=[], data_offset=0)
         array = make("std_msgs/msg/Float32MultiArray", layout=layout, data=np.array([0.1, k], np.float32))
         said.append(("/cmd", "std_msgs/msg/Float32MultiArray", time_ns, array))
@@ -99,6 +101,13 @@ def test_rows_at_message_time_come_back(kind: Format, tmp_path: Path) -> None:
     given, _ = read_one(bags.write_ros2(tmp_path / "run", make_everything()), "message")
     write(kind, [given], tmp_path / "out")
     check_same(given, read_one(tmp_path / "out")[0])
+
+
+@pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
+def test_what_was_written_at_receipt_is_read_at_message_time(kind: Format, tmp_path: Path) -> None:
+    path = bags.write_ros2(tmp_path / "run", bags.make_arm(duration_s=0.1))
+    write(kind, [read_one(path)[0]], tmp_path / "out")
+    check_same(read_one(path, "message")[0], read_one(tmp_path / "out", "message")[0])
 
 
 @pytest.mark.parametrize("kind", FORMATS, ids=lambda kind: kind.name)
