@@ -35,9 +35,8 @@ def read_droid(path: Path, options: ReadOptions) -> Iterator[Recording | Skipped
 
 def _read_episode(options: ReadOptions, taken: set[str], path: Path) -> Iterator[Recording | Skipped]:
     folder, found = path.parent, sorted(path.parent.glob("metadata*.json"))
-    metadata = (
-        read_description(require_inside(folder, found[0].name).read_bytes(), found[0], "the metadata") if found else {}
-    )
+    text = require_inside(folder, found[0].name).read_bytes() if found else "{}"
+    metadata = read_description(text, path, "the metadata beside it")
     parts = folder.resolve().parts
     name = next(n for n in (metadata.get("uuid"), parts[-1], "_".join(parts)) if isinstance(n, str) and n not in taken)
     taken.add(name)

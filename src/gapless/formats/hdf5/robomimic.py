@@ -85,11 +85,11 @@ class _Demonstrations:
         columns = said.get("columns")
         yield from read_arrays(demo, name, self.path, rows, columns if isinstance(columns, dict) else {})
         if (stated := about.get("num_samples", rows.num_rows)) != rows.num_rows:
-            yield Skipped(
-                f"{name}: num_samples", f"it says {stated}, and there are {rows.num_rows} rows, which are read"
-            )
-        about = {} if said else _read_env(self.env_args)
-        yield from rows.make_recording(self.prefix + name, _take_times(rows, self._find_rate()), said, **about)
+            yield Skipped(f"{name}: num_samples", f"it says {stated}; the {rows.num_rows} rows that there are are read")
+        about, times = {} if said else _read_env(self.env_args), _take_times(rows, self._find_rate())
+        if said:
+            rows.details.pop("time", None)
+        yield from rows.make_recording(self.prefix + name, times, said, **about)
 
     def _make_details(self, key: str, about: dict[str, Any]) -> Rows:
         details = {name: value for name, value in about.items() if name not in ("model_file", "num_samples")}
@@ -161,27 +161,32 @@ def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
 
 
 def write_robomimic(recordings: Iterable[Recording], path: Path) -> Iterator[Skipped]:
-    """Writes each recording as a demonstration: columns such as `action.hip` in `actions`, others in `obs`."""
+    """Writes each recording as a demonstration: columns such as `action.hip` in `actions`, others in `obs`.
+
+    Numbers, and in this version of HDF5 all else, have checksums. Texts have a fixed length: what is damaged in the
+    heap where HDF5 keeps others can bring the library itself down.
+    """
     import h5py
 
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", libver="latest") as file:
         data, total, env_args = file.create_group("data"), 0, None
         for number, recording in enumerate(recordings):
             yield from (Skipped(f"{recording.name}: video {v.camera}", "not written") for v in recording.videos)
             demo, groups = data.create_group(f"demo_{number}"), group_columns(recording.columns, _place_array)
             for place, names in groups.items():
                 values = stack_columns(recording, names)
-                demo.create_dataset(place, data=values[:, 0] if place in ("rewards", "dones") else values)
-            demo.create_dataset(_TIMES[0], data=recording.times_s)
+                values = values[:, 0] if place in ("rewards", "dones") else values
+                demo.create_dataset(place, data=values, chunks=True, fletcher32=True)
+            demo.create_dataset(_TIMES[0], data=recording.times_s, chunks=True, fletcher32=True)
             demo.attrs["num_samples"] = len(recording.times_s)
             columns = {place.replace("/", "."): names for place, names in groups.items()}
             said = {**describe_recording(recording), "name": recording.name, "columns": columns}
-            demo.attrs[DESCRIPTION_KEY] = json.dumps(said)
+            demo.attrs[DESCRIPTION_KEY] = np.bytes_(json.dumps(said))
             task = recording.conditions.get("task", "")
             env_args = env_args or recording.details.get("env_args") or {"env_name": task, "env_kwargs": {}}
             total += len(recording.times_s)
         data.attrs["total"] = total
-        data.attrs["env_args"] = json.dumps(env_args or {})
+        data.attrs["env_args"] = np.bytes_(json.dumps(env_args or {}))
 
 
 def _place_array(key: str) -> str:

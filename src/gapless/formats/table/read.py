@@ -62,11 +62,8 @@ def _read_said(path: Path) -> dict[str, Any]:
     if path.suffix.lower() == ".parquet":
         with explain_damage(path, "Parquet"):
             text = (pq.read_schema(path).metadata or {}).get(DESCRIPTION_KEY.encode())
-        said = (
-            {**read_description(text, path, "its description by gapless"), DESCRIPTION_KEY: True}
-            if text is not None
-            else {}
-        )
+        if text is not None:
+            said = {**read_description(text, path, "its description by gapless"), DESCRIPTION_KEY: True}
     sidecar = require_inside(path.parent, f"{path.stem}.json")
     return read_sidecar(sidecar, said) if sidecar.is_file() else said
 

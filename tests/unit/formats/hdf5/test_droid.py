@@ -87,7 +87,7 @@ def test_one_damaged_episode_leaves_the_others(tmp_path: Path) -> None:
     assert [run.name for run in runs] == ["same", "c"]
     assert "not readable as HDF5" in skipped["b/trajectory.h5"]
     (tmp_path / "c" / "metadata_same.json").write_text("[1]")
-    assert "the metadata is no JSON object" in read(tmp_path)[1]["c/trajectory.h5"]
+    assert "the metadata beside it is no JSON object" in read(tmp_path)[1]["c/trajectory.h5"]
 
 
 def test_links_that_lead_out_are_refused(tmp_path: Path) -> None:

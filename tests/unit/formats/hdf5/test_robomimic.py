@@ -133,7 +133,7 @@ def test_what_does_not_fit_is_left_out_and_the_rest_comes_in(tmp_path: Path) -> 
     assert skipped["obs.words"] == "it holds text that changes, not numbers"
     assert "not numbers" in skipped["demo_0: obs.pairs"]
     assert "beyond 2**53" in skipped["demo_0: obs.huge"]
-    assert skipped["demo_0: num_samples"] == "it says 6, and there are 5 rows, which are read"
+    assert skipped["demo_0: num_samples"] == "it says 6; the 5 rows that there are are read"
     assert "actions_0" in runs[0].columns
 
 
