@@ -12,10 +12,13 @@ import pyarrow as pa
 
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
-from gapless.core.provenance import Provenance, content_id, episode_content
+from gapless.core.provenance import Provenance, content_id, episode_content, signals_id
 from gapless.data import tables
+from gapless.data.descendants import Descendants
+from gapless.data.events import EventLog
 from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
 from gapless.data.tables import ArtefactRow, EpisodeRow, explain_failure
+from gapless.data.withdrawn import find_hidden
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -36,6 +39,7 @@ class Catalogue:
         self._temporary = directory / "temporary"
         self._episodes = tables.Table(directory / "tables" / "episodes", tables.EPISODES_SCHEMA, ("source",))
         self._artefacts = tables.Table(directory / "tables" / "artefacts", tables.ARTEFACTS_SCHEMA)
+        self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -72,9 +76,14 @@ class Catalogue:
             ids.append(id)
             episodes[id] = episode
             about = {"id": id, "duration_s": episode.duration_s, "added_at": added_at}
+            about |= {
+                "signals_id": signals_id(episode),
+                "participants": [],
+                "num_rows": len(episode.measurements.times_s),
+            }
             stored[id] = {**about, **tables.to_stored(episode), **tables.to_stored(provenance)}
-        query = "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
-        known = {row["id"] for row in self._views().select(query, (ids,))}
+        query = "SELECT id FROM recorded_episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
+        known = {row["id"] for row in self.select(query, (ids,))}
         with explain_failure("the catalogue cannot be written", self._directory):
             for id in stored.keys() - known:
                 write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
@@ -161,11 +170,23 @@ class Catalogue:
         """
         return self._views().run_query(sql)
 
-    def compact(self) -> None:
+    def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Returns the rows of a query of gapless's own; its view `recorded_episodes` has every episode, as added."""
+        return tables.Views(self._directory, self._episodes.files(), self._artefacts.files()).select(sql, values)
+
+    def hidden(self) -> Descendants:
+        """Returns what holds the data of people whose consent is withdrawn or has ended: id -> person."""
+        return find_hidden(self.select, self.events.read("consent"))
+
+    def compact(self, without: Sequence[str] = ()) -> None:
         """Joins the tables' small files; adding does so by itself now and then. Loses nothing.
 
         What killed processes left unfinished a week ago or earlier is removed.
         """
+        if without:  # PLACEHOLDER until the reworked catalogue is merged
+            self._episodes.remove(without)
+            for id in without:
+                self._samples_path(id).unlink(missing_ok=True)
         self._episodes.compact()
         self._artefacts.compact()
         for path in self._temporary.iterdir():
@@ -177,7 +198,8 @@ class Catalogue:
         return self._directory / "samples" / id[:2] / f"{id}.parquet"
 
     def _views(self) -> tables.Views:
-        return tables.Views(self._directory, self._episodes.files(), self._artefacts.files())
+        files = (self._episodes.files(), self._artefacts.files(), self.events.files())
+        return tables.Views(self._directory, *files, tuple(self.hidden().episodes))
 
 
 def _write_time() -> str:

@@ -19,6 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, InputError, nearest
 from gapless.core.provenance import Provenance
+from gapless.data.event_views import create_event_views
 
 COMPACT_ABOVE_FILES = 64
 NUM_SIMILAR_IDS = 3  # shown for an id that does not exist
@@ -36,7 +37,15 @@ _PROVENANCE_FIELDS = [
 EPISODES_SCHEMA = pa.schema(
     [
         *((name, _TEXT) for name in ("id", "name", "source", "outcome", "failed_in", "conditions", "recorded_at")),
-        *(("duration_s", _NUMBER), ("added_at", _TEXT), *_PROVENANCE_FIELDS),
+        *(("duration_s", _NUMBER), ("added_at", _TEXT), ("signals_id", _TEXT), ("participants", _TEXTS)),
+        ("num_rows", pa.int64()),
+        *_PROVENANCE_FIELDS,
+    ]
+)
+EVENTS_SCHEMA = pa.schema(  # what people said of episodes
+    [
+        *((name, _TEXT) for name in ("id", "kind", "name", "said_by", "said_at")),
+        *(("episodes", _TEXTS), ("signals", _TEXTS), ("said", _TEXT)),
     ]
 )
 ARTEFACTS_SCHEMA = pa.schema(
@@ -142,6 +151,8 @@ class Views:
     directory: Path  # the catalogue's folder
     episodes: tuple[Path, ...] = ()  # Parquet files of the episodes table
     artefacts: tuple[Path, ...] = ()  # Parquet files of the artefacts table
+    events: tuple[Path, ...] = ()  # Parquet files of what people said
+    hidden: tuple[str, ...] = ()  # ids of the episodes that only `recorded_episodes` shows
 
     def run_query(self, sql: str) -> pa.Table:
         """Returns the rows that a user's query asks for.
@@ -177,8 +188,10 @@ class Views:
 
     def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
         connection = duckdb.connect(":memory:")
-        _create_view(connection, "episodes", EPISODES_SCHEMA, self.episodes, EPISODE_COLUMNS)
+        _create_view(connection, "recorded_episodes", EPISODES_SCHEMA, self.episodes, EPISODE_COLUMNS)
         _create_view(connection, "artefacts", ARTEFACTS_SCHEMA, self.artefacts, ARTEFACT_COLUMNS)
+        _create_view(connection, "events", EVENTS_SCHEMA, self.events, {})
+        create_event_views(connection, self.hidden, bool(self.events or self.hidden))
         if with_samples and self.episodes:  # of episodes whose row is there; file names say which are needed at all
             pattern = _quote(self.directory / "samples" / "*" / "*.parquet")
             connection.execute(
@@ -270,6 +283,12 @@ class Table:
             snapshot = self._snapshot()
             snapshot.optimize.compact()
             snapshot.vacuum(dry_run=False)
+
+    def remove(self, ids: Sequence[str]) -> None:
+        """PLACEHOLDER until the reworked catalogue is merged."""
+        with explain_failure("the catalogue's table cannot be compacted", self.directory):
+            self._snapshot().delete("id IN (" + ", ".join(f"'{id}'" for id in ids) + ")")
+            self._snapshot().vacuum(0, dry_run=False, enforce_retention_duration=False)
 
     def _snapshot(self) -> DeltaTable:
         with explain_failure("the catalogue's table cannot be read", self.directory):

@@ -8,6 +8,9 @@ from gapless.core.results.closing import (
     AuditedColumn, AuditedParameter, AuditResult, AuditVerdict, Decision, EvaluateResult, Export, LoopResult,
     RandomizeResult, ReportResult, TrainResult,
 )
+from gapless.core.results.data import (
+    Agreement, Consent, ConsentResult, Disagreement, LabelResult, MadeFrom, Purpose, Split, SplitResult,
+)
 from gapless.core.results.fit import (
     AllanCurve, ColumnNoise, Curve, Drift, ExciteResult, FitErrors, FittedParameter, IdentifyResult, KeptLimit,
     LimitSource, NeuralPosterior, NoiseTerm, Outlook, PredictedParameter, SampledParameter, SensorResult, Since,
