@@ -15,7 +15,7 @@ from gapless.data.catalogue import Catalogue
 from gapless.data.events import Event
 from gapless.data.select import find_episodes, open_existing
 
-NUM_DRAWS = 10_000  # of kappa; its interval then moves by about a hundredth from seed to seed
+NUM_DRAWS = 4000  # of kappa; its interval then moves by about a hundredth from seed to seed
 PRIOR_COUNT = 0.5  # of each cell: Jeffreys's prior of four probabilities
 MAX_TEXT = 2000  # characters of a reason; longer ones are documents
 
