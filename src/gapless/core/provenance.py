@@ -43,15 +43,3 @@ def episode_content(episode: Episode) -> bytes:
     about += [sorted(episode.conditions.items()), episode.recorded_at]
     digest.update(json.dumps(about).encode())
     return digest.digest()
-
-
-def signals_id(episode: Episode) -> str | None:
-    """Returns 32 hex digits over an episode's signals alone, whatever it is called; None where it has no samples."""
-    if not len(episode.measurements.times_s):
-        return None
-    digest = hashlib.sha256()
-    for series in (episode.commands, episode.measurements):
-        digest.update(json.dumps([series.names, series.units, series.values.shape]).encode())
-        digest.update(series.times_s.tobytes())
-        digest.update(series.values.tobytes())
-    return digest.hexdigest()[:32]

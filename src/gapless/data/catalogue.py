@@ -3,26 +3,44 @@
 import contextlib
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from types import MappingProxyType
+from typing import Any, cast
 
 import pyarrow as pa
 
 from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
-from gapless.core.provenance import Provenance, content_id, episode_content, signals_id
-from gapless.data import tables
+from gapless.core.provenance import Provenance, content_id
+from gapless.core.recording import Origin, Recording
+from gapless.data.chunks import Piece, join_series
 from gapless.data.descendants import Descendants
+from gapless.data.entries import Entry, make_episode_entry, make_recording_entry, place_pieces, read_recording_entry
 from gapless.data.events import EventLog
-from gapless.data.files import artefact_content, check_file_names, read_samples, write_files, write_samples
-from gapless.data.tables import ArtefactRow, EpisodeRow, explain_failure
+from gapless.data.files import artefact_content, check_file_names, write_files
+from gapless.data.media import delete_media, keep_media
+from gapless.data.migrate import delete_old_samples, is_old, migrate, old_path, read_old_samples
+from gapless.data.rows import (
+    ARTEFACTS_SCHEMA,
+    EPISODES_SCHEMA,
+    ArtefactRow,
+    EpisodeRow,
+    check_provenance,
+    from_stored,
+    to_stored,
+)
+from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
+from gapless.data.tables import Table, explain_failure
+from gapless.data.views import Views
 from gapless.data.withdrawn import find_hidden
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
-MAX_LEFTOVER_AGE_S = 7 * 24 * 3600.0
+BATCH_CELLS = 4_000_000  # values that `add_recordings` gathers for one commit: 64 MB in memory with their times
+BATCH_EPISODES = 5000  # and recordings
 
 
 class Catalogue:
@@ -37,9 +55,12 @@ class Catalogue:
         """Takes the catalogue in a folder that `open` has prepared."""
         self._directory = directory
         self._temporary = directory / "temporary"
-        self._episodes = tables.Table(directory / "tables" / "episodes", tables.EPISODES_SCHEMA, ("source",))
-        self._artefacts = tables.Table(directory / "tables" / "artefacts", tables.ARTEFACTS_SCHEMA)
+        self._media = directory / "media"
+        self._samples = SampleStore(directory / "samples", self._temporary)
+        self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, ("source",), "id")
+        self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
         self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
+        self._last_views = self._recorded = Views(directory, self._samples)
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -57,61 +78,126 @@ class Catalogue:
                 folder.mkdir(exist_ok=True)
         catalogue._episodes.create()
         catalogue._artefacts.create()
+        if is_old(catalogue._episodes):
+            migrate(catalogue._episodes, catalogue._samples)
         return catalogue
 
-    def add_episode(self, episode: Episode, provenance: Provenance) -> str:
-        """Adds an episode and returns its id; one that is there already is left as it is."""
-        return self.add_episodes([(episode, provenance)])[0]
+    def add_episode(self, episode: Episode, provenance: Provenance, origin: Origin = Origin()) -> str:  # noqa: B008
+        """Adds an episode and returns its id; one that is there already is left as it is.
 
-    def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
-        """Adds episodes in one commit, all or none, and returns their ids in the order given."""
-        added_at = _write_time()
-        ids, episodes, stored = list[str](), dict[str, Episode](), dict[str, dict[str, Any]]()
-        for episode, provenance in items:
-            tables.check_provenance(provenance)
-            if episode.source not in get_args(Source):
-                known = ", ".join(get_args(Source))
-                raise CatalogueError(f"episode {episode.name} has source {episode.source!r}: use one of {known}")
-            id = content_id(episode_content(episode), provenance)
-            ids.append(id)
-            episodes[id] = episode
-            about = {"id": id, "duration_s": episode.duration_s, "added_at": added_at}
-            about |= {
-                "signals_id": signals_id(episode),
-                "participants": [],
-                "num_rows": len(episode.measurements.times_s),
-            }
-            stored[id] = {**about, **tables.to_stored(episode), **tables.to_stored(provenance)}
-        query = "SELECT id FROM recorded_episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
-        known = {row["id"] for row in self.select(query, (ids,))}
-        with explain_failure("the catalogue cannot be written", self._directory):
-            for id in stored.keys() - known:
-                write_samples(self._samples_path(id), self._temporary, episodes[id].commands, episodes[id].measurements)
-            if new := [row for id, row in stored.items() if id not in known]:
-                self._episodes.append(new)
+        `origin` says of a simulated one in which simulator and with which parameters.
+        """
+        return self.add_episodes([(episode, provenance)], (origin,))[0]
+
+    def add_episodes(
+        self, items: Sequence[tuple[Episode, Provenance]], origins: Sequence[Origin] = ()
+    ) -> tuple[str, ...]:
+        """Adds episodes in one commit, all or none, and returns their ids in the order given.
+
+        Args:
+            items: Episodes, and how each was made.
+            origins: Where each came from; none where that is not known.
+        """
+        entries = list[Entry]()
+        for k, (episode, provenance) in enumerate(items):
+            entries.append(make_episode_entry(episode, provenance, origins[k] if origins else Origin()))
+        self._add(entries)
+        return tuple(entry.id for entry in entries)
+
+    def add_recordings(
+        self,
+        items: Iterable[tuple[Recording, Provenance]],
+        *,
+        format: str | None = None,
+        quality: Callable[[Recording], Sequence[str]] = lambda _: (),
+    ) -> tuple[str, ...]:
+        """Adds recordings as they are, and returns their ids in the order given.
+
+        They are added in batches as they come, so that any number of them fits into memory. Each batch is one
+        commit: if the process is killed, what was committed is found again and not written twice.
+
+        Args:
+            items: Recordings, and how each was made.
+            format: Of the files that they were read from.
+            quality: Returns the quality flags of a recording.
+        """
+        ids, batch, files = list[str](), list[Entry](), dict[Path, str]()
+        for recording, provenance in items:
+            batch.append(make_recording_entry(recording, provenance, format, quality(recording), files))
+            ids.append(batch[-1].id)
+            if sum(entry.num_cells for entry in batch) >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
+                self._add(batch, files)
+                batch, files = [], {}
+        self._add(batch, files)
         return tuple(ids)
 
+    def _add(self, entries: Sequence[Entry], files: Mapping[Path, str] = MappingProxyType({})) -> None:
+        """Adds what is not there yet: videos and samples first, then the rows in one commit."""
+        stored = {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.id)}
+        views = self._views()
+        query = "SELECT id FROM recorded_episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
+        for row in views.select(query, (list(stored),)):
+            del stored[row["id"]]
+        if not stored:
+            return
+        with explain_failure("the catalogue cannot be written", self._directory):
+            keep_media(files, self._media, self._temporary)
+            chunk, places = self._samples.write({id: entry.pieces for id, entry in stored.items()})
+            about = {"added_at": _write_time(), "chunk": chunk}
+            rows = [entry.row | about | place_pieces(places[id]) for id, entry in stored.items()]
+            self._episodes.append(rows, views.episodes)
+            keep_media(files, self._media, self._temporary)  # those that a compaction has just deleted
+            if self._samples.needs_joining():
+                self._samples.compact(self._views().chunks(), all_sizes=False)
+
     def episode(self, id: str) -> Episode:
-        """Returns an episode exactly as it was added."""
-        row = tables.from_stored(EpisodeRow, self._views().row("episodes", id))
-        path = self._samples_path(id)
-        with explain_failure(f"the samples of episode {id} cannot be read", path):
-            commands, measurements = read_samples(path)
+        """Returns an episode as it was added, with the outcome and conditions that people said of it since."""
+        stored = self._views().row("episodes", id)
+        if stored["is_recording"]:
+            raise CatalogueError(f"{id} is a recording, not mapped to a model: use `recording`: {self._directory}")
+        row = from_stored(EpisodeRow, stored)
+        commands, measurements = join_series(self._pieces(stored))
         about = {key: getattr(row, key) for key in ("outcome", "failed_in", "conditions", "recorded_at")}
-        return Episode(row.name, row.source, commands, measurements, **about)
+        return Episode(row.name, cast(Source, row.source), commands, measurements, **about)
+
+    def recording(self, id: str) -> Recording:
+        """Returns a recording exactly as it was added; its videos lie in the catalogue."""
+        stored = self._views().row("episodes", id)
+        return read_recording_entry(stored, self._pieces(stored), self._media)
+
+    def recordings(self, ids: Iterable[str]) -> Iterator[Recording]:
+        """Yields recordings in the order of their ids; files stay open meanwhile."""
+        views, wanted = self._views(), list(ids)
+        for begin in range(0, len(wanted), BATCH_EPISODES):
+            batch = wanted[begin : begin + BATCH_EPISODES]
+            found = views.select("SELECT * FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))", (batch,))
+            rows = {row["id"]: row for row in found}
+            for id in batch:
+                stored = rows.get(id) or views.row("episodes", id)
+                yield read_recording_entry(stored, self._pieces(stored), self._media)
+
+    def _pieces(self, stored: Mapping[str, Any]) -> list[Piece]:
+        id, chunk = stored["id"], stored["chunk"]
+        path = self._samples.place(chunk)[0] if chunk else old_path(self._samples, id)
+        with explain_failure(f"the samples of episode {id} cannot be read", path):
+            if not chunk:
+                return read_old_samples(self._samples, id)
+            if pieces := self._samples.read(chunk, stored["first_piece"], stored["num_pieces"]):
+                return pieces
+        raise CatalogueError(f"the samples of episode {id} were deleted: choose another one: {self._directory}")
 
     def episodes(self, *, source: Source | None = None, outcome: Outcome | None = None) -> tuple[EpisodeRow, ...]:
         """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
         found = self._views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
-        return tuple(tables.from_stored(EpisodeRow, stored) for stored in found)
+        return tuple(from_stored(EpisodeRow, stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
         """Stores an artefact and returns its id; one that is there already becomes the newest of its kind.
 
         `kind` is such as `fit`, `policy` or `report`; `content` maps file names to bytes.
         """
-        tables.check_provenance(provenance)
+        check_provenance(provenance)
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
         about = {"id": id, "kind": kind, "files": sorted(content), "created_at": _write_time()}
@@ -119,12 +205,12 @@ class Catalogue:
         with explain_failure("the catalogue cannot be written", self._directory):
             write_files(self.artefact_folder(id), self._temporary, content)
             if not stored or stored[-1].id != id:
-                self._artefacts.append([{**about, **tables.to_stored(provenance)}])
+                self._artefacts.append([{**about, **to_stored(provenance)}])
         return id
 
     def artefact(self, id: str) -> ArtefactRow:
         """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
-        return tables.from_stored(ArtefactRow, self._views().row("artefacts", id))
+        return from_stored(ArtefactRow, self._views().row("artefacts", id))
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies."""
@@ -144,7 +230,7 @@ class Catalogue:
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
-        return tuple(tables.from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
+        return tuple(from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
@@ -163,6 +249,7 @@ class Catalogue:
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
         (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+        `labels`, `splits` and `consents` have a row for each thing that people said of an episode.
         `lineage('ID')` has a row per episode and artefact that something was made from: `id`, `steps`, `what`, `name`.
 
         Raises:
@@ -170,36 +257,64 @@ class Catalogue:
         """
         return self._views().run_query(sql)
 
+    def select_ids(self, where: str, *, recordings_only: bool = False) -> tuple[str, ...]:
+        """Returns the ids of the episodes for which an SQL condition over the columns of `episodes` holds.
+
+        They come oldest first. `recordings_only` leaves out those that are mapped to a model.
+
+        Raises:
+            InputError: If it is not one condition that reads.
+        """
+        return self._views().select_ids(where, "is_recording" if recordings_only else "true")
+
+    def compact(self, without: Collection[str] = ()) -> None:
+        """Joins small files into large ones; adding does so by itself now and then. Loses nothing.
+
+        What killed processes left unfinished a week ago or earlier is removed, and the samples of episodes of people
+        whose consent is withdrawn or has ended.
+
+        Args:
+            without: Episodes whose samples are deleted for good, at once. Their rows stay. Their videos are deleted
+                too, unless another episode lies in the same file.
+        """
+        self._episodes.compact()
+        self._artefacts.compact()
+        views, without = self._recorded_views(), {*without, *self.hidden().episodes}
+        with explain_failure("the catalogue cannot be compacted", self._directory):
+            self._samples.compact(views.chunks(), without)
+            delete_old_samples(self._episodes, self._samples)
+            if without:
+                query = "SELECT DISTINCT unnest(media) AS file FROM recorded_episodes "
+                query += "WHERE (id IN (SELECT unnest($1))) = $2"
+                out, kept = ({row["file"] for row in views.select(query, (list(without), w))} for w in (True, False))
+                delete_media(out - kept, self._media)
+            for path in self._temporary.iterdir():
+                with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
+                    if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+
     def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Returns the rows of a query of gapless's own; its view `recorded_episodes` has every episode, as added."""
-        return tables.Views(self._directory, self._episodes.files(), self._artefacts.files()).select(sql, values)
+        return self._recorded_views().select(sql, values)
 
     def hidden(self) -> Descendants:
         """Returns what holds the data of people whose consent is withdrawn or has ended: id -> person."""
         return find_hidden(self.select, self.events.read("consent"))
 
-    def compact(self, without: Sequence[str] = ()) -> None:
-        """Joins the tables' small files; adding does so by itself now and then. Loses nothing.
-
-        What killed processes left unfinished a week ago or earlier is removed.
-        """
-        if without:  # PLACEHOLDER until the reworked catalogue is merged
-            self._episodes.remove(without)
-            for id in without:
-                self._samples_path(id).unlink(missing_ok=True)
-        self._episodes.compact()
-        self._artefacts.compact()
-        for path in self._temporary.iterdir():
-            with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
-                if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-
-    def _samples_path(self, id: str) -> Path:
-        return self._directory / "samples" / id[:2] / f"{id}.parquet"
-
-    def _views(self) -> tables.Views:
+    def _recorded_views(self) -> Views:
         files = (self._episodes.files(), self._artefacts.files(), self.events.files())
-        return tables.Views(self._directory, *files, tuple(self.hidden().episodes))
+        found = Views(self._directory, self._samples, *files)
+        if self._recorded != found:  # else its connection serves on: files never change
+            self._recorded = found
+        return self._recorded
+
+    def _views(self) -> Views:
+        """Returns the views without the episodes that nothing may show."""
+        recorded, hidden = self._recorded_views(), tuple(self.hidden().episodes)
+        found = replace(recorded, hidden=hidden) if hidden else recorded
+        if self._last_views != found:
+            self._last_views = found
+        return self._last_views
 
 
 def _write_time() -> str:

@@ -113,17 +113,17 @@ def _describe(catalogue: Catalogue, ids: tuple[str, ...], deleted: tuple[str, ..
 
 
 def delete_hidden(catalogue: Catalogue) -> tuple[str, ...]:
-    """Deletes the hidden episodes from the disk and returns their ids.
+    """Deletes the samples of the hidden episodes from the disk, and returns the ids of those that still had some.
 
-    Their ids and the hashes of their signals stay, so that the same recording does not come back unseen.
+    Their rows stay, hidden, so that the same recording does not come back unseen.
     """
     with catalogue.events.lock():
-        hidden = catalogue.hidden().episodes
-        people = sorted(set(hidden.values()))
-        for person in people:
-            ids = tuple(id for id, name in hidden.items() if name == person)
-            said = {"what": "delete"}
-            catalogue.events.append(Event("consent", said, person, None, ids, signals_of(catalogue, ids)))
-        if hidden:
-            catalogue.compact(without=tuple(hidden))
-    return tuple(hidden)
+        events, hidden = catalogue.events.read("consent"), catalogue.hidden().episodes
+        before = {id for event in events if event.said["what"] == "delete" for id in event.episodes}
+        left = {id: person for id, person in hidden.items() if id not in before}
+        catalogue.compact()
+        said = [(person, tuple(id for id in left if left[id] == person)) for person in sorted(set(left.values()))]
+        events = [Event("consent", {"what": "delete"}, person, episodes=ids) for person, ids in said]
+        if events:
+            catalogue.events.append(*events)
+    return tuple(left)

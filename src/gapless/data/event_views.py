@@ -1,8 +1,8 @@
 """Views of what people said, and the view `episodes` with it; see `Catalogue.query`."""
 
 import duckdb
-import pyarrow as pa
 
+INTERNAL_VIEWS = ("recorded_episodes", "hidden_episodes", "events")  # that users are not shown
 # Rows are about episodes that may be shown. `said_at || label` orders labels: those said at one moment by their ids.
 _EVENT_VIEWS = """
 CREATE VIEW labels AS SELECT * FROM (
@@ -52,6 +52,6 @@ def create_event_views(connection: duckdb.DuckDBPyConnection, hidden: tuple[str,
 
     `hidden` are the ids of the episodes that nothing shows.
     """
-    connection.register("hidden_episodes", pa.table({"id": pa.array(hidden, pa.string())}))
+    connection.execute("CREATE TABLE hidden_episodes AS SELECT unnest($1::VARCHAR[]) AS id", (list(hidden),))
     views, own = _EVENT_VIEWS.split("CREATE VIEW episodes", 1)
     connection.execute(views + ("CREATE VIEW episodes" + own if has_events else _NO_EVENT_VIEWS))

@@ -15,7 +15,8 @@ from typing import Any, Literal
 
 import pyarrow.parquet as pq
 
-from gapless.data.tables import EVENTS_SCHEMA, Table, explain_failure
+from gapless.data.rows import EVENTS_SCHEMA
+from gapless.data.tables import Table, explain_failure
 
 EventKind = Literal["label", "split", "consent"]
 

@@ -28,29 +28,20 @@ def find_episodes(catalogue: Catalogue, names: Sequence[str], where: str | None)
     if bool(names) == (where is not None):
         raise InputError("which episodes? Name them, or choose them with --where SQL, but not both")
     if where is not None:
-        found = select_ids(catalogue, where)
+        found = catalogue.select_ids(where)
         if not found:
             raise InputError(f"no episode has {where}: look at what there is with `gapless query`")
         return found
     return tuple(dict.fromkeys(id for name in names for id in _find_by_name(catalogue, name)))
 
 
-def select_ids(catalogue: Catalogue, where: str) -> tuple[str, ...]:
-    """Returns the ids of the episodes that an SQL condition over the view `episodes` keeps, oldest first."""
-    try:
-        found = catalogue.query(f"SELECT id FROM episodes WHERE ({where}\n) ORDER BY added_at, name, id")
-    except InputError as error:
-        raise InputError(f"--where {where}: {error}") from None
-    return tuple(found.column("id").to_pylist())
-
-
 def _find_by_name(catalogue: Catalogue, name: str) -> tuple[str, ...]:
     text = "'" + name.replace("'", "''") + "'"
-    if found := select_ids(catalogue, f"id = {text} OR name = {text}"):
+    if found := catalogue.select_ids(f"id = {text} OR name = {text}"):
         return found
-    if found := select_ids(catalogue, f"name GLOB {text}"):
+    if found := catalogue.select_ids(f"name GLOB {text}"):
         return found
-    found = select_ids(catalogue, f"starts_with(id, {text})") if len(name) >= MIN_ID_LENGTH else ()
+    found = catalogue.select_ids(f"starts_with(id, {text})") if len(name) >= MIN_ID_LENGTH else ()
     if len(found) > 1:
         raise InputError(f"{len(found)} ids begin with {name}: give more digits, such as {', '.join(found[:3])}")
     if not found:

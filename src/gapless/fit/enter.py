@@ -12,9 +12,11 @@ from pathlib import Path
 import gapless
 from gapless.core.episode import Episode
 from gapless.core.errors import InputError
-from gapless.core.provenance import Provenance, content_id, episode_content, signals_id
+from gapless.core.provenance import Provenance
+from gapless.core.recording import Origin
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
+from gapless.data.entries import make_episode_entry
 from gapless.data.splits import find_blocked, find_protected
 from gapless.project.load import load_project
 from gapless.project.log.inspect import MAX_TIME_DIFFERENCE_S, find_copies
@@ -76,8 +78,9 @@ def _find_reasons(
         return {}
     why: dict[int, str] = {}
     for k, (episode, provenance) in enumerate(zip(episodes, provenances, strict=True)):
-        id, signals = content_id(episode_content(episode), provenance), signals_id(episode)
-        if reason := blocked.get(id) or blocked.get(signals or ""):
+        entry = make_episode_entry(episode, provenance, Origin())
+        signals = entry.row["signals_id"] if entry.row["num_rows"] else ""
+        if reason := blocked.get(entry.id) or blocked.get(signals):
             why[k] = reason
     if purpose != "test":
         why |= _find_near_copies(catalogue, logs)
@@ -88,7 +91,7 @@ def _find_reasons(
 def _find_near_copies(catalogue: Catalogue, logs: Sequence[Log]) -> dict[int, str]:
     """Returns index of a log -> why, of logs that are an episode of a test split but for rounding."""
     protected = find_protected(catalogue).episodes
-    sql = "SELECT id FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[])) AND EXISTS "
+    sql = "SELECT id FROM recorded_episodes WHERE NOT is_recording AND id IN (SELECT unnest($1::VARCHAR[])) AND EXISTS "
     sql += "(SELECT 1 FROM unnest($2::DOUBLE[]) AS logs(seconds) WHERE abs(seconds - duration_s) < $3)"
     durations = [log.episode.duration_s for log in logs]
     rows = catalogue.select(sql, (list(protected), durations, 2 * MAX_TIME_DIFFERENCE_S)) if protected else []

@@ -61,7 +61,7 @@ def test_consent_is_given_and_withdrawn(folder: str, capsys: pytest.CaptureFixtu
         (["label", "DIR", "--agreement", "--by", "a"], "leave out by"),
         (["label", "DIR", "motion77", "--by", "a", "--tag", "x"], "no episode 'motion77'"),
         (["split", "DIR", "final", "--purpose", "exam"], "--purpose"),
-        (["split", "DIR", "final", "--where", "DROP TABLE episodes"], "--where"),
+        (["split", "DIR", "final", "--where", "DROP TABLE episodes"], "cannot answer the condition"),
         (["consent", "DIR", "--withdraw", "P1"], "run `gapless measure`"),
         (["consent", "DIR", "motion0", "--person", "P1"], "Name the scope"),
     ],

@@ -56,11 +56,11 @@ def test_two_that_race_for_the_same_row_leave_one(catalogue: Catalogue, tmp_path
     """The other process commits the same row exactly between the look into the table and the commit."""
     append, raced = tables.Table.append, []
 
-    def late(table, rows) -> None:
+    def late(table, rows, *checked) -> None:
         if not raced:
             raced.append(True)
             Catalogue.open(tmp_path).add_episode(make_episode(), make_provenance())
-        append(table, rows)
+        append(table, rows, *checked)
 
     monkeypatch.setattr(tables.Table, "append", late)
     catalogue.add_episodes([(make_episode(k), make_provenance()) for k in range(3)])

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless import verbs
-from gapless.core.errors import InputError
+from gapless.core.errors import CatalogueError, InputError
 from gapless.core.signal import TimeSeries
 from gapless.data.catalogue import Catalogue
 from gapless.fit.data import ProjectData, read_project_data
@@ -83,17 +83,19 @@ def test_a_log_made_from_a_test_recording_is_left_out(folder: Path) -> None:
     assert read_project_data(folder).left_out == dict.fromkeys(("motion0", "motion3"), "of test split final")
 
 
-def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_out_of_the_catalogue(folder: Path) -> None:
+def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path) -> None:
     verbs.consent(folder, ["motion2"], person="P07", scope="research")
     verbs.consent(folder, withdraw="P07", compact=True)
     for purpose in ("train", "test"):
         data = read_project_data(folder, purpose=purpose)
         assert names(data) == ["motion0", "motion1", "motion3", "motion4", "motion5"]
-    rows = Catalogue.open(folder).select("SELECT name FROM recorded_episodes")
-    assert "motion2" not in {row["name"] for row in rows}
     verbs.label(folder, ["motion*"], by="ana", tags=["x"])  # enters the logs again
-    rows = Catalogue.open(folder).select("SELECT name FROM recorded_episodes")
-    assert "motion2" not in {row["name"] for row in rows}
+    found = verbs.query(folder, "SELECT DISTINCT name FROM episodes JOIN labels ON id = episode ORDER BY name")
+    assert [row[0] for row in found.rows] == ["motion0", "motion1", "motion3", "motion4", "motion5"]
+    (row,) = Catalogue.open(folder).select("SELECT id FROM recorded_episodes WHERE name = 'motion2'")
+    verbs.consent(folder, person="P07", scope="research")  # its samples are gone for good
+    with pytest.raises(CatalogueError, match="were deleted: choose another"):
+        Catalogue.open(folder).episode(row["id"])
 
 
 def test_a_training_does_not_start_from_what_test_episodes_made(folder: Path) -> None:
