@@ -1,13 +1,15 @@
 """The verb `label`: what people say of how episodes went, who said it and when, and how far people agree."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
-from gapless.core.episode import Outcome
+from gapless.core.episode import Episode, Outcome
 from gapless.core.errors import InputError
 from gapless.core.interval import Interval
 from gapless.core.results import Agreement, Disagreement, LabelResult
@@ -78,6 +80,18 @@ def _check_said(texts: Mapping[str, str | None], conditions: Mapping[str, str], 
     for text in (*texts.values(), *conditions, *conditions.values(), *tags):
         if text is not None and (not text.strip() or len(text) > MAX_TEXT):
             raise InputError(f"a label has a text that is empty or longer than {MAX_TEXT} characters: correct it")
+
+
+def apply_labels(catalogue: Catalogue, ids: Sequence[str], episodes: Sequence[Episode]) -> tuple[Episode, ...]:
+    """Returns episodes with the outcome and conditions that people said of them since; others are the same objects."""
+    if not catalogue.events.files():
+        return tuple(episodes)
+    sql = "SELECT id, outcome, failed_in, conditions FROM episodes WHERE id IN (SELECT episode FROM labels)"
+    known = catalogue.select(f"{sql} AND id IN (SELECT unnest($1::VARCHAR[]))", (list(ids),))
+    said = {row.pop("id"): row | {"conditions": json.loads(row["conditions"])} for row in known}
+    return tuple(
+        replace(episode, **said[id]) if id in said else episode for id, episode in zip(ids, episodes, strict=True)
+    )
 
 
 def measure_agreement(directory: str | Path) -> LabelResult:

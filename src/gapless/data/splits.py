@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
+from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.results import Purpose, Split, SplitResult
 from gapless.data.catalogue import Catalogue
+from gapless.data.chunks import cut_episode, describe_pieces
 from gapless.data.descendants import Descendants, find_descendants
 from gapless.data.events import Event
 from gapless.data.select import find_episodes, open_existing, signals_of
@@ -127,6 +129,14 @@ def leave_out(catalogue: Catalogue, ids: Sequence[str], purpose: Purpose) -> dic
     """Returns id -> why, of those episodes and artefacts that `find_blocked` has; what an export must not hold."""
     blocked = find_blocked(catalogue, purpose)
     return {id: blocked[id] for id in ids if id in blocked}
+
+
+def require_allowed(catalogue: Catalogue, episode: Episode, purpose: Purpose, name: str) -> None:
+    """Raises InputError where an episode that the user named must not be used for a purpose."""
+    blocked = find_blocked(catalogue, purpose)
+    row = describe_pieces(cut_episode(episode.commands, episode.measurements)) if blocked else {}
+    if row.get("num_rows") and (why := blocked.get(row["signals_id"])):
+        raise InputError(f"{name} is {why}: choose another log")
 
 
 def require_untested(catalogue: Catalogue, artefacts: Sequence[str], what: str) -> None:

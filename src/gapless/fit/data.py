@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gapless.core.episode import Episode
 from gapless.core.errors import InputError, nearest
@@ -12,6 +13,7 @@ from gapless.core.places import require_space
 from gapless.core.protocols import Progress
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
+from gapless.data.labels import apply_labels
 from gapless.fit.enter import enter_runs, refuse_left_out
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
@@ -44,6 +46,8 @@ class ProjectData:
     # name of a run that is left out, as it is of a test split or somebody withdrew consent -> why
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     assumptions: tuple[Note, ...] = ()  # what predictions assume of states that no column shows
+    # name of a run -> outcome, phase and conditions that people said of it since it was recorded, where they differ
+    labels: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
 
     @property
     def runs(self) -> tuple[Episode, ...]:
@@ -125,7 +129,9 @@ def read_project_data(
     report(ENTERING, 1.0)
     refuse_left_out(entered, logs_like)
     every_log, logs, copies = logs, entered.logs, entered.copies
-    episodes = tuple(log.episode for log in logs)
+    recorded = [log.episode for log in (*logs, *entered.unlogged)]
+    runs = apply_labels(catalogue, entered.ids, recorded)
+    episodes, silent = runs[: len(logs)], runs[len(logs) :]
     tracks: tuple[Track, ...] = ()
     for number, episode in enumerate(episodes):
         report(SMOOTHING, number / len(episodes))
@@ -135,11 +141,15 @@ def read_project_data(
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
     notes = merge_notes(notes + copy_notes(every_log, copies, left_out=True) + entered.notes)
     copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
-    silent = tuple(run.episode for run in entered.unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
     return ProjectData(
         *(project, catalogue, blueprint, episodes, entered.ids, tracks, space, terms, notes, silent, copied),
         left_out=entered.left_out,
         assumptions=assumptions,
+        labels={
+            new.name: [new.outcome, new.failed_in, dict(new.conditions)]
+            for new, old in zip(runs, recorded, strict=True)
+            if new is not old
+        },
     )

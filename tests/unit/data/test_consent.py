@@ -9,6 +9,7 @@ import pytest
 from catalogue_writer import make_episode, make_provenance
 
 from gapless.core.errors import CatalogueError, InputError
+from gapless.core.recording import Origin
 from gapless.core.results import from_json, to_json
 from gapless.data.catalogue import Catalogue
 from gapless.data.consent import consent
@@ -142,3 +143,13 @@ def test_what_cannot_be_is_refused(tmp_path: Path, catalogue: Catalogue, ids) ->
             consent(tmp_path, names, **options)
         assert text in str(error.value)
     assert len(catalogue.events.read("consent")) == before
+
+
+def test_people_of_whom_the_origin_says_it_need_not_be_assigned(tmp_path: Path, catalogue: Catalogue) -> None:
+    first = catalogue.add_episode(make_episode(1), make_provenance(), Origin(participants=("P01", "P02")))
+    second = catalogue.add_episode(make_episode(2), make_provenance(), Origin(participants=("P02",)))
+    cut = catalogue.add_episode(make_episode(3), make_provenance(), Origin(parents=(first,)))
+    assert set(consent(tmp_path, withdraw="P01").hidden) == {first, cut}
+    assert shown(catalogue) == {second}
+    new = catalogue.add_episode(make_episode(4), make_provenance(), Origin(participants=("P01",)))
+    assert new not in shown(catalogue)  # what comes in later too

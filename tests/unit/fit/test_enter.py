@@ -116,3 +116,21 @@ def test_without_splits_and_consent_nothing_is_left_out(folder: Path) -> None:
     assert (len(data.episodes), data.left_out) == (6, {})
     assert isinstance(data.episodes[0].commands, TimeSeries)
     assert not [note for note in data.notes if note.where == "logs"]
+
+
+def test_labels_are_the_outcomes_that_verbs_see(folder: Path) -> None:
+    before = read_project_data(folder)
+    verbs.label(folder, ["motion1"], by="ana", failed_in="swing", conditions={"light": "dim"})
+    data = read_project_data(folder)
+    assert (data.episodes[1].outcome, data.episodes[1].failed_in) == ("failure", "swing")
+    assert data.episodes[1].conditions == {**before.episodes[1].conditions, "light": "dim"}
+    assert data.ids == before.ids
+    assert list(data.labels) == ["motion1"]  # part of what a diagnosis was made from, so that none is out of date
+    assert data.episodes[0].outcome == before.episodes[0].outcome
+    assert before.labels == {}
+
+
+def test_noise_is_not_fitted_to_a_test_recording(folder: Path) -> None:
+    verbs.split(folder, "final", ["motion0"])
+    with pytest.raises(InputError, match=r"motion0.csv is of test split final: choose another log"):
+        verbs.noise("motion0", folder)
