@@ -61,6 +61,7 @@ class Catalogue:
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
         self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
         self._last_views = self._recorded = Views(directory, self._samples)
+        self._hidden: tuple[Any, Descendants] | None = None  # at which moment, and what was hidden then
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -299,7 +300,10 @@ class Catalogue:
 
     def hidden(self) -> Descendants:
         """Returns what holds the data of people whose consent is withdrawn or has ended: id -> person."""
-        return find_hidden(self.select, self.events.read("consent"))
+        moment = (self._recorded_views(), datetime.now(UTC).date())
+        if self._hidden is None or self._hidden[0] != moment:
+            self._hidden = (moment, find_hidden(self.select, self.events.read("consent")))
+        return self._hidden[1]
 
     def _recorded_views(self) -> Views:
         files = (self._episodes.files(), self._artefacts.files(), self.events.files())

@@ -10,12 +10,12 @@ Select = Callable[[str, Sequence[Any]], list[dict[str, Any]]]  # rows of a query
 # it ran, so that only episodes are parents of it.
 _DESCENDANTS = """
 WITH RECURSIVE roots AS (SELECT unnest($1::VARCHAR[]) AS root, unnest($2::VARCHAR[]) AS key),
-entries AS (
+entries AS MATERIALIZED (
     SELECT id, CASE WHEN num_rows > 0 THEN signals_id END AS signals_id, parents, true AS is_episode,
         $3 AND coalesce(source, 'real') IN ('sim', 'augmented') AS by_artefacts
     FROM recorded_episodes UNION ALL SELECT id, NULL, parents, false, true FROM artefacts
 ), made AS (SELECT id, unnest(parents) AS parent, by_artefacts FROM entries
-), edges AS (
+), edges AS MATERIALIZED (
     SELECT parent AS made_from, made.id AS key FROM made LEFT JOIN entries ON entries.id = parent
     WHERE made.by_artefacts OR coalesce(entries.is_episode, true)
     UNION ALL SELECT id, signals_id FROM entries WHERE signals_id IS NOT NULL
