@@ -84,10 +84,10 @@ def split(
 def consent(
     directory: Directory,
     episodes: Episodes = None,
-    person: Annotated[str | None, Option(metavar="P", help="who agrees: a name or a number")] = None,
+    person: Annotated[str | None, Option(metavar="P", help="who agrees, or withdraws: a name or a number")] = None,
     scope: Annotated[str | None, Option(metavar="SCOPE", help="what to, such as research")] = None,
     until: Annotated[str | None, Option(metavar="DAY", help="last day, such as 2027-01-01; default: no end")] = None,
-    withdraw: Annotated[str | None, Option(metavar="P", help="who withdraws all that they agreed to")] = None,
+    withdraw: Annotated[bool, Option("--withdraw", help="the person withdraws all that they agreed to")] = False,
     compact: Annotated[bool, Option("--compact", help="delete from the disk now what is withdrawn or over")] = False,
     by: Annotated[str | None, Option(metavar="WHO", help="who writes it down")] = None,
     where: Where = None,
@@ -99,7 +99,7 @@ def consent(
 
     Try: gapless consent DIR 'session3_*' --person P07 --scope research --until 2027-01-01
 
-    Then: gapless consent DIR --withdraw P07 (lists what was made from it), gapless consent DIR (lists everyone)
+    Then: gapless consent DIR --withdraw --person P07 (lists what was made from it), gapless consent DIR (lists everyone)
     """
     grant: dict[str, Any] = {"person": person, "scope": scope, "until": until, "where": where}
     _publish(verbs.consent(directory, episodes or (), **grant, withdraw=withdraw, compact=compact, by=by), json)

@@ -21,7 +21,7 @@ def consent(
     scope: str | None = None,
     until: str | None = None,
     where: str | None = None,
-    withdraw: str | None = None,
+    withdraw: bool = False,
     compact: bool = False,
     by: str | None = None,
 ) -> ConsentResult:
@@ -35,29 +35,29 @@ def consent(
         directory: The project folder.
         episodes: Ids, beginnings of ids, names or patterns of the episodes that the person takes part in, where their
             origin does not say so.
-        person: Who agrees, by the name or number that episodes give.
+        person: Who agrees or withdraws, by the name or number that episodes give.
         scope: What to, such as `research`.
         until: Last day of it, such as `2027-01-01`; None for no end.
         where: SQL condition over the view `episodes`, in place of `episodes`.
-        withdraw: Who withdraws all that they agreed to.
+        withdraw: Whether the person withdraws all that they agreed to.
         compact: Whether to delete what is hidden from the disk now.
         by: Who writes it down; None where it does not matter.
 
     Raises:
         InputError: If the person is not known, the day is no day, or no episode is meant.
     """
-    if person is not None and withdraw is not None:
-        raise InputError("one person agrees and another withdraws: write two commands, to keep them apart")
-    if person is None and (scope or until or episodes or where is not None):
-        raise InputError("who agrees? Name the person with --person")
+    chosen = bool(episodes) or where is not None
+    if withdraw and (scope or until or chosen):
+        raise InputError("--withdraw is of all that the person agreed to: leave out episodes, --scope and --until")
+    if person is None and (withdraw or scope or until or chosen):
+        raise InputError("who agrees, or withdraws? Name the person with --person")
     catalogue = open_existing(directory)
     ids: tuple[str, ...] = ()
-    if person is not None:
-        chosen = bool(episodes) or where is not None
+    if person is not None and withdraw:
+        ids = _withdraw(catalogue, person, by)
+    elif person is not None:
         ids = find_episodes(catalogue, episodes, where) if chosen else ()
         _grant(catalogue, Event("consent", _check_grant(scope, until), person, by, ids, signals_of(catalogue, ids)))
-    if withdraw is not None:
-        ids = _withdraw(catalogue, withdraw, by)
     deleted = delete_hidden(catalogue) if compact else ()
     return _describe(catalogue, ids, deleted)
 

@@ -45,7 +45,7 @@ def test_a_split_is_frozen_and_listed(folder: str, capsys: pytest.CaptureFixture
 def test_consent_is_given_and_withdrawn(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
     said(["consent", folder, "motion2", "--person", "P07", "--scope", "research", "--until", "2999-01-01"], capsys)
     assert "valid" in said(["consent", folder], capsys)
-    result = from_json(json.loads(said(["consent", folder, "--withdraw", "P07", "--json", "-"], capsys)))
+    result = from_json(json.loads(said(["consent", folder, "--withdraw", "--person", "P07", "--json", "-"], capsys)))
     assert isinstance(result, ConsentResult)
     assert len(result.hidden) == 1
     assert "motion2" not in said(["query", folder, "SELECT name FROM episodes"], capsys)
@@ -62,7 +62,7 @@ def test_consent_is_given_and_withdrawn(folder: str, capsys: pytest.CaptureFixtu
         (["label", "DIR", "motion77", "--by", "a", "--tag", "x"], "no episode 'motion77'"),
         (["split", "DIR", "final", "--purpose", "exam"], "--purpose"),
         (["split", "DIR", "final", "--where", "DROP TABLE episodes"], "cannot answer the condition"),
-        (["consent", "DIR", "--withdraw", "P1"], "run `gapless measure`"),
+        (["consent", "DIR", "--withdraw", "--person", "P1"], "run `gapless measure`"),
         (["consent", "DIR", "motion0", "--person", "P1"], "Name the scope"),
     ],
 )

@@ -85,7 +85,7 @@ def test_a_log_made_from_a_test_recording_is_left_out(folder: Path) -> None:
 
 def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path) -> None:
     verbs.consent(folder, ["motion2"], person="P07", scope="research")
-    verbs.consent(folder, withdraw="P07", compact=True)
+    verbs.consent(folder, person="P07", withdraw=True, compact=True)
     for purpose in ("train", "test"):
         data = read_project_data(folder, purpose=purpose)
         assert names(data) == ["motion0", "motion1", "motion3", "motion4", "motion5"]
