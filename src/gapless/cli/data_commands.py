@@ -99,7 +99,8 @@ def consent(
 
     Try: gapless consent DIR 'session3_*' --person P07 --scope research --until 2027-01-01
 
-    Then: gapless consent DIR --withdraw --person P07 (lists what was made from it), gapless consent DIR (lists everyone)
+    Then: gapless consent DIR --withdraw --person P07 (lists what was made from it);
+    everyone: gapless consent DIR
     """
     grant: dict[str, Any] = {"person": person, "scope": scope, "until": until, "where": where}
     _publish(verbs.consent(directory, episodes or (), **grant, withdraw=withdraw, compact=compact, by=by), json)

@@ -34,7 +34,7 @@ from gapless.data.rows import (
 )
 from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
 from gapless.data.tables import Table, explain_failure
-from gapless.data.views import Views
+from gapless.data.views import Views, open_database
 from gapless.data.withdrawn import find_hidden
 
 FOLDER = ".gapless"
@@ -60,7 +60,8 @@ class Catalogue:
         self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, ("source",), "id")
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
         self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
-        self._last_views = self._recorded = Views(directory, self._samples)
+        self._database = open_database(directory)
+        self._last_views = self._recorded = Views(directory, self._samples, self._database)
         self._hidden: tuple[Any, Descendants] | None = None  # at which moment, and what was hidden then
 
     @classmethod
@@ -80,7 +81,7 @@ class Catalogue:
         catalogue._episodes.create()
         catalogue._artefacts.create()
         if is_old(catalogue._episodes):
-            migrate(catalogue._episodes, catalogue._samples)
+            migrate(catalogue._episodes, catalogue._views)
         return catalogue
 
     def add_episode(self, episode: Episode, provenance: Provenance, origin: Origin = Origin()) -> str:  # noqa: B008
@@ -122,13 +123,14 @@ class Catalogue:
             format: Of the files that they were read from.
             quality: Returns the quality flags of a recording.
         """
-        ids, batch, files = list[str](), list[Entry](), dict[Path, str]()
+        ids, batch, files, num_cells = list[str](), list[Entry](), dict[Path, str](), 0
         for recording, provenance in items:
             batch.append(make_recording_entry(recording, provenance, format, quality(recording), files))
             ids.append(batch[-1].id)
-            if sum(entry.num_cells for entry in batch) >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
+            num_cells += batch[-1].num_cells
+            if num_cells >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
                 self._add(batch, files)
-                batch, files = [], {}
+                batch, files, num_cells = [], {}, 0
         self._add(batch, files)
         return tuple(ids)
 
@@ -283,7 +285,7 @@ class Catalogue:
         views, without = self._recorded_views(), {*without, *self.hidden().episodes}
         with explain_failure("the catalogue cannot be compacted", self._directory):
             self._samples.compact(views.chunks(), without)
-            delete_old_samples(self._episodes, self._samples)
+            delete_old_samples(self._episodes, views)
             if without:
                 query = "SELECT DISTINCT unnest(media) AS file FROM recorded_episodes "
                 query += "WHERE (id IN (SELECT unnest($1))) = $2"
@@ -307,7 +309,7 @@ class Catalogue:
 
     def _recorded_views(self) -> Views:
         files = (self._episodes.files(), self._artefacts.files(), self.events.files())
-        found = Views(self._directory, self._samples, *files)
+        found = Views(self._directory, self._samples, self._database, *files)
         if self._recorded != found:  # else its connection serves on: files never change
             self._recorded = found
         return self._recorded

@@ -5,19 +5,19 @@ import duckdb
 INTERNAL_VIEWS = ("recorded_episodes", "hidden_episodes", "events")  # that users are not shown
 # Rows are about episodes that may be shown. `said_at || label` orders labels: those said at one moment by their ids.
 _EVENT_VIEWS = """
-CREATE VIEW labels AS SELECT * FROM (
+CREATE TEMP VIEW labels AS SELECT * FROM (
     SELECT id AS label, unnest(episodes) AS episode, said_at, said_by, said->>'outcome' AS outcome,
         said->>'failed_in' AS failed_in, said->>'reason' AS reason, CAST(said->'conditions' AS VARCHAR) AS conditions,
         CAST(said->'tags' AS VARCHAR[]) AS tags
     FROM events WHERE kind = 'label'
 ) WHERE episode NOT IN (SELECT id FROM hidden_episodes);
-CREATE VIEW splits AS SELECT * FROM (
+CREATE TEMP VIEW splits AS SELECT * FROM (
     SELECT name, said->>'purpose' AS purpose, said_at AS frozen_at, unnest(episodes) AS episode FROM events
     WHERE kind = 'split'
 ) WHERE episode NOT IN (SELECT id FROM hidden_episodes);
-CREATE VIEW consents AS SELECT name AS person, said->>'what' AS what, said->>'scope' AS scope,
+CREATE TEMP VIEW consents AS SELECT name AS person, said->>'what' AS what, said->>'scope' AS scope,
     said->>'until' AS until, said_at, said_by FROM events WHERE kind = 'consent';
-CREATE VIEW episodes AS WITH verdicts AS (
+CREATE TEMP VIEW episodes AS WITH verdicts AS (
     SELECT episode, arg_max({'outcome': outcome, 'failed_in': failed_in, 'reason': reason, 'said_by': said_by},
         said_at || label) AS newest
     FROM labels WHERE outcome IS NOT NULL GROUP BY episode
@@ -42,7 +42,7 @@ WHERE recorded_episodes.id NOT IN (SELECT id FROM hidden_episodes);
 """
 # While nobody said anything, so that nothing is joined.
 _NO_EVENT_VIEWS = """
-CREATE VIEW episodes AS SELECT *, NULL::VARCHAR AS reason, NULL::VARCHAR AS labelled_by, []::VARCHAR[] AS tags
+CREATE TEMP VIEW episodes AS SELECT *, NULL::VARCHAR AS reason, NULL::VARCHAR AS labelled_by, []::VARCHAR[] AS tags
 FROM recorded_episodes;
 """
 
@@ -52,6 +52,6 @@ def create_event_views(connection: duckdb.DuckDBPyConnection, hidden: tuple[str,
 
     `hidden` are the ids of the episodes that nothing shows.
     """
-    connection.execute("CREATE TABLE hidden_episodes AS SELECT unnest($1::VARCHAR[]) AS id", (list(hidden),))
-    views, own = _EVENT_VIEWS.split("CREATE VIEW episodes", 1)
-    connection.execute(views + ("CREATE VIEW episodes" + own if has_events else _NO_EVENT_VIEWS))
+    connection.execute("CREATE TEMP TABLE hidden_episodes AS SELECT unnest($1::VARCHAR[]) AS id", (list(hidden),))
+    views, own = _EVENT_VIEWS.split("CREATE TEMP VIEW episodes", 1)
+    connection.execute(views + ("CREATE TEMP VIEW episodes" + own if has_events else _NO_EVENT_VIEWS))

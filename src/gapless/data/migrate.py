@@ -6,7 +6,7 @@ stand in the file's metadata. The table had no column `chunk`.
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -32,12 +32,16 @@ def is_old(table: Table) -> bool:
     return "chunk" not in {field.name for field in DeltaTable(table.directory).schema().fields}
 
 
-def migrate(table: Table, store: SampleStore) -> None:
+def migrate(table: Table, look: Callable[[], Views]) -> None:
     """Moves the samples of an old catalogue into chunks, with its rows in one commit at the end.
 
     A killed process leaves the old rows and files, and the next one begins anew. Processes of this version wait for
     it; those of the version before read on until it is done, and cannot add from its beginning on. A folder that
     cannot be written to stays as it is, and is read as it is; so is a file of samples that is damaged.
+
+    Args:
+        table: Of the episodes.
+        look: Returns the views of the catalogue at that moment.
     """
     with explain_failure("the catalogue of the version before cannot be taken over", table.directory):
         if not os.access(table.directory, os.W_OK):
@@ -45,20 +49,19 @@ def migrate(table: Table, store: SampleStore) -> None:
         with table.adding():
             if is_old(table):  # else another process has just done it
                 _lock_out_old_writers(table)
-                views = Views(store.folder.parent, store, table.files())
-                stored = views.select("SELECT * FROM episodes ORDER BY id")
+                views = look()
+                stored = views.select("SELECT * FROM recorded_episodes ORDER BY id")
                 begins = range(0, len(stored), BATCH_EPISODES)
-                rows = [row for k in begins for row in _move(stored[k : k + BATCH_EPISODES], store)]
+                rows = [row for k in begins for row in _move(stored[k : k + BATCH_EPISODES], views.store)]
                 data = pa.Table.from_pylist(rows, schema=EPISODES_SCHEMA)
                 write_deltalake(DeltaTable(table.directory), data, mode="overwrite", schema_mode="overwrite")
-    delete_old_samples(table, store)
+    delete_old_samples(table, look())
 
 
-def delete_old_samples(table: Table, store: SampleStore) -> None:
+def delete_old_samples(table: Table, views: Views) -> None:
     """Deletes the old files of samples, but those that a row still refers to."""
-    old = list(store.folder.glob("??/*.parquet"))
+    old = list(views.store.folder.glob("??/*.parquet"))
     if old and not is_old(table):
-        views = Views(store.folder.parent, store, table.files())
         kept = {row["id"] for row in views.select("SELECT id FROM episodes WHERE chunk IS NULL")}
         for path in (path for path in old if path.stem not in kept):
             path.unlink(missing_ok=True)

@@ -42,6 +42,7 @@ SAMPLES_SCHEMA = pa.schema(  # of the view
     [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
 )
 INTERNAL_COLUMNS = ("media", "description", "chunk", "first_piece", "num_pieces")  # of no use in conditions
+_STORED = frozenset(EPISODES_SCHEMA.names)
 _JSON_COLUMNS = ("conditions", "config", "parameters")
 
 
@@ -95,7 +96,7 @@ def check_provenance(provenance: Provenance) -> None:
 def to_stored(record: Episode | Recording | Provenance | Origin) -> dict[str, Any]:
     """Returns those fields of a record that the tables have, mappings as JSON and tuples as lists."""
     stored: dict[str, Any] = {}
-    for name in (each.name for each in fields(record) if each.name in EPISODES_SCHEMA.names):
+    for name in (each.name for each in fields(record) if each.name in _STORED):
         value = getattr(record, name)
         value = json.dumps(dict(value), sort_keys=True) if isinstance(value, Mapping) else value
         stored[name] = list(value) if isinstance(value, tuple) else value

@@ -5,9 +5,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import duckdb
@@ -27,7 +28,7 @@ ARTEFACT_COLUMNS = {"created_at": "min(created_at)", "stored_at": "max(created_a
 TABLE_FUNCTIONS = ("lineage", "range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree")
 # lineage('ID'): all that an episode or artefact was made from, with how many steps lie between
 _LINEAGE = """
-CREATE MACRO lineage(of_id) AS TABLE
+CREATE TEMP MACRO lineage(of_id) AS TABLE
 WITH RECURSIVE entries AS (
     SELECT id, coalesce(source || ' ', '') || 'episode' AS what, name, parents FROM episodes
     UNION ALL SELECT id, kind, NULL, parents FROM artefacts
@@ -44,16 +45,18 @@ FROM found LEFT JOIN entries ON entries.id = found.id ORDER BY steps, found.id
 class Views:
     """The views `episodes`, `artefacts` and `samples` of one moment of the catalogue.
 
-    DuckDB opens nothing but files below `directory`, its settings are locked, and of a user's SQL only statements
-    that read these views are passed to it.
+    Of a user's SQL only statements that read these views are passed to DuckDB. Files never change, so that views of
+    the same files serve on.
     """
 
     directory: Path  # the catalogue's folder
     store: SampleStore
+    database: duckdb.DuckDBPyConnection  # of `open_database`
     episodes: tuple[Path, ...] = ()  # Parquet files of the episodes table
     artefacts: tuple[Path, ...] = ()  # Parquet files of the artefacts table
     events: tuple[Path, ...] = ()  # Parquet files of what people said of episodes
     hidden: tuple[str, ...] = ()  # ids of the episodes that users are not shown
+    _lock: Lock = field(default_factory=Lock, compare=False)
 
     def run_query(self, sql: str) -> pa.Table:
         """Returns the rows that a user's query asks for.
@@ -88,19 +91,23 @@ class Views:
     def _run(self, sql: str, ask: Callable[[duckdb.DuckDBPyConnection], duckdb.DuckDBPyRelation]) -> pa.Table:
         """Returns what `ask` gets on a connection, once `sql`, which is the same or alike, is known to be harmless."""
         for attempt in (0, 1, 2):  # a file of samples may be replaced while it is asked for
-            try:
-                with self._connect(with_samples="samples" in sql.lower()) as connection:
-                    _require_views(connection, sql)
-                    return ask(connection).to_arrow_table()
-            except duckdb.IOException:
-                if attempt == 2:
-                    raise
+            chunks = self.chunks() if "samples" in sql.lower() else ()
+            with self._lock:
+                _require_views(self._connection, sql)
+                if "samples" in sql.lower():
+                    view = _samples_sql(self.store.files(chunks), self.directory / "samples")
+                    self._connection.execute(f"CREATE OR REPLACE TEMP VIEW samples AS {view}")
+                try:
+                    return ask(self._connection).to_arrow_table()
+                except duckdb.IOException:
+                    if attempt == 2:
+                        raise
         raise AssertionError
 
     def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Returns the rows that a query of the catalogue's own asks for."""
-        with explain_failure("the catalogue cannot be read", self.directory):
-            return self._own.cursor().sql(sql, params=list(values)).to_arrow_table().to_pylist()
+        with explain_failure("the catalogue cannot be read", self.directory), self._lock:
+            return self._connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
 
     def row(self, view: str, id: str) -> dict[str, Any]:
         """Returns the row of an id in `episodes` or `artefacts`; raises CatalogueError where there is none."""
@@ -116,28 +123,30 @@ class Views:
         return tuple(row["chunk"] for row in found)
 
     @cached_property
-    def _own(self) -> duckdb.DuckDBPyConnection:
-        return self._connect(with_samples=False)
-
-    def _connect(self, with_samples: bool) -> duckdb.DuckDBPyConnection:
-        connection = duckdb.connect(":memory:")
-        connection.execute("SET parquet_metadata_cache = true")
-        connection.execute(f"CREATE VIEW recorded_episodes AS {_episodes_sql(self.episodes)}")
-        connection.execute(f"CREATE VIEW events AS {_events_sql(self.events)}")
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        connection = self.database.cursor()  # its temporary views are its own
+        connection.execute(f"CREATE TEMP VIEW recorded_episodes AS {_episodes_sql(self.episodes)}")
+        connection.execute(f"CREATE TEMP VIEW events AS {_events_sql(self.events)}")
         create_event_views(connection, self.hidden, bool(self.events))
-        connection.execute(f"CREATE VIEW artefacts AS {_artefacts_sql(self.artefacts)}")
-        if with_samples:
-            paths = self.store.files(self.chunks())
-            connection.execute(f"CREATE VIEW samples AS {_samples_sql(paths, self.directory / 'samples')}")
+        connection.execute(f"CREATE TEMP VIEW artefacts AS {_artefacts_sql(self.artefacts)}")
         connection.execute(_LINEAGE)
-        connection.execute(f"SET allowed_directories = [{_quote(self.directory)}]")
-        connection.execute(f"SET temp_directory = {_quote(self.directory / 'temporary')}")
-        memory = int(MAX_MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e6)
-        connection.execute(f"SET memory_limit = '{memory} MB'")
-        for setting in ("python_enable_replacements = false", "enable_external_access = false"):
-            connection.execute(f"SET {setting}")
-        connection.execute("SET lock_configuration = true")
         return connection
+
+
+def open_database(directory: Path) -> duckdb.DuckDBPyConnection:
+    """Returns a database in memory that reaches nothing but a catalogue's folder, with its settings locked."""
+    database = duckdb.connect(":memory:")
+    memory = int(MAX_MEMORY_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e6)
+    for setting in (
+        f"memory_limit = '{memory} MB'",
+        "parquet_metadata_cache = true",  # files never change
+        f"allowed_directories = [{_quote(directory)}]",
+        f"temp_directory = {_quote(directory / 'temporary')}",
+        "enable_external_access = false",
+        "lock_configuration = true",
+    ):
+        database.execute(f"SET {setting}")
+    return database
 
 
 @contextmanager
