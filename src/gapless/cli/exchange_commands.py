@@ -52,13 +52,16 @@ def export(
     out: Annotated[Path, Argument(metavar="OUT", help="file or folder to make")],
     format: Annotated[str, Option("--format", metavar="FORMAT", help=FORMAT_HELP)],
     where: Annotated[str | None, Option(metavar="SQL", help="which episodes, such as \"outcome = 'success'\"")] = None,
+    purpose: Annotated[Literal["train", "test"], Option(help="`test` also writes frozen test splits")] = "train",
     json: Json = None,
 ) -> None:
     """Write episodes of a project in another format, with where each came from.
 
+    Episodes of frozen test splits are left out, and it is said, unless --purpose test is given.
+
     gapless export my-data pick_v30 --format lerobot-v3.0 --where "source = 'real' AND outcome = 'success'"
     """
-    publish(run_verb(verbs.export, directory, out, format=format, where=where), json)
+    publish(run_verb(verbs.export, directory, out, format=format, where=where, purpose=purpose), json)
 
 
 def _ask(question: str, names: Sequence[str]) -> str | None:

@@ -12,11 +12,13 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.places import require_space
 from gapless.core.protocols import Progress
-from gapless.core.recording import Recording
+from gapless.core.recording import Recording, Skipped
+from gapless.core.results import Purpose
 from gapless.core.results.exchange import ExportResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import FOLDER, Catalogue
-from gapless.fit.data import enter_logs
+from gapless.data.splits import leave_out
+from gapless.fit.enter import enter_logs
 from gapless.formats.registry import choose_format, list_names
 from gapless.project.data_folder import DataFolder, open_data_folder
 
@@ -29,6 +31,7 @@ def export(
     *,
     format: str,
     where: str | None = None,
+    purpose: Purpose = "train",
     progress: Progress | None = None,
 ) -> ExportResult:
     """Writes episodes of a project in another format, with all that is known of where they came from.
@@ -41,6 +44,7 @@ def export(
         out: The file or folder to make.
         format: Its format, such as `lerobot-v3.0`, `mcap`, `csv`.
         where: SQL condition on the view `episodes`, such as `outcome = 'success'`; None for all.
+        purpose: What they are for: episodes of frozen test splits go out for `test` only.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
@@ -53,7 +57,12 @@ def export(
     if kind.suffix and target.suffix.lower() != kind.suffix:
         raise InputError(f"{format} is one file whose name ends in {kind.suffix}: name it {target}{kind.suffix}")
     folder = open_data_folder(directory)
-    catalogue, ids = _select(folder, where)
+    catalogue, found = _select(folder, where)
+    kept_back = leave_out(catalogue, found, purpose)
+    ids = tuple(id for id in found if id not in kept_back)
+    if found and not ids:
+        reason = next(iter(kept_back.values()))
+        raise InputError(f"none of these {len(found)} episodes may go out, the first is {reason}: choose others")
     if not ids:
         raise InputError(f"no episode to export: see `gapless query {directory} 'SELECT name, source FROM episodes'`")
     work = _Reading(catalogue, ids, progress)
@@ -73,7 +82,10 @@ def export(
     lost = {each.what for each in skipped}
     written = [name for name in work.num_rows if name not in lost]
     samples = sum(work.num_rows[name] for name in written)
-    return ExportResult(tuple(ids), str(target), kind.name, len(written), samples, tuple(skipped))
+    held = [
+        Skipped(f"{list(kept_back.values()).count(why)} episodes", why) for why in dict.fromkeys(kept_back.values())
+    ]
+    return ExportResult(ids, str(target), kind.name, len(written), samples, (*held, *skipped))
 
 
 def _select(folder: DataFolder, where: str | None) -> tuple[Catalogue, tuple[str, ...]]:
@@ -81,7 +93,7 @@ def _select(folder: DataFolder, where: str | None) -> tuple[Catalogue, tuple[str
     if folder.project is None and not (folder.directory / FOLDER).is_dir():
         raise InputError(f"nothing here yet: run `gapless import {folder.directory} SOURCE...` first")
     catalogue = Catalogue.open(folder.directory)
-    logs = set(enter_logs(folder.project, catalogue)) if folder.project else set[str]()
+    logs = set(enter_logs(folder.project)) if folder.project else set[str]()
     found = catalogue.select_ids(where or "true")
     stale = set(catalogue.select_ids(STALE)) - logs
     return catalogue, tuple(id for id in found if id not in stale)
