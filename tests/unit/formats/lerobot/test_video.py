@@ -2,10 +2,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from gapless.core.recording import Recording, Video
+from gapless.formats.lerobot import LEROBOT_V30
 from gapless.formats.lerobot.check import check_lerobot
 from gapless.formats.lerobot.video import sample_image_statistics
 from unit.formats.lerobot.sets import (
@@ -129,3 +131,24 @@ def test_a_shared_file_of_v30_is_read_by_its_times(tmp_path: Path) -> None:
         (0.6, 1.25, "file-000.mp4"),
     ]
     assert pq.read_metadata(list_data(path)[0]).num_rows == 25
+
+
+@pytest.mark.parametrize("num_damaged", [15, pytest.param(200, marks=pytest.mark.slow)])
+def test_damaged_videos_are_one_line(num_damaged: int, tmp_path: Path) -> None:
+    path = write_set(tmp_path, "v2.1", film(tmp_path)[:1])
+    found = read_set(path)[0]
+    video = found[0].videos[0].path
+    whole, rng = video.read_bytes(), np.random.default_rng(4)
+    write = LEROBOT_V30.write
+    assert write is not None
+    num_noticed = 0
+    for number in range(num_damaged):
+        broken = bytearray(whole[: int(rng.integers(len(whole)))] if number % 2 else whole)
+        for place in rng.integers(0, len(broken), size=8) if broken else []:
+            broken[place] ^= int(rng.integers(1, 256))
+        video.write_bytes(broken)
+        reasons = [each.expected for each in check_lerobot(path)]
+        reasons += [each.why for each in write(iter(found), tmp_path / f"out_{number}")]
+        assert not any("\n" in reason for reason in reasons)
+        num_noticed += bool(reasons)
+    assert num_noticed > num_damaged / 2
