@@ -23,6 +23,8 @@ _POINT_FIELDS = (
     "effort",
 )  # of a trajectory's point, named by what holds it
 _SECONDS, _NANOSECONDS = ("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")
+_TIMES = frozenset(("stamp", *_SECONDS))
+_TIME_TYPES = ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
 _TEXT = "it holds text or bytes, not numbers"
 
 
@@ -56,16 +58,14 @@ class MessageFlattener:
         if found is not None and plan.paths:
             if (key := (prefix, *plan.paths[:1], plan.name)) not in self._columns:
                 self._columns[key] = [f"{prefix}.{path}" for path in plan.paths]
-                self.types |= {
-                    c: None if n == "float64" else n for c, n in zip(self._columns[key], plan.numbers, strict=True)
-                }
+                self.types |= zip(self._columns[key], plan.numbers, strict=True)
             found.update(zip(self._columns[key], map(float, plan.read(message)), strict=False))
         return [(name, getattr(message, attribute), number) for attribute, name, number in plan.others]
 
     def read_stamp(self, message: Any) -> tuple[int, str]:
         """Returns when a message says it was made, in ns (0 where it does not), and its coordinate frame."""
         for name, value, _ in self._list_fields(message, "", None):
-            if name in TIME_FIELDS and not isinstance(value, int | float | str | bytes | list | np.ndarray | None):
+            if name in TIME_FIELDS and _says_time(value):
                 if name != "header":
                     return self.read_duration_ns(value), ""
                 inner = {name: part for name, part, _ in self._list_fields(value, "", None)}
@@ -111,7 +111,7 @@ class MessageFlattener:
         for name, value, number in fields:
             column = f"{prefix}.{name}" if prefix else name
             is_layout = getattr(value, "__msgtype__", "").endswith("MultiArrayLayout")  # says how to read, no signal
-            if column in self.skipped or is_layout or (name in leave and not isinstance(value, int | float)):
+            if column in self.skipped or is_layout or (name in leave and _says_time(value)):
                 continue
             if "covariance" in name:
                 self.covariances.add(column)
@@ -166,6 +166,14 @@ class MessageFlattener:
             self.skipped[column] = "it holds whole numbers beyond 2**53"
         else:
             found[column] = float(value)
+
+
+def _says_time(value: Any) -> bool:
+    """Returns whether a field is a time, or a header with one: it is no signal."""
+    if kind := getattr(value, "__msgtype__", ""):
+        return kind in _TIME_TYPES
+    fields = value if isinstance(value, dict) else getattr(getattr(value, "DESCRIPTOR", None), "fields_by_name", ())
+    return not _TIMES.isdisjoint(fields)
 
 
 def _are_names(value: Any) -> bool:

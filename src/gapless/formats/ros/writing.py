@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from heapq import merge
 from pathlib import Path
 from typing import Any
 
@@ -44,10 +43,10 @@ class MessagePlan:
     def list_rows(self) -> Iterator[tuple[int, StandardTopic | ColumnGroup]]:
         """Yields row and topic of each message, in the order of time."""
         topics = [*self.standard, *self.groups]
-        return (
-            (int(row), topics[number])
-            for row, number in merge(*([(row, number) for row in each.rows] for number, each in enumerate(topics)))
-        )
+        rows = np.concatenate([np.empty(0, int), *(each.rows for each in topics)])
+        numbers = np.repeat(np.arange(len(topics)), [len(each.rows) for each in topics])
+        for place in np.lexsort((numbers, rows)):
+            yield int(rows[place]), topics[numbers[place]]
 
 
 def plan_messages(recording: Recording, path: Path, ros_version: int = 2) -> MessagePlan:

@@ -223,6 +223,7 @@ def test_json_messages(tmp_path: Path) -> None:
         "ok": False,
         "inner": {"list": [{"x": 1}, {"x": 2}]},
         "note": "warm",
+        "timestamp": {"ticks": 7},  # not a time that is known: numbers like others
     }
     said = [
         ("/state", START_NS + 7_000_000, json.dumps(message).encode()),
@@ -235,6 +236,7 @@ def test_json_messages(tmp_path: Path) -> None:
         "/state.ok": [0.0],
         "/state.inner.list[0].x": [1.0],
         "/state.inner.list[1].x": [2.0],
+        "/state.timestamp.ticks": [7.0],
         "/state.transport_latency_s": [0.007],
     }
     assert {each.what for each in skipped} == {"a: /state", "a: /state.note"}
