@@ -91,10 +91,10 @@ class Views:
             chunks = self.chunks() if "samples" in sql.lower() else ()
             with self._lock:
                 _require_views(self._connection, sql)
-                if "samples" in sql.lower():
-                    view = _samples_sql(self.store.files(chunks), self.directory / "samples")
-                    self._connection.execute(f"CREATE OR REPLACE TEMP VIEW samples AS {view}")
                 try:
+                    if "samples" in sql.lower():
+                        view = _samples_sql(self.store.files(chunks), self.directory / "samples")
+                        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW samples AS {view}")
                     return ask(self._connection).to_arrow_table()
                 except duckdb.IOException:
                     if attempt == 2:

@@ -136,6 +136,36 @@ def test_chunks_that_another_process_joined_meanwhile_are_kept(catalogue: Catalo
     catalogue.compact([ids[0]])
     assert len(ids) == 4
     assert [same_episode(catalogue.episode(id), make_episode(k)) for k, id in enumerate(ids) if k] == [True] * 3
+    for path in chunk_files(tmp_path):
+        assert ids[0] not in pq.read_table(path, columns=["episode"])["episode"].to_pylist()
+
+
+def test_a_file_that_is_replaced_while_it_is_asked_for_is_found_again(
+    catalogue: Catalogue, tmp_path, monkeypatch
+) -> None:
+    ids, place, files = add_some(catalogue, 3), samples.SampleStore.place, samples.SampleStore.files
+    late = Catalogue.open(tmp_path)
+    monkeypatch.setattr(samples, "MAX_REPLACED_AGE_S", 0.0)
+
+    def replace_after(look):
+        def looked(store, *args):
+            found = look(store, *args)
+            if store is late._samples and not replaced:
+                replaced.append(True)
+                catalogue.compact()
+            return found
+
+        return looked
+
+    replaced: list[bool] = []
+    monkeypatch.setattr(samples.SampleStore, "place", replace_after(place))
+    assert same_episode(late.episode(ids[1]), make_episode(1))
+    assert replaced
+    add_some(catalogue, 5)
+    replaced.clear()
+    monkeypatch.setattr(samples.SampleStore, "files", replace_after(files))
+    assert late.query(COUNT)["n"][0].as_py() == 5 * 250
+    assert replaced
 
 
 def test_leftovers_go_after_a_week_and_what_is_just_written_stays(catalogue: Catalogue, tmp_path: Path) -> None:
