@@ -274,7 +274,8 @@ class Catalogue:
 
         Args:
             without: Episodes whose samples are deleted for good, at once. Their rows stay. Their videos are deleted
-                too, unless another episode lies in the same file.
+                too, unless another episode lies in the same file. What a killed process had written of them, and
+                no row refers to, goes when it is a week old.
         """
         self._episodes.compact()
         self._artefacts.compact()

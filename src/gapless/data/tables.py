@@ -167,8 +167,10 @@ class _RowFile:
         self._file = pq.ParquetFile(path)
         about = self._file.metadata
         column = self._file.schema_arrow.get_field_index(key)
-        groups = (about.row_group(k).column(column).statistics for k in range(about.num_row_groups))
-        self._ranges = [(group.min, group.max) for group in groups]
+        groups = [about.row_group(k).column(column).statistics for k in range(about.num_row_groups)]
+        known = [group is not None and group.has_min_max for group in groups]
+        every = ("", chr(0x10FFFF))
+        self._ranges = [(g.min, g.max) if has else every for g, has in zip(groups, known, strict=True)]
 
     def find_groups(self, keys: Collection[str]) -> list[int]:
         """Returns the row groups in which some keys may be."""

@@ -147,25 +147,26 @@ def test_a_file_that_is_replaced_while_it_is_asked_for_is_found_again(
     late = Catalogue.open(tmp_path)
     monkeypatch.setattr(samples, "MAX_REPLACED_AGE_S", 0.0)
 
-    def replace_after(look):
+    def replace_after(look, call: int):
         def looked(store, *args):
             found = look(store, *args)
-            if store is late._samples and not replaced:
-                replaced.append(True)
-                catalogue.compact()
+            if store is late._samples:
+                looks.append(found)
+                if len(looks) == call:
+                    catalogue.compact()
             return found
 
         return looked
 
-    replaced: list[bool] = []
-    monkeypatch.setattr(samples.SampleStore, "place", replace_after(place))
+    looks: list[object] = []
+    monkeypatch.setattr(samples.SampleStore, "place", replace_after(place, 2))  # the first is for messages
     assert same_episode(late.episode(ids[1]), make_episode(1))
-    assert replaced
+    assert len(looks) == 3
     add_some(catalogue, 5)
-    replaced.clear()
-    monkeypatch.setattr(samples.SampleStore, "files", replace_after(files))
+    looks.clear()
+    monkeypatch.setattr(samples.SampleStore, "files", replace_after(files, 1))
     assert late.query(COUNT)["n"][0].as_py() == 5 * 250
-    assert replaced
+    assert len(looks) == 2
 
 
 def test_leftovers_go_after_a_week_and_what_is_just_written_stays(catalogue: Catalogue, tmp_path: Path) -> None:
