@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -91,14 +92,15 @@ class Maker:
         return made
 
 
-def median_ms(ask: Callable[[], object], repeats: int = REPEATS) -> float:
-    """Returns the median time of a call [ms], after one that is not counted."""
-    times = list[float]()
+def median_ms(ask: Callable[[], object], repeats: int = REPEATS) -> tuple[float, float]:
+    """Returns the median time of a call, and of the processor in it [ms], after one call that is not counted."""
+    times = list[tuple[float, float]]()
     for _ in range(repeats + 1):
-        start = time.perf_counter()
+        start, start_cpu = time.perf_counter(), time.process_time()
         ask()
-        times.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(times[1:])
+        times.append((time.perf_counter() - start, time.process_time() - start_cpu))
+    wall, cpu = (1e3 * statistics.median(column) for column in zip(*times[1:], strict=True))
+    return wall, cpu
 
 
 def peak_mb() -> float:
@@ -143,7 +145,9 @@ def scan_mean(folder: Path) -> float:
     return duckdb.sql(f"SELECT avg(joint3) FROM {files}").fetchall()[0][0]
 
 
-def ask(catalogue: Catalogue, folder: Path, ids: list[str], maker: Maker, size: int, small: bool) -> dict[str, float]:
+def ask(
+    catalogue: Catalogue, folder: Path, ids: list[str], maker: Maker, size: int, small: bool
+) -> dict[str, tuple[float, float]]:
     """Returns how long each question takes at one size [ms]."""
     rng, repeats = np.random.default_rng(1), 3 if small else REPEATS
     some = iter(ids[k] for k in rng.integers(0, len(ids), 10 * REPEATS))
@@ -177,7 +181,7 @@ def measure(place: Path, small: bool) -> Iterator[Table]:
     maker, folder = Maker(), place / "lerobot"
     (place / "project").mkdir()
     catalogue = Catalogue.open(place / "project")
-    ids, rows, begin = list[str](), list[dict[str, float]](), 0
+    ids, rows, begin = list[str](), list[dict[str, Any]](), 0
     say(f"peak memory before: {peak_mb():.0f} MB")
     seconds, peaks = 0.0, list[float]()
     for size in (size // scale for size in SIZES):
@@ -201,29 +205,38 @@ def measure(place: Path, small: bool) -> Iterator[Table]:
     yield samples_table(catalogue, place, len(ids), num_files, 1 if small else 3)
 
 
-def growth_table(rows: list[dict[str, float]], rate: float, peaks: list[float]) -> Table:
+def growth_table(rows: list[dict[str, Any]], rate: float, peaks: list[float]) -> Table:
     """Returns how long questions take as the catalogue grows."""
     header = ("episodes", "filter and count", "ids", "by a parameter", "open one", "add one", "folder: count")
     keys = ("count", "ids", "parameter", "open", "add one", "folder count", "folder open")
-    cells = [[f"{row['size']:,.0f}", *(f"{row[key]:.1f}" for key in keys), f"{row['compact']:.1f}"] for row in rows]
+    cells = [
+        [f"{row['size']:,.0f}", *("{:.1f} ({:.1f})".format(*row[key]) for key in keys), f"{row['compact']:.1f}"]
+        for row in rows
+    ]
     last = rows[-1]
     bars = (
-        Bar("filter and count, most of all sizes [ms]", max(row["count"] for row in rows), 100),
-        Bar("open one episode, most of all sizes [ms]", max(row["open"] for row in rows), 20),
+        Bar("filter and count, most of all sizes [ms]", max(row["count"][0] for row in rows), 100),
+        Bar("open one episode, most of all sizes [ms]", max(row["open"][0] for row in rows), 20),
         Bar(f"rows of {NUM_COLUMNS} columns appended per second", rate, 10_000, at_most=False),
     )
     asking, joining = (max(row[key] for row in rows) for key in ("peak ask", "peak compact"))
     notes = (
         f"peak memory: {max(peaks):.0f} MB adding, {joining:.0f} MB in `compact`, {asking:.0f} MB asking",
-        f"counting {last['size']:,.0f} episodes: folder / catalogue = {last['folder count'] / last['count']:.0f}",
+        f"counting {last['size']:,.0f} episodes: folder / catalogue = {last['folder count'][0] / last['count'][0]:.0f}",
     )
-    return Table("A catalogue that grows [ms]", (*header, "folder: open", "compact [s]"), cells, bars, notes)
+    return Table(
+        "A catalogue that grows [ms; in brackets, of the processor]",
+        (*header, "folder: open", "compact [s]"),
+        cells,
+        bars,
+        notes,
+    )
 
 
 def samples_table(catalogue: Catalogue, place: Path, num: int, num_files: int, repeats: int) -> Table:
     """Returns how long a question about samples takes."""
-    ours = median_ms(lambda: catalogue.query(MEAN), repeats)
-    theirs = median_ms(lambda: scan_mean(place / "lerobot"), repeats)
+    ours, _ = median_ms(lambda: catalogue.query(MEAN), repeats)
+    theirs, _ = median_ms(lambda: scan_mean(place / "lerobot"), repeats)
     sizes = [sum(f.stat().st_size for f in p.rglob("*") if f.is_file()) / 1e6 for p in (place / "project", place)]
     rows = [
         ["catalogue", f"{num:,}", f"{ours:.0f}", f"{1e3 * ours / num:.0f}", f"{sizes[0]:.0f}"],

@@ -7,7 +7,6 @@ from typer import Argument, Option
 from gapless import verbs
 from gapless.cli.commands import Directory, Json, Texts, app
 from gapless.core.errors import InputError
-from gapless.core.results import Result
 
 Episodes = Annotated[
     Texts, Argument(metavar="EPISODE...", help="ids, beginnings of ids, names, or patterns such as 'reach_*'")
@@ -106,7 +105,7 @@ def consent(
     _publish(verbs.consent(directory, episodes or (), **grant, withdraw=withdraw, compact=compact, by=by), json)
 
 
-def _publish(result: Result, json: str | None) -> None:
+def _publish(result: Any, json: str | None) -> None:
     """Prints a result and writes it as JSON."""
     from gapless.cli.output import open_console, write_json
     from gapless.cli.show_data import show

@@ -137,10 +137,9 @@ class Catalogue:
     def _add(self, entries: Sequence[Entry], files: Mapping[Path, str] = MappingProxyType({})) -> None:
         """Adds what is not there yet: videos and samples first, then the rows in one commit."""
         stored = {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.id)}
-        views = self._views()
-        query = "SELECT id FROM recorded_episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))"
-        for row in views.select(query, (list(stored),)):
-            del stored[row["id"]]
+        checked = self._episodes.files()
+        for id in self._episodes.find_known(stored):
+            del stored[id]
         if not stored:
             return
         with explain_failure("the catalogue cannot be written", self._directory):
@@ -148,14 +147,14 @@ class Catalogue:
             chunk, places = self._samples.write({id: entry.pieces for id, entry in stored.items()})
             about = {"added_at": _write_time(), "chunk": chunk}
             rows = [entry.row | about | place_pieces(places[id]) for id, entry in stored.items()]
-            self._episodes.append(rows, views.episodes)
+            self._episodes.append(rows, checked)
             keep_media(files, self._media, self._temporary)  # those that a compaction has just deleted
             if self._samples.needs_joining():
                 self._samples.compact(self._views().chunks(), all_sizes=False)
 
     def episode(self, id: str) -> Episode:
         """Returns an episode as it was added, with the outcome and conditions that people said of it since."""
-        stored = self._views().row("episodes", id)
+        stored = self._row(id)
         if stored["is_recording"]:
             raise CatalogueError(f"{id} is a recording, not mapped to a model: use `recording`: {self._directory}")
         row = from_stored(EpisodeRow, stored)
@@ -165,7 +164,7 @@ class Catalogue:
 
     def recording(self, id: str) -> Recording:
         """Returns a recording exactly as it was added; its videos lie in the catalogue."""
-        stored = self._views().row("episodes", id)
+        stored = self._row(id)
         return read_recording_entry(stored, self._pieces(stored), self._media)
 
     def recordings(self, ids: Iterable[str]) -> Iterator[Recording]:
@@ -178,6 +177,11 @@ class Catalogue:
             for id in batch:
                 stored = rows.get(id) or views.row("episodes", id)
                 yield read_recording_entry(stored, self._pieces(stored), self._media)
+
+    def _row(self, id: str) -> dict[str, Any]:
+        with explain_failure("the catalogue cannot be read", self._directory):
+            found = None if self.events.files() else self._episodes.find(id)  # what people said is in the views only
+        return found or self._views().row("episodes", id)
 
     def _pieces(self, stored: Mapping[str, Any]) -> list[Piece]:
         id, chunk = stored["id"], stored["chunk"]
@@ -278,7 +282,8 @@ class Catalogue:
 
         Args:
             without: Episodes whose samples are deleted for good, at once. Their rows stay. Their videos are deleted
-                too, unless another episode lies in the same file.
+                too, unless another episode lies in the same file. What a killed process had written of them, and
+                no row refers to, goes when it is a week old.
         """
         self._episodes.compact()
         self._artefacts.compact()

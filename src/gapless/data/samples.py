@@ -1,6 +1,6 @@
 """The folder of samples: chunks as they were committed, and larger files that small ones were joined into.
 
-Joining copies whole row groups, one chunk after the other, so that a piece keeps its place within its chunk. The file
+Joining copies all pieces, one chunk after the other, so that a piece keeps its place within its chunk. The file
 `joined.json` says for each chunk that was joined in which file it lies now, and from which piece on. It is replaced as
 a whole, so that every process sees it before or after, and the rows of the episodes stay as they are.
 """
@@ -200,16 +200,17 @@ def _copy(paths: Sequence[Path], target: Path, temporary: Path, without: Collect
 
     Pieces of `without` become empty and keep their places. Row groups of few values are joined.
     """
-    begins, waiting, num_pieces = list[int](), list[pa.Table](), 0
+    begins, waiting, num_pieces, num_cells = list[int](), list[pa.Table](), 0, 0
     with new_chunk(target, temporary) as writer:
         for path in paths:
             begins.append(num_pieces)
             for group in _read_groups(path, without):
                 waiting.append(group)
                 num_pieces += group.num_rows
-                if sum(len(each.column("values").combine_chunks().values) for each in waiting) >= ROW_GROUP_CELLS:
+                num_cells += pc.sum(pc.list_value_length(group.column("values"))).as_py() or 0
+                if num_cells >= ROW_GROUP_CELLS:
                     _write_groups(writer, waiting)
-                    waiting = []
+                    waiting, num_cells = [], 0
         _write_groups(writer, waiting)
     return begins
 

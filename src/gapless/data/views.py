@@ -64,7 +64,7 @@ class Views:
         Raises:
             InputError: If it is not one statement that reads, or DuckDB refuses it.
         """
-        with _explain_refusal("this query", "use the views episodes, artefacts and samples"):
+        with _explain_refusal("this query", "the views episodes, artefacts and samples"):
             statements = duckdb.extract_statements(sql)
             reads = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
             if len(statements) != 1 or statements[0].type not in reads:
@@ -83,7 +83,7 @@ class Views:
             return kept.order("added_at, name, id").select("id")
 
         columns = ", ".join(name for name in EPISODES_SCHEMA.names if name not in INTERNAL_COLUMNS)
-        with _explain_refusal(f"the condition {where!r}", f"use these columns: {columns}"):
+        with _explain_refusal(f"the condition {where!r}", f"these columns: {columns}"):
             duckdb.SQLExpression(where)  # raises where it is not one expression
             found = self._run(f"SELECT id FROM episodes WHERE (\n{where}\n)", select)
             return tuple(row["id"] for row in found.to_pylist())
@@ -94,10 +94,10 @@ class Views:
             chunks = self.chunks() if "samples" in sql.lower() else ()
             with self._lock:
                 _require_views(self._connection, sql)
-                if "samples" in sql.lower():
-                    view = _samples_sql(self.store.files(chunks), self.directory / "samples")
-                    self._connection.execute(f"CREATE OR REPLACE TEMP VIEW samples AS {view}")
                 try:
+                    if "samples" in sql.lower():
+                        view = _samples_sql(self.store.files(chunks), self.directory / "samples")
+                        self._connection.execute(f"CREATE OR REPLACE TEMP VIEW samples AS {view}")
                     return ask(self._connection).to_arrow_table()
                 except duckdb.IOException:
                     if attempt == 2:
@@ -150,13 +150,13 @@ def open_database(directory: Path) -> duckdb.DuckDBPyConnection:
 
 
 @contextmanager
-def _explain_refusal(what: str, advice: str) -> Iterator[None]:
+def _explain_refusal(what: str, names: str) -> Iterator[None]:
     """Turns what DuckDB says of a user's SQL into one line."""
     try:
         yield
     except (duckdb.Error, RuntimeError) as error:
         reason = " ".join(str(error).split("\n\nLINE")[0].split())
-        raise InputError(f"cannot answer {what}: {reason}; {advice}") from error
+        raise InputError(f"cannot answer {what}: {reason}; use {names}") from error
 
 
 def _require_views(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
