@@ -15,7 +15,7 @@ from gapless.core.recording import Recording, Skipped
 from gapless.core.results import Note
 from gapless.core.results.exchange import ColumnMapping, ImportResult
 from gapless.data.catalogue import FOLDER, Catalogue
-from gapless.exchange.mapping import Ask, Mapper, read_map_file, rename_columns
+from gapless.exchange.mapping import Ask, ColumnMapper, read_map_file, rename_columns
 from gapless.exchange.origin import Statement
 from gapless.exchange.quality import find_flags
 from gapless.formats.format import Format, ReadOptions
@@ -65,7 +65,7 @@ def import_(
     formats = [find_format(path) for path in paths]  # all are looked at before any is read
     folder = open_data_folder(directory)
     given = read_map_file(Path(map)) if map else {}
-    mapper = Mapper(folder, given, ask, yes)
+    mapper = ColumnMapper(folder, given, ask, yes)
     work = _Import(folder, mapper, statement or Statement(), dry_run)
     for number, (path, kind) in enumerate(zip(paths, formats, strict=True)):
         if progress:
@@ -86,7 +86,7 @@ class _Import:
     """One import under way."""
 
     folder: DataFolder
-    mapper: Mapper
+    mapper: ColumnMapper
     statement: Statement
     dry_run: bool
     ids: list[str] = field(default_factory=list[str])

@@ -35,7 +35,7 @@ def read_map_file(path: Path) -> dict[str, str | None]:
 
 
 @dataclass(frozen=True)
-class Mapper:
+class ColumnMapper:
     """Gives the columns of recordings the names that a project has for them."""
 
     folder: DataFolder

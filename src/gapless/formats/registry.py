@@ -25,19 +25,18 @@ def find_format(source: Path) -> Format:
         raise LogError(f"no such file or folder: correct the path; beside it there are: {there}: {source}")
     found = next((each for each in FORMATS if each.is_source(source)), None)
     if found is None:
-        raise LogError(f"no format that is known{_advise(source)}: {source}")
+        raise LogError(f"no format that is known, {_advise(source)}; or choose another source: {source}")
     return _require_modules(found)
 
 
 def _advise(source: Path) -> str:
     """Returns what to do with a source of no known format."""
     inside = sorted(source.iterdir()) if source.is_dir() else []
-    if advice := next(
-        (CONVERT_WITH[p.suffix.lower()] for p in (source, *inside) if p.suffix.lower() in CONVERT_WITH), ""
-    ):
-        return f": {advice}"
-    there = f"; in this folder there are: {nearest('log.csv', (p.name for p in inside))}" if source.is_dir() else ""
-    return f"{there}: give one of {', '.join(each.title for each in FORMATS)}"
+    endings = [path.suffix.lower() for path in (source, *inside)]
+    if advice := next((CONVERT_WITH[ending] for ending in endings if ending in CONVERT_WITH), ""):
+        return advice
+    there = f"in this folder there are: {nearest('log.csv', (p.name for p in inside))}; " if source.is_dir() else ""
+    return f"{there}give one of {', '.join(each.title for each in FORMATS)}"
 
 
 def choose_format(name: str, *, to_write: bool = False) -> Format:

@@ -181,7 +181,6 @@ TABLE_FORMATS = {
 }
 SUFFIXES = tuple(TABLE_FORMATS)
 CONVERT_WITH = {  # ending of a file that no format reads -> what to do
-    ".db3": "give the bag's folder, with its metadata.yaml",
     **dict.fromkeys((".mat", ".npy", ".pkl"), "save its arrays with numpy.savez(FILE, time_s=..., q=...)"),
     **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
     **dict.fromkeys((".zip", ".gz", ".tgz", ".tar", ".7z", ".xz"), "unpack it, and give the folder"),

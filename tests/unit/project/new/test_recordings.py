@@ -184,11 +184,11 @@ def test_rows_of_several_topics_do_not_raise_the_rate(model: Path, tmp_path: Pat
     [
         ("run.mcap", "not readable as MCAP.*record or save it again"),
         ("run.bag", "not readable as ROS 1 bag.*record or save it again"),
-        ("run_0.db3", "give the bag's folder"),
+        ("run_0.db3", "not readable as ROS 2 bag.*record or save it again"),
         ("run.mat", "numpy.savez"),
         ("run.txt", "save it as CSV with commas"),
         ("run.zip", "unpack it"),
-        ("run.abc", "no format that is known: give one of LeRobot"),
+        ("run.abc", "no format that is known, give one of LeRobot"),
     ],
 )
 def test_files_that_cannot_be_read_say_what_to_do(model: Path, tmp_path: Path, name: str, advice: str) -> None:
@@ -205,7 +205,7 @@ def test_folders_that_cannot_be_read_say_what_to_do(model: Path, tmp_path: Path)
     with pytest.raises(LogError, match="metadata of a ROS 2 bag"):
         new_project(model, bag, tmp_path / "made")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(LogError, match="no format that is known; in this folder there are: "):
+    with pytest.raises(LogError, match="no format that is known, in this folder there are: "):
         new_project(model, tmp_path / "empty", tmp_path / "made")
 
 
