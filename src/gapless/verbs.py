@@ -8,9 +8,11 @@ Verbs are imported when first used: reading logs needs no torch, only `train`, `
 """
 
 import importlib
+import inspect
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,11 @@ from gapless.core.errors import InputError, nearest
 if TYPE_CHECKING:
     from gapless.check.verb import check
     from gapless.core.results import LoopResult, RandomizeResult
+    from gapless.data.consent import consent
+    from gapless.data.labels import label
+    from gapless.data.labels import measure_agreement as measure_agreement
     from gapless.data.query import query
+    from gapless.data.splits import split
     from gapless.diagnose.verb import diagnose
     from gapless.excite.verb import excite
     from gapless.identify.verb import identify
@@ -37,19 +43,24 @@ if TYPE_CHECKING:
 
 _ELSEWHERE = {  # the others are in `verb.py` of the room of their name
     "audit": ("gapless.randomize.audit.verb", "audit"),
+    "consent": ("gapless.data.consent", "consent"),
     "evaluate": ("gapless.learn.evaluate", "evaluate"),
     "export_ranges": ("gapless.randomize.export.formats", "export_ranges"),
     "identify_sensor": ("gapless.signals.noise.verb", "identify_sensor"),
+    "label": ("gapless.data.labels", "label"),
+    "measure_agreement": ("gapless.data.labels", "measure_agreement"),
     "new": ("gapless.project.new.create", "new_project"),
     "query": ("gapless.data.query", "query"),
     "noise": ("gapless.signals.noise.verb", "noise"),
     "search_ranges": ("gapless.loop.search", "search_ranges"),
+    "split": ("gapless.data.splits", "split"),
     "train": ("gapless.learn.train", "train"),
 }
+_CHOOSING = ("consent", "label", "split")  # they choose among episodes: the project's logs are entered first
 EXAMPLES = Path(__file__).parent / "examples"
 
-__all__ = ["audit", "check", "demo", "diagnose", "evaluate", "excite", "identify", "loop", "measure", "new", "noise"]
-__all__ += ["query", "randomize", "report", "train"]
+__all__ = ["audit", "check", "consent", "demo", "diagnose", "evaluate", "excite", "identify", "label", "loop"]
+__all__ += ["measure", "new", "noise", "query", "randomize", "report", "split", "train"]
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -58,11 +69,28 @@ def __getattr__(name: str) -> Callable[..., Any]:
         raise AttributeError(f"no verb {name!r}; there are: {nearest(name, __all__)}")
     module, function = _ELSEWHERE.get(name, (f"gapless.{name}.verb", name))
     try:
-        return getattr(importlib.import_module(module), function)
+        verb = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name in ("torch", "stable_baselines3", "gymnasium"):
             raise InputError(f"{name} needs {error.name}: install it with pip install 'gapless[train]'") from None
         raise
+    return _enter_logs_first(verb) if name in _CHOOSING else verb
+
+
+def _enter_logs_first(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a verb that enters the logs of a project with a model before it looks for episodes."""
+
+    @wraps(verb)
+    def run(*arguments: Any, **options: Any) -> Any:
+        given = inspect.signature(verb).bind(*arguments, **options).arguments
+        project_file = Path(given["directory"]).expanduser() / "gapless.yaml"
+        if (given.get("episodes") or given.get("where") is not None) and project_file.is_file():
+            from gapless.fit.enter import enter_logs
+
+            enter_logs(given["directory"])
+        return verb(*arguments, **options)
+
+    return run
 
 
 def __dir__() -> list[str]:

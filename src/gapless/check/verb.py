@@ -39,7 +39,7 @@ def check(directory: str | Path, *, progress: Progress | None = None) -> CheckRe
     notes, numerics, inputs = list(found), dict[str, float](), tuple[str, ...]()
     if not any(note.level == "fault" for note in notes):
         try:
-            evidence = read_project_data(project, with_unlogged=True, logs=logs, progress=progress)
+            evidence = read_project_data(project, with_unlogged=True, logs=logs, purpose="test", progress=progress)
         except InputError as error:
             notes.append(Note("fault", "gapless.yaml", str(error)))
         else:

@@ -355,3 +355,6 @@ def _publish(result: Any, json: str | None, svg: Path | None = None, page_of: Pa
     if page_of is not None:
         console.print(f"open {verbs.report(page_of).path}")
     write_json(result, json)
+
+
+from gapless.cli import data_commands as data_commands  # noqa: E402  its commands belong to `app` too

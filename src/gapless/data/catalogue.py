@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,9 @@ from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id
 from gapless.core.recording import Origin, Recording
 from gapless.data.chunks import Piece, join_series
+from gapless.data.descendants import Descendants
 from gapless.data.entries import Entry, make_episode_entry, make_recording_entry, place_pieces, read_recording_entry
+from gapless.data.events import EventLog
 from gapless.data.files import artefact_content, check_file_names, write_files
 from gapless.data.media import delete_media, keep_media
 from gapless.data.migrate import delete_old_samples, is_old, migrate, old_path, read_old_samples
@@ -32,6 +35,7 @@ from gapless.data.rows import (
 from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
 from gapless.data.tables import Table, explain_failure
 from gapless.data.views import Views, open_database
+from gapless.data.withdrawn import find_hidden
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
@@ -55,8 +59,10 @@ class Catalogue:
         self._samples = SampleStore(directory / "samples", self._temporary)
         self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, ("source",), "id")
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
+        self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
         self._database = open_database(directory)
-        self._last_views = Views(directory, self._samples, self._database)
+        self._last_views = self._recorded = Views(directory, self._samples, self._database)
+        self._hidden: tuple[Any, Descendants] | None = None  # at which moment, and what was hidden then
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -131,12 +137,12 @@ class Catalogue:
     def _add(self, entries: Sequence[Entry], files: Mapping[Path, str] = MappingProxyType({})) -> None:
         """Adds what is not there yet: videos and samples first, then the rows in one commit."""
         stored = {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.id)}
-        checked = self._episodes.files()
-        for id in self._episodes.find_known(stored):
-            del stored[id]
-        if not stored:
-            return
         with explain_failure("the catalogue cannot be written", self._directory):
+            checked = self._episodes.files()
+            for id in self._episodes.find_known(stored):
+                del stored[id]
+            if not stored:
+                return
             keep_media(files, self._media, self._temporary)
             chunk, places = self._samples.write({id: entry.pieces for id, entry in stored.items()})
             about = {"added_at": _write_time(), "chunk": chunk}
@@ -147,7 +153,7 @@ class Catalogue:
                 self._samples.compact(self._views().chunks(), all_sizes=False)
 
     def episode(self, id: str) -> Episode:
-        """Returns an episode exactly as it was added."""
+        """Returns an episode as it was added, with the outcome and conditions that people said of it since."""
         stored = self._row(id)
         if stored["is_recording"]:
             raise CatalogueError(f"{id} is a recording, not mapped to a model: use `recording`: {self._directory}")
@@ -173,8 +179,9 @@ class Catalogue:
                 yield read_recording_entry(stored, self._pieces(stored), self._media)
 
     def _row(self, id: str) -> dict[str, Any]:
+        """Returns the row of an episode as the view shows it; faster while nobody said anything of any episode."""
         with explain_failure("the catalogue cannot be read", self._directory):
-            found = self._episodes.find(id)
+            found = None if self.events.files() else self._episodes.find(id)
         return found or self._views().row("episodes", id)
 
     def _pieces(self, stored: Mapping[str, Any]) -> list[Piece]:
@@ -250,6 +257,7 @@ class Catalogue:
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
         (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+        `labels`, `splits` and `consents` have a row for each thing that people said of an episode.
         `lineage('ID')` has a row per episode and artefact that something was made from: `id`, `steps`, `what`, `name`.
 
         Raises:
@@ -270,7 +278,8 @@ class Catalogue:
     def compact(self, without: Collection[str] = ()) -> None:
         """Joins small files into large ones; adding does so by itself now and then. Loses nothing.
 
-        What killed processes left unfinished a week ago or earlier is removed.
+        What killed processes left unfinished a week ago or earlier is removed, and the samples of episodes of people
+        whose consent is withdrawn or has ended.
 
         Args:
             without: Episodes whose samples are deleted for good, at once. Their rows stay. Their videos are deleted
@@ -279,12 +288,13 @@ class Catalogue:
         """
         self._episodes.compact()
         self._artefacts.compact()
-        views = self._views()
+        views, without = self._recorded_views(), {*without, *self.hidden().episodes}
         with explain_failure("the catalogue cannot be compacted", self._directory):
             self._samples.compact(views.chunks(), without)
-            delete_old_samples(self._episodes, self._views())
+            delete_old_samples(self._episodes, views)
             if without:
-                query = "SELECT DISTINCT unnest(media) AS file FROM episodes WHERE (id IN (SELECT unnest($1))) = $2"
+                query = "SELECT DISTINCT unnest(media) AS file FROM recorded_episodes "
+                query += "WHERE (id IN (SELECT unnest($1))) = $2"
                 out, kept = ({row["file"] for row in views.select(query, (list(without), w))} for w in (True, False))
                 delete_media(out - kept, self._media)
             for path in self._temporary.iterdir():
@@ -292,10 +302,29 @@ class Catalogue:
                     if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
                         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _views(self) -> Views:
-        files = self._episodes.files(), self._artefacts.files()
+    def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Returns the rows of a query of gapless's own; its view `recorded_episodes` has every episode, as added."""
+        return self._recorded_views().select(sql, values)
+
+    def hidden(self) -> Descendants:
+        """Returns what holds the data of people whose consent is withdrawn or has ended: id -> person."""
+        moment = (self._recorded_views(), datetime.now(UTC).date())
+        if self._hidden is None or self._hidden[0] != moment:
+            self._hidden = (moment, find_hidden(self.select, self.events.read("consent")))
+        return self._hidden[1]
+
+    def _recorded_views(self) -> Views:
+        files = (self._episodes.files(), self._artefacts.files(), self.events.files())
         found = Views(self._directory, self._samples, self._database, *files)
-        if self._last_views != found:  # else its connection serves on: files never change
+        if self._recorded != found:  # else its connection serves on: files never change
+            self._recorded = found
+        return self._recorded
+
+    def _views(self) -> Views:
+        """Returns the views without the episodes that nothing may show."""
+        recorded, hidden = self._recorded_views(), tuple(self.hidden().episodes)
+        found = replace(recorded, hidden=hidden) if hidden else recorded
+        if self._last_views != found:
             self._last_views = found
         return self._last_views
 

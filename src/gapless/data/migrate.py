@@ -50,7 +50,7 @@ def migrate(table: Table, look: Callable[[], Views]) -> None:
             if is_old(table):  # else another process has just done it
                 _lock_out_old_writers(table)
                 views = look()
-                stored = views.select("SELECT * FROM episodes ORDER BY id")
+                stored = views.select("SELECT * FROM recorded_episodes ORDER BY id")
                 begins = range(0, len(stored), BATCH_EPISODES)
                 rows = [row for k in begins for row in _move(stored[k : k + BATCH_EPISODES], views.store)]
                 data = pa.Table.from_pylist(rows, schema=EPISODES_SCHEMA)

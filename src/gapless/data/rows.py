@@ -32,6 +32,12 @@ EPISODES_SCHEMA = pa.schema(
 ARTEFACTS_SCHEMA = pa.schema(
     [("id", _TEXT), ("kind", _TEXT), ("files", _TEXTS), ("created_at", _TEXT), *_PROVENANCE_FIELDS]
 )
+EVENTS_SCHEMA = pa.schema(  # what people said of episodes
+    [
+        *((name, _TEXT) for name in ("id", "kind", "name", "said_by", "said_at")),
+        *(("episodes", _TEXTS), ("signals", _TEXTS), ("said", _TEXT)),
+    ]
+)
 SAMPLES_SCHEMA = pa.schema(  # of the view
     [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
 )

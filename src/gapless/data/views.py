@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapless.core.errors import CatalogueError, InputError, nearest
-from gapless.data.rows import ARTEFACTS_SCHEMA, EPISODES_SCHEMA, INTERNAL_COLUMNS, SAMPLES_SCHEMA
+from gapless.data.event_views import INTERNAL_VIEWS, create_event_views
+from gapless.data.rows import ARTEFACTS_SCHEMA, EPISODES_SCHEMA, EVENTS_SCHEMA, INTERNAL_COLUMNS, SAMPLES_SCHEMA
 from gapless.data.samples import SampleStore
 from gapless.data.tables import explain_failure
 
@@ -53,6 +54,8 @@ class Views:
     database: duckdb.DuckDBPyConnection  # of `open_database`
     episodes: tuple[Path, ...] = ()  # Parquet files of the episodes table
     artefacts: tuple[Path, ...] = ()  # Parquet files of the artefacts table
+    events: tuple[Path, ...] = ()  # Parquet files of what people said of episodes
+    hidden: tuple[str, ...] = ()  # ids of the episodes that users are not shown
     _lock: Lock = field(default_factory=Lock, compare=False)
 
     def run_query(self, sql: str) -> pa.Table:
@@ -116,13 +119,15 @@ class Views:
 
     def chunks(self) -> tuple[str, ...]:
         """Returns the chunks in which the samples of the episodes lie."""
-        found = self.select("SELECT DISTINCT chunk FROM episodes WHERE chunk IS NOT NULL")
+        found = self.select("SELECT DISTINCT chunk FROM recorded_episodes WHERE chunk IS NOT NULL")
         return tuple(row["chunk"] for row in found)
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
         connection = self.database.cursor()  # its temporary views are its own
-        connection.execute(f"CREATE TEMP VIEW episodes AS {_episodes_sql(self.episodes)}")
+        connection.execute(f"CREATE TEMP VIEW recorded_episodes AS {_episodes_sql(self.episodes)}")
+        connection.execute(f"CREATE TEMP VIEW events AS {_events_sql(self.events)}")
+        create_event_views(connection, self.hidden, bool(self.events))
         connection.execute(f"CREATE TEMP VIEW artefacts AS {_artefacts_sql(self.artefacts)}")
         connection.execute(_LINEAGE)
         return connection
@@ -166,6 +171,8 @@ def _require_views(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         if kind == "TABLE_FUNCTION" and name not in TABLE_FUNCTIONS:
             text = f"{name}() is disabled, as it may read more than this catalogue"
             raise InputError(f"{text}: use the views episodes, artefacts and samples")
+        if kind == "BASE_TABLE" and str(name).lower() in INTERNAL_VIEWS:
+            raise InputError(f"reading {name!r} is disabled: use the views episodes, artefacts and samples")
         if kind == "BASE_TABLE" and (re.search(r"[./\\:*]", str(name)) or node.get("catalog_name")):
             raise InputError(f"reading {name!r} is disabled: use the views episodes, artefacts and samples")
 
@@ -194,6 +201,10 @@ def _episodes_sql(files: tuple[Path, ...]) -> str:
         distinct = "QUALIFY row_number() OVER (PARTITION BY id ORDER BY added_at) = 1" if "chunk" in missing else ""
         parts.append(f"SELECT {selected} FROM {_read(inside)} {distinct}")
     return " UNION ALL ".join(parts) or _nothing(EPISODES_SCHEMA)
+
+
+def _events_sql(files: tuple[Path, ...]) -> str:
+    return f"SELECT DISTINCT ON (id) * FROM {_read(files)}" if files else _nothing(EVENTS_SCHEMA)
 
 
 def _artefacts_sql(files: tuple[Path, ...]) -> str:

@@ -86,7 +86,8 @@ def diagnose(
     if fit is not None:
         read_fit(fit, data.blueprint)
     parents = (*data.ids, *artefact_ids(policy))
-    provenance = Provenance("diagnose", gapless.__version__, parents, {"project": fingerprint(data.project)}, seed)
+    config = {"project": fingerprint(data.project)} | ({"labels": dict(data.labels)} if data.labels else {})
+    provenance = Provenance("diagnose", gapless.__version__, parents, config, seed)
     all_known = len(artefact_ids(policy)) == (policy is not None)
     if all_known and (stored := _find_stored(data, provenance)) is not None:
         return stored

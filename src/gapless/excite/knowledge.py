@@ -15,6 +15,7 @@ from gapless.core.results import IdentifyResult
 from gapless.core.scaling import Scaling
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
+from gapless.data.splits import require_untested
 from gapless.data.stored_results import artefact_ids, newest_result, result_path
 from gapless.fit.data import read_project_data
 from gapless.fit.solution import AT_BOUND
@@ -120,6 +121,7 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
     data = read_project_data(project, logs=None if has_logs else ())
     newest = newest_result(data.catalogue, "identify")
     path = Path(fit) if fit is not None else result_path(data.catalogue, newest) if newest else None
+    require_untested(data.catalogue, artefact_ids(path), "this fit")
     entries = () if path is None else read_result(path, IdentifyResult).parameters
     fitted = {entry.target: entry.value for entry in entries}
     identified = frozenset(entry.target for entry in entries if entry.identifiable)

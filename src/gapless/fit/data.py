@@ -4,19 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-import gapless
 from gapless.core.episode import Episode
 from gapless.core.errors import InputError, nearest
 from gapless.core.parameters import ParameterSpace
 from gapless.core.places import require_space
 from gapless.core.protocols import Progress
-from gapless.core.provenance import Provenance
-from gapless.core.results import Note
+from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
+from gapless.data.labels import apply_labels
+from gapless.fit.enter import enter_runs, refuse_left_out
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
-from gapless.project.log.inspect import copy_notes, find_copies, merge_notes, time_notes
+from gapless.project.log.inspect import copy_notes, merge_notes, time_notes
 from gapless.project.log.read import Log, read_logs, read_unlogged
 from gapless.project.records import Project
 from gapless.signals.track import Track, make_track
@@ -42,7 +43,11 @@ class ProjectData:
     unlogged: tuple[Episode, ...] = ()  # runs of which only outcome and conditions are known, where they were asked for
     # name of a log that is left out -> name of the log that holds the same recording
     copies: Mapping[str, str] = field(default_factory=dict[str, str])
+    # name of a run that is left out, as it is of a test split or somebody withdrew consent -> why
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     assumptions: tuple[Note, ...] = ()  # what predictions assume of states that no column shows
+    # name of a run -> outcome, phase and conditions that people said of it since it was recorded, where they differ
+    labels: Mapping[str, Sequence[Any]] = field(default_factory=dict[str, Sequence[Any]])
 
     @property
     def runs(self) -> tuple[Episode, ...]:
@@ -73,6 +78,8 @@ class ProjectData:
         for name in hold_out:
             if first := self.copies.get(Path(name).stem) or self.copies.get(name):
                 raise InputError(f"--hold-out {name}: it holds the same recording as {first}: delete one of the two")
+            if why := self.left_out.get(Path(name).stem) or self.left_out.get(name):
+                raise InputError(f"--hold-out {name}: it is {why}: choose another log")
             if not (found := [k for k, known in enumerate(names) if known in (name, Path(name).stem)]):
                 raise InputError(f"--hold-out {name}: no such log; choose from: {nearest(name, names)}")
             held += found
@@ -89,21 +96,25 @@ def read_project_data(
     *,
     with_unlogged: bool = False,
     logs: Sequence[Log] | None = None,
+    purpose: Purpose = "train",
     progress: Progress | None = None,
 ) -> ProjectData:
     """Reads a project and its logs, and enters the logs in the catalogue.
 
     Of logs that hold the same recording only the first is used: a copy that is held out would judge a fit to itself.
+    Left out, with a note, are runs of frozen test splits, and those of people whose consent is withdrawn or has ended.
 
     Args:
         directory: The project folder; or the project, where it is loaded already.
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
         with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
         logs: What is read already; None reads them.
+        purpose: `test` for verbs that only look at the data: they may read test splits.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
-        InputError: If the project, its logs or its catalogue cannot be used.
+        InputError: If the project, its logs or its catalogue cannot be used, or patterns name only runs that are
+            left out.
     """
     report: Progress = progress or (lambda label, done: None)
     project = directory if isinstance(directory, Project) else load_project(directory)
@@ -112,18 +123,15 @@ def read_project_data(
     unlogged = read_unlogged(project) if with_unlogged else ()
     if logs is None:
         logs = read_logs(project, logs_like, may_be_none=bool(unlogged), report=partial(report, READING))
-    every_log, copies = logs, find_copies(logs)
-    logs = [log for k, log in enumerate(every_log) if k not in copies]
     catalogue = Catalogue.open(project.directory)
-    mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
-    entries = [
-        (log.episode, Provenance(f"log {log.path.name}", gapless.__version__, config=mapping))
-        for log in (*logs, *unlogged)
-    ]
     report(ENTERING, 0.0)
-    ids = catalogue.add_episodes(entries)
+    entered = enter_runs(project, catalogue, logs, unlogged, purpose)
     report(ENTERING, 1.0)
-    episodes = tuple(log.episode for log in logs)
+    refuse_left_out(entered, logs_like)
+    every_log, logs, copies = logs, entered.logs, entered.copies
+    recorded = [log.episode for log in (*logs, *entered.unlogged)]
+    runs = apply_labels(catalogue, entered.ids, recorded)
+    episodes, silent = runs[: len(logs)], runs[len(logs) :]
     tracks: tuple[Track, ...] = ()
     for number, episode in enumerate(episodes):
         report(SMOOTHING, number / len(episodes))
@@ -131,11 +139,17 @@ def read_project_data(
     report(SMOOTHING, 1.0)
     assumptions = find_assumptions(blueprint, tracks)
     notes = [note for log in logs for note in (*log.notes, *time_notes(log, project.rate_hz))]
-    notes = merge_notes(notes + copy_notes(every_log, copies, left_out=True))
+    notes = merge_notes(notes + copy_notes(every_log, copies, left_out=True) + entered.notes)
     copied = {every_log[copy].episode.name: every_log[first].episode.name for copy, first in copies.items()}
-    silent = tuple(run.episode for run in unlogged)
     space = parameter_space(blueprint, tracks)
     terms = candidate_terms(blueprint, tracks)
     return ProjectData(
-        *(project, catalogue, blueprint, episodes, ids, tracks, space, terms, notes, silent, copied, assumptions)
+        *(project, catalogue, blueprint, episodes, entered.ids, tracks, space, terms, notes, silent, copied),
+        left_out=entered.left_out,
+        assumptions=assumptions,
+        labels={
+            new.name: [new.outcome, new.failed_in, dict(new.conditions)]
+            for new, old in zip(runs, recorded, strict=True)
+            if new is not old
+        },
     )

@@ -20,6 +20,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import TrainResult, plain
 from gapless.core.run import run_policy
 from gapless.data.catalogue import Catalogue
+from gapless.data.splits import require_untested
 from gapless.data.stored_results import artefact_ids, code_version, find_same_result, load_stored_result, store_result
 from gapless.learn.curriculum import CURRICULA, Name, make_curriculum
 from gapless.learn.env import BatchedEnv
@@ -88,6 +89,7 @@ def train(
         "ranges": plain((distribution.ranges, distribution.correlations)),
         "start": None if start is None else hashlib.sha256(Path(start).read_bytes()).hexdigest(),
     }
+    require_untested(catalogue, artefact_ids(ranges, start), "what this training starts from")
     provenance = Provenance("train", code_version(), artefact_ids(ranges, start), about, seed)
     identity = find_same_result(catalogue, "train", provenance)
     if identity is None:

@@ -43,7 +43,7 @@ def measure(
     Raises:
         InputError: If the project, its logs or the fit cannot be used.
     """
-    evidence = read_project_data(directory, with_unlogged=True, progress=progress)
+    evidence = read_project_data(directory, with_unlogged=True, purpose="test", progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut_windows(evidence.project, evidence.tracks, window_s)
     predictor = Predictor(evidence.blueprint, space)

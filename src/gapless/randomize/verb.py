@@ -18,6 +18,7 @@ from gapless.core.provenance import Provenance
 from gapless.core.results import FittedParameter, IdentifyResult, RandomizeResult
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
+from gapless.data.splits import require_untested
 from gapless.data.stored_results import artefact_ids, newest_result, result_path, store_result_if_possible
 from gapless.fit.data import read_project_data
 from gapless.project.fingerprint import fingerprint
@@ -65,6 +66,7 @@ def randomize(
         if fit is None and newest is None:
             raise InputError("there is no fit yet: run `gapless identify DIR` first, or name one with --fit FILE")
         fit_path = Path(fit) if fit is not None else result_path(catalogue, str(newest))
+        require_untested(catalogue, artefact_ids(fit_path), "this fit")
         inputs, (ranges, correlations) = artefact_ids(fit_path), _ranges_of_fit(fit_path, method, dimensions)
     result = RandomizeResult(inputs, ranges, "", seed, method, correlations)
     return store_ranges(project, result, {} if dimensions is None else {"dimensions": sorted(dimensions)})

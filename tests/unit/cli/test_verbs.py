@@ -63,7 +63,15 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_dir_lists_what_people_call_and_nothing_else() -> None:
     public = {name for name in dir(verbs) if not name.startswith("_")}
-    extra = {"export_ranges", "identify_sensor", "search_ranges", "copy_example", "example_names", "EXAMPLES"}
+    extra = {
+        "export_ranges",
+        "identify_sensor",
+        "search_ranges",
+        "measure_agreement",
+        "copy_example",
+        "example_names",
+        "EXAMPLES",
+    }
     assert public == set(verbs.__all__) | extra
     assert all(hasattr(verbs, name) for name in public)
 

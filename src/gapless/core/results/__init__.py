@@ -3,6 +3,9 @@
 # pyright: reportUnusedImport=false
 # ruff: noqa: I001
 # fmt: off
+from gapless.core.results.data import (
+    Agreement, Consent, ConsentResult, Disagreement, LabelResult, MadeFrom, Purpose, Split, SplitResult,
+)
 from gapless.core.results.as_json import FORMAT, from_json, plain, to_json
 from gapless.core.results.closing import (
     AuditedColumn, AuditedParameter, AuditResult, AuditVerdict, Decision, EvaluateResult, Export, LoopResult,

@@ -1,22 +1,25 @@
 """The verb `noise`: how noisy are these sensors?"""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import gapless
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, LogError
 from gapless.core.protocols import Progress
 from gapless.core.provenance import Provenance
 from gapless.core.results import ColumnNoise, Note, SensorResult, Verdict
 from gapless.core.signal import Array
 from gapless.data.catalogue import Catalogue
+from gapless.data.splits import require_allowed
 from gapless.data.stored_results import store_result_if_possible
 from gapless.project.fingerprint import fingerprint
 from gapless.project.load import load_project
 from gapless.project.log.formats import SUFFIXES
+from gapless.project.log.read import read_log
 from gapless.project.records import Project
 from gapless.signals.noise.column import fit_column_noise
 from gapless.signals.noise.readings import G_M_S2, Readings, find_log, find_time_grid, read_bare, read_mapped
@@ -43,6 +46,8 @@ def noise(
         raise InputError(f"this is a log, not a project folder: write `gapless noise {directory}`: {directory}")
     project = load_project(directory)
     path = find_log(project, str(log))
+    with suppress(LogError):  # what cannot be read as a log of the project is not in its catalogue
+        require_allowed(Catalogue.open(project.directory), read_log(project, path).episode, "train", path.name)
     readings = read_mapped(project, path, columns)
     result = _fit_columns(path.stem, readings, _check_gravity(project, readings), progress)
     config = {"project": fingerprint(project), "sensor": path.name, "columns": list(columns)}

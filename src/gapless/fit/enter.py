@@ -1,0 +1,126 @@
+"""Enters a project's logs in its catalogue, and leaves out what must not be used.
+
+That is what is of a frozen test split, for verbs that fit, and for every verb the data of people whose consent is
+withdrawn or has ended: the same signals under any name, and copies that differ by rounding.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import gapless
+from gapless.core.episode import Episode
+from gapless.core.errors import InputError
+from gapless.core.provenance import Provenance
+from gapless.core.recording import Origin
+from gapless.core.results import Note, Purpose
+from gapless.data.catalogue import Catalogue
+from gapless.data.entries import make_episode_entry
+from gapless.data.splits import find_blocked, find_protected
+from gapless.project.load import load_project
+from gapless.project.log.inspect import MAX_TIME_DIFFERENCE_S, find_copies
+from gapless.project.log.read import Log, read_logs, read_unlogged
+from gapless.project.records import Project
+
+MAX_NAMES = 5  # of runs that a note lists
+
+
+@dataclass(frozen=True)
+class EnteredRuns:
+    """The runs of a project that may be used, and those that may not."""
+
+    logs: tuple[Log, ...]  # of each recording one
+    unlogged: tuple[Log, ...]
+    ids: tuple[str, ...]  # of the logs, then of the unlogged
+    copies: dict[int, int]  # index of a log -> of the first one with the same recording; neither is left out
+    left_out: Mapping[str, str]  # name -> why
+    notes: list[Note]
+
+
+def enter_logs(directory: str | Path) -> None:
+    """Enters the logs of a project in its catalogue, for verbs that choose among episodes."""
+    project = load_project(directory)
+    unlogged = read_unlogged(project)
+    has_logs = project.logs_path.is_dir()
+    logs = read_logs(project, may_be_none=True) if has_logs else ()
+    enter_runs(project, Catalogue.open(project.directory), logs, unlogged, "test")
+
+
+def enter_runs(
+    project: Project, catalogue: Catalogue, logs: Sequence[Log], unlogged: Sequence[Log], purpose: Purpose
+) -> EnteredRuns:
+    """Enters runs in the catalogue, without those that must not be used for a purpose."""
+    copies, runs = find_copies(logs), (*logs, *unlogged)
+    mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
+    provenances = [Provenance(f"log {run.path.name}", gapless.__version__, config=mapping) for run in runs]
+    why = _find_reasons(catalogue, logs, copies, [r.episode for r in runs], provenances, purpose)
+    copies = {copy: first for copy, first in copies.items() if copy not in why}
+    kept = [k for k in range(len(runs)) if k not in why and k not in copies]
+    ids = catalogue.add_episodes([(runs[k].episode, provenances[k]) for k in kept])
+    left_out = {runs[k].episode.name: reason for k, reason in why.items()}
+    used = [k for k in kept if k < len(logs)]
+    silent = tuple(runs[k] for k in kept if k >= len(logs))
+    return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, _note_left_out(left_out, len(runs)))
+
+
+def _find_reasons(
+    catalogue: Catalogue,
+    logs: Sequence[Log],
+    copies: Mapping[int, int],
+    episodes: Sequence[Episode],
+    provenances: Sequence[Provenance],
+    purpose: Purpose,
+) -> dict[int, str]:
+    """Returns index of a run -> why it must not be used; where it holds for one copy, it does for all."""
+    blocked = find_blocked(catalogue, purpose)
+    if not blocked:
+        return {}
+    why: dict[int, str] = {}
+    for k, (episode, provenance) in enumerate(zip(episodes, provenances, strict=True)):
+        entry = make_episode_entry(episode, provenance, Origin())
+        signals = entry.row["signals_id"] if entry.row["num_rows"] else ""
+        if reason := blocked.get(entry.id) or blocked.get(signals):
+            why[k] = reason
+    if purpose != "test":
+        why |= _find_near_copies(catalogue, logs)
+    of_first = {copies.get(k, k): reason for k, reason in why.items() if k < len(logs)}
+    return why | {k: of_first[copies.get(k, k)] for k in range(len(logs)) if copies.get(k, k) in of_first}
+
+
+def _find_near_copies(catalogue: Catalogue, logs: Sequence[Log]) -> dict[int, str]:
+    """Returns index of a log -> why, of logs that are an episode of a test split but for rounding."""
+    protected = find_protected(catalogue).episodes
+    sql = "SELECT id FROM recorded_episodes WHERE NOT is_recording AND id IN (SELECT unnest($1::VARCHAR[])) AND EXISTS "
+    sql += "(SELECT 1 FROM unnest($2::DOUBLE[]) AS logs(seconds) WHERE abs(seconds - duration_s) < $3)"
+    durations = [log.episode.duration_s for log in logs]
+    rows = catalogue.select(sql, (list(protected), durations, 2 * MAX_TIME_DIFFERENCE_S)) if protected else []
+    tested = [row["id"] for row in rows]
+    every = [*(Log(Path(id), catalogue.episode(id), ()) for id in tested), *logs]
+    found = {copy: first for copy, first in find_copies(every).items() if first < len(tested) <= copy}
+    return {copy - len(tested): f"of test split {protected[tested[first]]}" for copy, first in found.items()}
+
+
+def _note_left_out(left_out: Mapping[str, str], num_runs: int) -> list[Note]:
+    """Returns one note per reason."""
+    notes: list[Note] = []
+    for reason in dict.fromkeys(left_out.values()):
+        names = sorted(name for name, why in left_out.items() if why == reason)
+        more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+        text = f"{len(names)} of {num_runs} are left out, {reason}: {', '.join(names[:MAX_NAMES])}{more}"
+        notes.append(Note("warning", "logs", text))
+    return notes
+
+
+def refuse_left_out(entered: EnteredRuns, patterns: Sequence[str]) -> None:
+    """Raises InputError where patterns name only logs that are left out, or nothing else is there."""
+    kept = [log.path for log in entered.logs]
+    for pattern in patterns:
+        if not any(fnmatchcase(path.stem, pattern) or fnmatchcase(path.name, pattern) for path in kept):
+            stem = Path(pattern).stem
+            named = [k for k in entered.left_out if fnmatchcase(k, pattern) or fnmatchcase(k, stem)]
+            if named:
+                raise InputError(f"--logs {pattern}: {named[0]} is {entered.left_out[named[0]]}: choose other logs")
+    if entered.left_out and not entered.ids:
+        reason = next(iter(entered.left_out.values()))
+        raise InputError(f"no log is left to use, the first is {reason}: record others, or import some")
