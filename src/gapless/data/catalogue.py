@@ -246,9 +246,9 @@ class Catalogue:
         Parents that were never added here are listed too.
         """
         views = self._views()
-        known = [row["id"] for row in views.select("SELECT id FROM episodes UNION ALL SELECT id FROM artefacts")]
-        if id not in known:
-            raise CatalogueError(f"no episode or artefact {id!r}; choose from: {nearest(id, known)}: {self._directory}")
+        known = "SELECT id FROM episodes UNION ALL SELECT id FROM artefacts"
+        if not views.select(f"SELECT id FROM ({known}) WHERE id = $1", (id,)):
+            raise views.unknown("episode or artefact", id, known)
         return tuple(row["id"] for row in views.select("SELECT id FROM lineage($1)", (id,)))
 
     def query(self, sql: str) -> pa.Table:
@@ -256,7 +256,8 @@ class Catalogue:
 
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
-        (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+        (`command` and `measurement`; `recorded` of recordings), `name`, `unit`, `time_s`, `value` (NaN where nothing
+        was recorded; a recording has no row there).
         `labels`, `splits` and `consents` have a row for each thing that people said of an episode.
         `lineage('ID')` has a row per episode and artefact that something was made from: `id`, `steps`, `what`, `name`.
 
