@@ -137,12 +137,12 @@ class Catalogue:
     def _add(self, entries: Sequence[Entry], files: Mapping[Path, str] = MappingProxyType({})) -> None:
         """Adds what is not there yet: videos and samples first, then the rows in one commit."""
         stored = {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.id)}
-        checked = self._episodes.files()
-        for id in self._episodes.find_known(stored):
-            del stored[id]
-        if not stored:
-            return
         with explain_failure("the catalogue cannot be written", self._directory):
+            checked = self._episodes.files()
+            for id in self._episodes.find_known(stored):
+                del stored[id]
+            if not stored:
+                return
             keep_media(files, self._media, self._temporary)
             chunk, places = self._samples.write({id: entry.pieces for id, entry in stored.items()})
             about = {"added_at": _write_time(), "chunk": chunk}
@@ -179,8 +179,9 @@ class Catalogue:
                 yield read_recording_entry(stored, self._pieces(stored), self._media)
 
     def _row(self, id: str) -> dict[str, Any]:
+        """Returns the row of an episode as the view shows it; faster while nobody said anything of any episode."""
         with explain_failure("the catalogue cannot be read", self._directory):
-            found = None if self.events.files() else self._episodes.find(id)  # what people said is in the views only
+            found = None if self.events.files() else self._episodes.find(id)
         return found or self._views().row("episodes", id)
 
     def _pieces(self, stored: Mapping[str, Any]) -> list[Piece]:
@@ -245,9 +246,9 @@ class Catalogue:
         Parents that were never added here are listed too.
         """
         views = self._views()
-        known = [row["id"] for row in views.select("SELECT id FROM episodes UNION ALL SELECT id FROM artefacts")]
-        if id not in known:
-            raise CatalogueError(f"no episode or artefact {id!r}; choose from: {nearest(id, known)}: {self._directory}")
+        known = "SELECT id FROM episodes UNION ALL SELECT id FROM artefacts"
+        if not views.select(f"SELECT id FROM ({known}) WHERE id = $1", (id,)):
+            raise views.unknown("episode or artefact", id, known)
         return tuple(row["id"] for row in views.select("SELECT id FROM lineage($1)", (id,)))
 
     def query(self, sql: str) -> pa.Table:
@@ -255,7 +256,8 @@ class Catalogue:
 
         `episodes` and `artefacts` have one row each; `conditions` and `config` are JSON
         (`conditions->>'object'`). `samples` has a row per episode, signal and time: `episode`, `signal`
-        (`command`, `measurement`), `name`, `unit`, `time_s`, `value` (NaN where nothing was recorded).
+        (`command` and `measurement`; `recorded` of recordings), `name`, `unit`, `time_s`, `value` (NaN where nothing
+        was recorded; a recording has no row there).
         `labels`, `splits` and `consents` have a row for each thing that people said of an episode.
         `lineage('ID')` has a row per episode and artefact that something was made from: `id`, `steps`, `what`, `name`.
 

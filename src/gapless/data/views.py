@@ -22,6 +22,7 @@ from gapless.data.samples import SampleStore
 from gapless.data.tables import explain_failure
 
 NUM_SIMILAR_IDS = 3  # shown for an id that does not exist
+MAX_COMPARED_IDS = 1000  # as comparing a million letter by letter takes a minute
 MAX_MEMORY_SHARE = 0.4  # of the machine's memory, for one question; what needs more goes through the disk
 # Columns of the view that are computed from the rows; storing an artefact again adds a row.
 ARTEFACT_COLUMNS = {"created_at": "min(created_at)", "stored_at": "max(created_at)"}
@@ -113,9 +114,13 @@ class Views:
         """Returns the row of an id in `episodes` or `artefacts`; raises CatalogueError where there is none."""
         if found := self.select(f"SELECT * FROM {view} WHERE id = $1", (id,)):
             return found[0]
-        known = [row["id"] for row in self.select(f"SELECT id FROM {view}")]
-        shown = nearest(id, known, NUM_SIMILAR_IDS)
-        raise CatalogueError(f"no {view.removesuffix('s')} {id!r}; choose from: {shown}: {self.directory}")
+        raise self.unknown(view.removesuffix("s"), id, f"SELECT id FROM {view}")
+
+    def unknown(self, what: str, id: str, known_sql: str) -> CatalogueError:
+        """Returns the error for an id that is not among those of a query; it names the most similar ones."""
+        sql = f"SELECT id FROM ({known_sql}) ORDER BY jaro_similarity(id, $1) DESC, id LIMIT {MAX_COMPARED_IDS}"
+        shown = nearest(id, [row["id"] for row in self.select(sql, (id,))], NUM_SIMILAR_IDS)
+        return CatalogueError(f"no {what} {id!r}; choose from: {shown}: {self.directory}")
 
     def chunks(self) -> tuple[str, ...]:
         """Returns the chunks in which the samples of the episodes lie."""
