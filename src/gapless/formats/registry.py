@@ -9,9 +9,10 @@ from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.droid import DROID
 from gapless.formats.hdf5.robomimic import ROBOMIMIC
+from gapless.formats.rlds.rlds import RLDS
 from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = (DROID, ROBOMIMIC, *TABLES)
+FORMATS: tuple[Format, ...] = (RLDS, DROID, ROBOMIMIC, *TABLES)
 _EXTRA = "pip install 'gapless[formats]'"
 
 
