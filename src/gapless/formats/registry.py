@@ -10,11 +10,12 @@ from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.droid import DROID
 from gapless.formats.hdf5.robomimic import ROBOMIMIC
 from gapless.formats.lerobot import LEROBOT_V21, LEROBOT_V30
+from gapless.formats.rlds.rlds import RLDS
 from gapless.formats.ros.formats import MCAP, ROSBAG1, ROSBAG2
 from gapless.formats.table.files import CONVERT_WITH
 from gapless.formats.table.formats import TABLES
 
-FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, MCAP, ROSBAG2, ROSBAG1, DROID, ROBOMIMIC, *TABLES)
+FORMATS: tuple[Format, ...] = (LEROBOT_V30, LEROBOT_V21, MCAP, ROSBAG2, ROSBAG1, DROID, ROBOMIMIC, RLDS, *TABLES)
 _EXTRA = "pip install 'gapless[formats]'"
 
 

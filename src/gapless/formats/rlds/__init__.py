@@ -1,0 +1,1 @@
+"""RLDS: episodes in TFRecord files, as TensorFlow Datasets lays them out; TensorFlow is not needed."""

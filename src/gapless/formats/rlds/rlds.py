@@ -1,0 +1,212 @@
+"""RLDS data sets read as recordings, and written.
+
+What `describe_recording` says is the text `episode_metadata/gapless` of an episode; `steps/timestamp` the time [s].
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gapless.core.errors import LogError
+from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe_recording
+from gapless.core.signal import Array
+from gapless.formats.arrays import (
+    Rate,
+    Rows,
+    group_columns,
+    read_description,
+    refuse_images,
+    skip_once,
+    stack_columns,
+)
+from gapless.formats.format import Format, ReadOptions
+from gapless.formats.rlds.schema import STEPS, Feature, describe_features, list_features
+from gapless.formats.rlds.tfrecord import parse_example, read_records, write_example, write_record
+from gapless.formats.source import explain_damage, log_error, require_inside
+
+USUAL_RATE_HZ = 10.0  # RLDS states no rate; most sets of Open X-Embodiment were recorded at 3 to 15 Hz
+MAX_RATE_HZ = 1e6
+_TIME, _SAID = "timestamp", f"episode_metadata/{DESCRIPTION_KEY}"
+_RATES = ("fps", "control_hz", "control_freq", "control_frequency", "rate_hz", "hz")  # entries that may state it
+_TASKS = ("language_instruction", "natural_language_instruction", "instruction", "task")
+_OWN_KEYS = ("reward", "discount", "is_first", "is_last", "is_terminal")  # of a step, beside action and observation
+
+
+def is_rlds(path: Path) -> bool:
+    """Returns whether a folder, or its only version, is a data set of TensorFlow Datasets."""
+    return path.is_dir() and bool(_find_versions(path))
+
+
+def _find_versions(path: Path) -> list[Path]:
+    return [path] if (path / "features.json").is_file() else [file.parent for file in path.glob("*/features.json")]
+
+
+def read_rlds(path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
+    """Yields the episodes of a data set, shard by shard."""
+    folders = sorted(_find_versions(path))
+    if len(folders) > 1:
+        raise log_error(f"{len(folders)} versions, {', '.join(each.name for each in folders)}: give one of them", path)
+    yield from skip_once(_read_set(folders[0], options))
+
+
+def _read_set(folder: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
+    objects = {}
+    for name in ("features", "dataset_info", "metadata"):
+        file = require_inside(folder, f"{name}.json")
+        with explain_damage(file, "JSON"):
+            objects[name] = read_description(file.read_bytes(), file, file.name) if file.is_file() else {}
+    info, path = objects["dataset_info"], folder / "features.json"
+    if (kind := info.get("fileFormat", "tfrecord")) not in ("", "tfrecord"):
+        raise log_error(f"its files are {kind}, and only tfrecord is read: make it again as such", folder)
+    with explain_damage(path, "features.json of TensorFlow Datasets"):
+        features = dict(list_features(objects["features"], path))
+    rate_hz = next((rate for key in _RATES if (rate := _check_rate(objects["metadata"].get(key)))), None)
+    rate = Rate(rate_hz, "metadata.json") if rate_hz else Rate(USUAL_RATE_HZ)
+    numbers: dict[str, int] = {}
+    shards = sorted(file.name for file in folder.iterdir() if ".tfrecord" in file.name)
+    yield from _find_missing(shards)
+    for shard in shards:
+        split = next(iter(re.findall(r"-(\w+)\.tfrecord", shard)), "train")
+        try:
+            for data in read_records(require_inside(folder, shard)):
+                number = numbers[split] = numbers.get(split, -1) + 1
+                yield from _read_record(data, f"{split}_{number:06d}", folder / shard, features, rate, options)
+        except LogError as error:
+            yield Skipped(shard, str(error))
+
+
+def _find_missing(shards: list[str]) -> Iterator[Skipped]:
+    """Yields the shards that the names of the others speak of."""
+    for stem, count in sorted({(found[1], int(found[2])) for each in shards if (found := _SHARD.fullmatch(each))}):
+        wanted = (f"{stem}-{k:05d}-of-{count:05d}" for k in range(min(count, MAX_SHARDS)))
+        yield from (Skipped(name, "this shard is missing: download it") for name in wanted if name not in shards)
+
+
+_SHARD = re.compile(r"(.*\.tfrecord)-\d+-of-(\d+)")
+MAX_SHARDS = 100_000  # of a split; a name that speaks of more is damaged
+
+
+def _read_record(
+    data: bytes | None, name: str, path: Path, features: dict[str, Feature], rate: Rate, options: ReadOptions
+) -> Iterator[Recording | Skipped]:
+    if data is None:
+        yield Skipped(name, f"its checksum is wrong: download {path.name} again")
+        return
+    if name in options.known:
+        return
+    try:
+        with explain_damage(path, "tf.train.Example"):
+            yield from _read_episode(parse_example(data), name, path, features, rate)
+    except LogError as error:
+        yield Skipped(name, str(error))
+
+
+def _read_episode(
+    example: dict[str, Any], name: str, path: Path, features: dict[str, Feature], rate: Rate
+) -> Iterator[Recording | Skipped]:
+    text = example.pop(_SAID, None)
+    said = read_description(text[0], path, "its description by gapless") if text else {}
+    names, rows, about = said.get("columns"), Rows(), dict[str, Any]()
+    for key, feature in features.items():
+        if key == _SAID:
+            continue
+        step = key.removeprefix(f"{STEPS}/")
+        column, values = step.replace("/", "."), example.get(key, example.get(f"{key}/value", []))
+        try:
+            if feature.is_text and not feature.is_ragged:
+                yield from _add_text(rows, about, column, values)
+            elif feature.is_ragged or feature.kind not in ("tensor", "classLabel"):
+                kind = "of another length in each step" if feature.is_ragged else feature.kind
+                raise log_error(f"{column} is {kind}, which is not read: use a tensor", path)
+            elif step == key:  # of the episode, not of its steps
+                rows.details[column] = np.ravel(feature.decode(values, column, path)).tolist()
+            else:
+                refuse_images(column, (0, *feature.shape), np.dtype(feature.dtype), path)
+                listed = names.get(key, ()) if isinstance(names, dict) else ()
+                rows.add(column, feature.decode(values, column, path), path, listed if isinstance(listed, list) else ())
+        except LogError as error:
+            yield Skipped(column, str(error))
+    num_rows = max(map(len, rows.columns.values()), default=0)
+    for column in [each for each, values in rows.columns.items() if len(values) != num_rows]:
+        yield Skipped(f"{name}: {column}", f"it has {len(rows.columns.pop(column))} rows, and others have {num_rows}")
+    yield from rows.make_recording(name, _take_times(rows, rate), said, **({} if said else about))
+
+
+def _add_text(rows: Rows, about: dict[str, Any], column: str, values: list[bytes]) -> Iterator[Skipped]:
+    texts = {value.decode(errors="replace") for value in values if isinstance(value, bytes)}
+    if len(texts) > 1:
+        yield Skipped(column, "it holds text that changes, not numbers")
+    elif texts and column.rpartition(".")[2] in _TASKS:
+        about["conditions"] = {"task": texts.pop()}
+    elif texts:
+        rows.details[column] = texts.pop()
+
+
+def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
+    """Takes the time out of the columns of an episode [s]; else its rate from its details, or the usual one."""
+    if _TIME in rows.columns:
+        rows.types.pop(_TIME, None)
+        return rows.columns.pop(_TIME)
+    for key, value in rows.details.items():
+        rate_hz = _check_rate(value[0] if isinstance(value, list) and len(value) == 1 else None)
+        if key.rpartition(".")[2] in _RATES and rate_hz:
+            return Rate(rate_hz, key)
+    return usual
+
+
+def _check_rate(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and 0 < value < MAX_RATE_HZ else None
+
+
+def write_rlds(recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
+    """Writes a data set of one shard; all episodes must have the columns of the first, as the format wants it."""
+    folder.mkdir()
+    shard, features, count = folder / "gapless-train.tfrecord-00000-of-00001", dict[str, Feature](), 0
+    with shard.open("wb") as file:
+        for recording in recordings:
+            yield from (Skipped(f"{recording.name}: video {v.camera}", "not written") for v in recording.videos)
+            example, found = _make_example(recording)
+            if features and features != found:
+                differ = sorted({key for key in features.keys() | found.keys() if features.get(key) != found.get(key)})
+                yield Skipped(recording.name, f"{differ[0]} differs from the first episode's: export it by itself")
+                continue
+            features, count = found, count + 1
+            write_record(file, write_example(example))
+    split = {"name": "train", "shardLengths": [str(count)], "numBytes": str(shard.stat().st_size)}
+    split["filepathTemplate"] = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+    info = {"name": "gapless", "version": "1.0.0", "fileFormat": "tfrecord", "splits": [split]}
+    (folder / "dataset_info.json").write_text(json.dumps(info, indent=2))
+    (folder / "features.json").write_text(json.dumps(describe_features(features), indent=2))
+
+
+def _make_example(recording: Recording) -> tuple[dict[str, Any], dict[str, Feature]]:
+    """Returns the features of an episode, and what they are; float64 is stored as bytes, as float lists are float32."""
+    groups, num_rows = group_columns(recording.columns, _place_array), len(recording.times_s)
+    arrays = {key: stack_columns(recording, names) for key, names in groups.items()}
+    arrays[f"{STEPS}/{_TIME}"] = recording.times_s
+    for key, row in (("is_first", 0), ("is_last", num_rows - 1), ("is_terminal", num_rows - 1)):
+        arrays.setdefault(f"{STEPS}/{key}", np.arange(num_rows) == row)
+    said = json.dumps({**describe_recording(recording), "columns": groups})
+    example: dict[str, Any] = {_SAID: [said.encode()]}
+    features = {_SAID: Feature("text")}
+    for key, values in arrays.items():
+        is_double, kind = values.dtype == np.float64, values.dtype
+        example[key] = [row.tobytes() for row in values] if is_double else values.astype(
+            np.float32 if kind.kind == "f" else np.int64
+        )  # fmt: skip
+        features[key] = Feature("tensor", values.shape[1:], kind.name, "bytes" if is_double else "none")
+    return example, features
+
+
+def _place_array(key: str) -> str:
+    """Returns which feature holds an array of some columns."""
+    if key in ("action", "actions", *_OWN_KEYS):
+        return f"{STEPS}/{key.rstrip('s') if key == 'actions' else key}"
+    return f"{STEPS}/observation/{key.removeprefix('observation.')}"
+
+
+RLDS = Format("rlds", "RLDS data set, or TensorFlow data set of episodes", is_rlds, read_rlds, write_rlds)
