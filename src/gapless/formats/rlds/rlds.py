@@ -15,8 +15,8 @@ from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe_recording
 from gapless.core.signal import Array
 from gapless.formats.arrays import (
-    Rate,
     Rows,
+    SteadyRate,
     group_columns,
     read_description,
     refuse_images,
@@ -65,7 +65,7 @@ def _read_set(folder: Path, options: ReadOptions) -> Iterator[Recording | Skippe
     with explain_damage(path, "features.json of TensorFlow Datasets"):
         features = dict(list_features(objects["features"], path))
     rate_hz = next((rate for key in _RATES if (rate := _check_rate(objects["metadata"].get(key)))), None)
-    rate = Rate(rate_hz, "metadata.json") if rate_hz else Rate(USUAL_RATE_HZ)
+    rate = SteadyRate(rate_hz, "metadata.json") if rate_hz else SteadyRate(USUAL_RATE_HZ)
     numbers: dict[str, int] = {}
     shards = sorted(file.name for file in folder.iterdir() if ".tfrecord" in file.name)
     yield from _find_missing(shards)
@@ -91,7 +91,7 @@ MAX_SHARDS = 100_000  # of a split; a name that speaks of more is damaged
 
 
 def _read_record(
-    data: bytes | None, name: str, path: Path, features: dict[str, Feature], rate: Rate, options: ReadOptions
+    data: bytes | None, name: str, path: Path, features: dict[str, Feature], rate: SteadyRate, options: ReadOptions
 ) -> Iterator[Recording | Skipped]:
     if data is None:
         yield Skipped(name, f"its checksum is wrong: download {path.name} again")
@@ -106,7 +106,7 @@ def _read_record(
 
 
 def _read_episode(
-    example: dict[str, Any], name: str, path: Path, features: dict[str, Feature], rate: Rate
+    example: dict[str, Any], name: str, path: Path, features: dict[str, Feature], rate: SteadyRate
 ) -> Iterator[Recording | Skipped]:
     text = example.pop(_SAID, None)
     said = read_description(text[0], path, "its description by gapless") if text else {}
@@ -146,7 +146,7 @@ def _add_text(rows: Rows, about: dict[str, Any], column: str, values: list[bytes
         rows.details[column] = texts.pop()
 
 
-def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
+def _take_times(rows: Rows, usual: SteadyRate) -> Array | SteadyRate:
     """Takes the time out of the columns of an episode [s]; else its rate from its details, or the usual one."""
     if _TIME in rows.columns:
         rows.types.pop(_TIME, None)
@@ -154,7 +154,7 @@ def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
     for key, value in rows.details.items():
         rate_hz = _check_rate(value[0] if isinstance(value, list) and len(value) == 1 else None)
         if key.rpartition(".")[2] in _RATES and rate_hz:
-            return Rate(rate_hz, key)
+            return SteadyRate(rate_hz, key)
     return usual
 
 
