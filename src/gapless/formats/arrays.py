@@ -19,7 +19,7 @@ MAX_START_NS = 2**62  # in the year 2116: what is later is damage
 
 
 @dataclass(frozen=True)
-class SampleRate:
+class SteadyRate:
     """A constant rate of rows, in place of a time of each."""
 
     rate_hz: float
@@ -62,7 +62,7 @@ class Rows:
             self.types |= {name: kind} if kind else {}
 
     def make_recording(
-        self, name: str, time: Array | SampleRate, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any
+        self, name: str, time: Array | SteadyRate, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any
     ) -> Iterator[Recording | Skipped]:
         """Yields the episode, and which rows are left out as their time is missing or does not move forward.
 
@@ -74,7 +74,7 @@ class Rows:
             **about: What the format says of it, as arguments of `Recording`.
         """
         stamps_s = time if isinstance(time, np.ndarray) else np.arange(self.num_rows) / time.rate_hz
-        if isinstance(time, SampleRate):
+        if isinstance(time, SteadyRate):
             self.details["time"] = time.describe()
             yield from () if time.stated_by else (Skipped("time", time.describe()),)
         finite = np.flatnonzero(np.isfinite(stamps_s))

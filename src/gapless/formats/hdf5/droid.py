@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gapless.core.recording import Origin, Recording, Skipped, Video
-from gapless.formats.arrays import Rows, SampleRate, read_description, skip_once
+from gapless.formats.arrays import Rows, SteadyRate, read_description, skip_once
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.tree import open_hdf5, read_arrays, read_attributes
 from gapless.formats.source import read_files, require_inside
@@ -55,7 +55,7 @@ def _read_episode(options: ReadOptions, taken: set[str], path: Path) -> Iterator
     about = {**_read_about(attributes, metadata, path), "videos": videos}
     stamps = next((rows.columns[column] for column in _TIMES if column in rows.columns), None)
     if stamps is None or not len(stamps):
-        yield from rows.make_recording(name, SampleRate(RATE_HZ), {}, **about)
+        yield from rows.make_recording(name, SteadyRate(RATE_HZ), {}, **about)
         return
     rows.details["time"] = "step_start or read_start in observation/timestamp, in ms"
     start_ns = int(stamps[0]) * 10**6 if 0 < stamps[0] < MAX_STAMP_MS else None

@@ -19,7 +19,7 @@ import numpy as np
 from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Origin, Recording, Skipped, describe_recording
 from gapless.core.signal import Array
-from gapless.formats.arrays import Rows, SampleRate, group_columns, read_description, skip_once, stack_columns
+from gapless.formats.arrays import Rows, SteadyRate, group_columns, read_description, skip_once, stack_columns
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.tree import SUFFIXES, find_group, list_arrays, open_hdf5, read_arrays, read_attributes
 from gapless.formats.source import explain_damage, log_error, read_files
@@ -98,11 +98,11 @@ class _Demonstrations:
         masks = [name for name, keys in self.filters.items() if key.encode() in keys]
         return Rows(details={**details, "env_args": self.env_args, **({"masks": masks} if masks else {})})
 
-    def _find_rate(self) -> SampleRate:
+    def _find_rate(self) -> SteadyRate:
         kwargs = self.env_args.get("env_kwargs")
         rate = kwargs.get("control_freq") if isinstance(kwargs, dict) else None
         is_stated = isinstance(rate, int | float) and 0 < rate < MAX_RATE_HZ
-        return SampleRate(float(rate), "control_freq in env_args") if rate and is_stated else SampleRate(USUAL_RATE_HZ)
+        return SteadyRate(float(rate), "control_freq in env_args") if rate and is_stated else SteadyRate(USUAL_RATE_HZ)
 
 
 def _read_demos(file: Any, data: Any, path: Path, options: ReadOptions, prefix: str) -> Iterator[Recording | Skipped]:
@@ -147,10 +147,10 @@ def _read_act(file: Any, path: Path) -> Iterator[Recording | Skipped]:
     is_sim = rows.details.pop("sim", None)
     yield from read_arrays(file, path.stem, path, rows)
     source = None if is_sim is None else "sim" if is_sim else "real"
-    yield from rows.make_recording(path.stem, _take_times(rows, SampleRate(ACT_RATE_HZ)), {}, source=source)
+    yield from rows.make_recording(path.stem, _take_times(rows, SteadyRate(ACT_RATE_HZ)), {}, source=source)
 
 
-def _take_times(rows: Rows, usual: SampleRate) -> Array | SampleRate:
+def _take_times(rows: Rows, usual: SteadyRate) -> Array | SteadyRate:
     """Takes the time out of the columns of an episode [s]; returns the usual rate where there is none."""
     found = next((column for column in _TIMES if column in rows.columns), None)
     if found is None:

@@ -15,8 +15,8 @@ from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe_recording
 from gapless.core.signal import Array
 from gapless.formats.arrays import (
-    Rate,
     Rows,
+    SteadyRate,
     group_columns,
     read_description,
     refuse_images,
@@ -24,7 +24,7 @@ from gapless.formats.arrays import (
     stack_columns,
 )
 from gapless.formats.format import Format, ReadOptions
-from gapless.formats.rlds.schema import STEPS, Feature, describe_features, list_features
+from gapless.formats.rlds.schema import STEPS, StepFeature, describe_features, list_features
 from gapless.formats.rlds.tfrecord import parse_example, read_records, write_example, write_record
 from gapless.formats.source import explain_damage, log_error, require_inside
 
@@ -65,7 +65,7 @@ def _read_set(folder: Path, options: ReadOptions) -> Iterator[Recording | Skippe
     with explain_damage(path, "features.json of TensorFlow Datasets"):
         features = dict(list_features(objects["features"], path))
     rate_hz = next((rate for key in _RATES if (rate := _check_rate(objects["metadata"].get(key)))), None)
-    rate = Rate(rate_hz, "metadata.json") if rate_hz else Rate(USUAL_RATE_HZ)
+    rate = SteadyRate(rate_hz, "metadata.json") if rate_hz else SteadyRate(USUAL_RATE_HZ)
     numbers: dict[str, int] = {}
     shards = sorted(file.name for file in folder.iterdir() if ".tfrecord" in file.name)
     yield from _find_missing(shards)
@@ -91,7 +91,7 @@ MAX_SHARDS = 100_000  # of a split; a name that speaks of more is damaged
 
 
 def _read_record(
-    data: bytes | None, name: str, path: Path, features: dict[str, Feature], rate: Rate, options: ReadOptions
+    data: bytes | None, name: str, path: Path, features: dict[str, StepFeature], rate: SteadyRate, options: ReadOptions
 ) -> Iterator[Recording | Skipped]:
     if data is None:
         yield Skipped(name, f"its checksum is wrong: download {path.name} again")
@@ -106,7 +106,7 @@ def _read_record(
 
 
 def _read_episode(
-    example: dict[str, Any], name: str, path: Path, features: dict[str, Feature], rate: Rate
+    example: dict[str, Any], name: str, path: Path, features: dict[str, StepFeature], rate: SteadyRate
 ) -> Iterator[Recording | Skipped]:
     text = example.pop(_SAID, None)
     said = read_description(text[0], path, "its description by gapless") if text else {}
@@ -146,7 +146,7 @@ def _add_text(rows: Rows, about: dict[str, Any], column: str, values: list[bytes
         rows.details[column] = texts.pop()
 
 
-def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
+def _take_times(rows: Rows, usual: SteadyRate) -> Array | SteadyRate:
     """Takes the time out of the columns of an episode [s]; else its rate from its details, or the usual one."""
     if _TIME in rows.columns:
         rows.types.pop(_TIME, None)
@@ -154,7 +154,7 @@ def _take_times(rows: Rows, usual: Rate) -> Array | Rate:
     for key, value in rows.details.items():
         rate_hz = _check_rate(value[0] if isinstance(value, list) and len(value) == 1 else None)
         if key.rpartition(".")[2] in _RATES and rate_hz:
-            return Rate(rate_hz, key)
+            return SteadyRate(rate_hz, key)
     return usual
 
 
@@ -165,7 +165,7 @@ def _check_rate(value: Any) -> float | None:
 def write_rlds(recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
     """Writes a data set of one shard; all episodes must have the columns of the first, as the format wants it."""
     folder.mkdir()
-    shard, features, count = folder / "gapless-train.tfrecord-00000-of-00001", dict[str, Feature](), 0
+    shard, features, count = folder / "gapless-train.tfrecord-00000-of-00001", dict[str, StepFeature](), 0
     with shard.open("wb") as file:
         for recording in recordings:
             yield from (Skipped(f"{recording.name}: video {v.camera}", "not written") for v in recording.videos)
@@ -183,7 +183,7 @@ def write_rlds(recordings: Iterable[Recording], folder: Path) -> Iterator[Skippe
     (folder / "features.json").write_text(json.dumps(describe_features(features), indent=2))
 
 
-def _make_example(recording: Recording) -> tuple[dict[str, Any], dict[str, Feature]]:
+def _make_example(recording: Recording) -> tuple[dict[str, Any], dict[str, StepFeature]]:
     """Returns the features of an episode, and what they are; float64 is stored as bytes, as float lists are float32."""
     groups, num_rows = group_columns(recording.columns, _place_array), len(recording.times_s)
     arrays = {key: stack_columns(recording, names) for key, names in groups.items()}
@@ -192,13 +192,13 @@ def _make_example(recording: Recording) -> tuple[dict[str, Any], dict[str, Featu
         arrays.setdefault(f"{STEPS}/{key}", np.arange(num_rows) == row)
     said = json.dumps({**describe_recording(recording), "columns": groups})
     example: dict[str, Any] = {_SAID: [said.encode()]}
-    features = {_SAID: Feature("text")}
+    features = {_SAID: StepFeature("text")}
     for key, values in arrays.items():
         is_double, kind = values.dtype == np.float64, values.dtype
         example[key] = [row.tobytes() for row in values] if is_double else values.astype(
             np.float32 if kind.kind == "f" else np.int64
         )  # fmt: skip
-        features[key] = Feature("tensor", values.shape[1:], kind.name, "bytes" if is_double else "none")
+        features[key] = StepFeature("tensor", values.shape[1:], kind.name, "bytes" if is_double else "none")
     return example, features
 
 

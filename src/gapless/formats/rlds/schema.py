@@ -16,7 +16,7 @@ _KINDS = ("tensor", "text", "image", "video", "audio", "classLabel", "boundingBo
 
 
 @dataclass(frozen=True)
-class Feature:
+class StepFeature:
     """One feature of an episode, or of each of its steps."""
 
     kind: str  # `tensor`, `text`, `image`, ...
@@ -56,7 +56,7 @@ class Feature:
         return {"pythonClassName": f"{place}.tensor_feature.Tensor", "tensor": tensor}
 
 
-def list_features(node: Any, path: Path, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, Feature]]:
+def list_features(node: Any, path: Path, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, StepFeature]]:
     """Yields the features of a node of features.json by names such as `steps/observation/state`."""
     kind = next((each for each in ("featuresDict", "sequence", *_KINDS) if isinstance(node, dict) and each in node), "")
     if not kind or not isinstance(node[kind], dict) or depth > 16:
@@ -67,14 +67,16 @@ def list_features(node: Any, path: Path, prefix: str = "", depth: int = 0) -> It
             yield from list_features(inner, path, f"{prefix}/{key}" if prefix else key, depth + 1)
     elif kind == "sequence":
         for key, feature in list_features(about.get("feature"), path, prefix, depth + 1):
-            ragged = feature if prefix == STEPS else Feature(feature.kind, feature.shape, feature.dtype, is_ragged=True)
+            ragged = (
+                feature if prefix == STEPS else StepFeature(feature.kind, feature.shape, feature.dtype, is_ragged=True)
+            )
             yield key, ragged
     else:
         shape = tuple(int(size) for size in dict(about.get("shape", {})).get("dimensions", []))
-        yield prefix, Feature(kind, shape, about.get("dtype", "string"), about.get("encoding", "none").lower())
+        yield prefix, StepFeature(kind, shape, about.get("dtype", "string"), about.get("encoding", "none").lower())
 
 
-def describe_features(features: Mapping[str, Feature]) -> dict[str, Any]:
+def describe_features(features: Mapping[str, StepFeature]) -> dict[str, Any]:
     """Returns features.json of features."""
     tree: dict[str, Any] = {}
     for key, feature in features.items():
@@ -87,7 +89,7 @@ def describe_features(features: Mapping[str, Feature]) -> dict[str, Any]:
 
 
 def _describe_node(node: Any, name: str) -> dict[str, Any]:
-    if isinstance(node, Feature):
+    if isinstance(node, StepFeature):
         return node.describe()
     place = "tensorflow_datasets.core.features"
     inner = {"features": {key: _describe_node(each, key) for key, each in node.items()}}

@@ -1,5 +1,6 @@
 """TFRecord files and the messages `tf.train.Example` in them: framed with checksums, and parsed by hand."""
 
+import math
 import struct
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -10,10 +11,10 @@ import numpy as np
 
 from gapless.formats.source import log_error, require_memory
 
-NUM_LANES = 1024  # parts of a long record whose checksums are computed side by side
+MIN_LANES_BYTES = 4096  # of a record whose parts have their checksums computed side by side
 MAX_VARINT_BYTES = 10  # of 64 bits, 7 in each
 _MASK_DELTA = 0xA282EAD8  # of the format: a checksum of data that holds checksums
-_KINDS = {1: "bytes", 2: "float", 3: "int64"}  # field of tf.train.Feature -> what its list holds
+_KINDS = {1: "bytes", 2: "float", 3: "int64"}  # field of tf.train.StepFeature -> what its list holds
 
 
 @cache
@@ -31,19 +32,22 @@ def compute_crc(data: bytes) -> int:
     A checksum is linear in its start value, so that parts are computed at once, and joined by what as many zero bytes
     do to each bit: 32 more lanes.
     """
-    table, length = _make_table(), len(data) // NUM_LANES
-    lanes = np.frombuffer(data, np.uint8, NUM_LANES * length).reshape(NUM_LANES, length).astype(np.uint32)
-    lanes = np.vstack([lanes, np.zeros((32, length), np.uint32)]).T.copy()
-    state = np.concatenate([np.zeros(NUM_LANES, np.uint32), np.uint32(1) << np.arange(32, dtype=np.uint32)])
-    for column in lanes:
-        state = table[(state ^ column) & 0xFF] ^ (state >> 8)
-    crc, shift = 0xFFFFFFFF, [int(bit) for bit in state[NUM_LANES:]]
-    for part in state[:NUM_LANES].tolist() if length else ():
+    table = _make_table()
+    num_lanes = math.isqrt(len(data)) if len(data) > MIN_LANES_BYTES else 0
+    length = len(data) // max(num_lanes, 1) * bool(num_lanes)
+    columns = np.ascontiguousarray(np.frombuffer(data, np.uint8, num_lanes * length).reshape(num_lanes, length).T)
+    state = np.concatenate([np.zeros(num_lanes, np.uint32), np.uint32(1) << np.arange(32, dtype=np.uint32)])
+    for column in columns:
+        byte = state & 0xFF
+        byte[:num_lanes] ^= column
+        state = table[byte] ^ (state >> 8)
+    crc, shift = 0xFFFFFFFF, [int(bit) for bit in state[num_lanes:]]
+    for part in state[:num_lanes].tolist():
         joined = part
         for bit in range(32):
             joined ^= shift[bit] if crc >> bit & 1 else 0
         crc = joined
-    for byte in data[NUM_LANES * length :]:
+    for byte in data[num_lanes * length :]:
         crc = int(table[(crc ^ byte) & 0xFF]) ^ (crc >> 8)
     crc ^= 0xFFFFFFFF
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
@@ -56,10 +60,14 @@ def read_records(path: Path) -> Iterator[bytes | None]:
         while left:
             head = file.read(12)
             if len(head) < 12 or compute_crc(head[:8]) != struct.unpack("<I", head[8:])[0]:
-                raise log_error(f"damaged {left} bytes before its end, what follows is lost: download it again", path)
+                raise log_error(
+                    f"damaged {left} bytes before its end, what follows is lost: download or make it again", path
+                )
             (length,) = struct.unpack("<Q", head[:8])
             if length + 16 > left:
-                raise log_error(f"it is cut off, {length + 16 - left} bytes are missing: download it again", path)
+                raise log_error(
+                    f"it is cut off, {length + 16 - left} bytes are missing: download or make it again", path
+                )
             require_memory(4.0 * length, path)
             data, left = file.read(length), left - length - 16
             yield data if compute_crc(data) == struct.unpack("<I", file.read(4))[0] else None
@@ -78,7 +86,7 @@ def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
         value, shift, at = value | (byte & 0x7F) << shift, shift + 7, at + 1
         if byte < 0x80:
             return value, at
-    raise ValueError("a number is longer than 64 bits: download the file again")
+    raise ValueError("a number is longer than 64 bits: download or make it again")
 
 
 def _read_fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
@@ -92,7 +100,7 @@ def _read_fields(data: memoryview) -> Iterator[tuple[int, memoryview | int]]:
             continue
         size, at = _read_varint(data, at) if key & 7 == 2 else ({1: 8, 5: 4}[key & 7], at)
         if at + size > len(data):
-            raise ValueError("a field is longer than its message: download the file again")
+            raise ValueError("a field is longer than its message: download or make it again")
         yield key >> 3, data[at : at + size]
         at += size
 
