@@ -210,6 +210,7 @@ def test_samples_of_some_episodes_are_deleted_at_once(catalogue: Catalogue, tmp_
     assert len(catalogue.episodes()) == 4
 
 
+@pytest.mark.slow
 def test_writers_beside_joining_lose_nothing(tmp_path: Path) -> None:
     catalogue = Catalogue.open(tmp_path)
     writers: list[subprocess.Popen] = [start_writer(tmp_path, 100 * k, 8) for k in range(2)]
