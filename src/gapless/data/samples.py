@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 from gapless.data.chunks import PIECES_SCHEMA, ROW_GROUP_CELLS, ChunkReader, Piece, new_chunk, write_chunk
 
-JOINED_BYTES = 256_000_000  # a joined file ends with the chunk that reaches it; larger files are not joined again
+SMALL_BYTES = 16_000_000  # smaller files are joined: what an import writes is larger, and is written once
+JOINED_BYTES = 256_000_000  # a joined file ends with the chunk that reaches this
 # Adding joins by itself when so many files are of about one size (by a factor of 16): each value is then
 # rewritten a few times in all, however many episodes follow.
 JOIN_ABOVE_FILES = 32
@@ -190,7 +191,7 @@ def _fill(paths: Sequence[Path]) -> list[list[Path]]:
 
 def _is_small(path: Path) -> bool:
     try:
-        return path.stat().st_size < JOINED_BYTES
+        return path.stat().st_size < SMALL_BYTES
     except FileNotFoundError:
         return False
 

@@ -71,7 +71,7 @@ def test_large_files_are_not_joined_again(catalogue: Catalogue, tmp_path: Path, 
     catalogue.compact()
     joined = [path for path in chunk_files(tmp_path) if path.stem.startswith("joined")]
     assert len(joined) == 3
-    monkeypatch.setattr(samples, "JOINED_BYTES", min(path.stat().st_size for path in joined))
+    monkeypatch.setattr(samples, "SMALL_BYTES", min(path.stat().st_size for path in joined))
     catalogue.compact()
     assert [path for path in chunk_files(tmp_path) if path.stem.startswith("joined")] == joined
 
