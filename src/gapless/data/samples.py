@@ -233,11 +233,10 @@ def _write_groups(writer: pq.ParquetWriter, groups: Sequence[pa.Table]) -> None:
 
 def _empty(group: pa.Table, marked: pa.ChunkedArray) -> pa.Table:
     """Returns a row group with nothing left in some of its pieces."""
-    flags = marked.to_pylist()
-    columns = list[pa.Array]()
+    columns = list[pa.ChunkedArray]()
     for field in PIECES_SCHEMA:
-        values = group.column(field.name).to_pylist()
-        nothing = [] if pa.types.is_list(field.type) else None
-        kept = [nothing if flag else value for flag, value in zip(flags, values, strict=True)]
-        columns.append(pa.array(kept, PIECES_SCHEMA.field(field.name).type))
+        is_list = pa.types.is_list(field.type)
+        kind = field.type if is_list else pa.string()
+        kept = pc.if_else(marked, pa.scalar([] if is_list else None, kind), group.column(field.name).cast(kind))
+        columns.append(kept if is_list else kept.dictionary_encode())
     return pa.Table.from_arrays(columns, schema=PIECES_SCHEMA)
