@@ -21,7 +21,8 @@ import pyarrow.parquet as pq
 
 from gapless.data.chunks import PIECES_SCHEMA, ROW_GROUP_CELLS, ChunkReader, Piece, new_chunk, write_chunk
 
-JOINED_BYTES = 256_000_000  # a joined file ends with the chunk that reaches it; larger files are not joined again
+SMALL_BYTES = 16_000_000  # smaller files are joined: what an import writes is larger, and is written once
+JOINED_BYTES = 256_000_000  # a joined file ends with the chunk that reaches this
 # Adding joins by itself when so many files are of about one size (by a factor of 16): each value is then
 # rewritten a few times in all, however many episodes follow.
 JOIN_ABOVE_FILES = 32
@@ -190,7 +191,7 @@ def _fill(paths: Sequence[Path]) -> list[list[Path]]:
 
 def _is_small(path: Path) -> bool:
     try:
-        return path.stat().st_size < JOINED_BYTES
+        return path.stat().st_size < SMALL_BYTES
     except FileNotFoundError:
         return False
 
@@ -232,11 +233,10 @@ def _write_groups(writer: pq.ParquetWriter, groups: Sequence[pa.Table]) -> None:
 
 def _empty(group: pa.Table, marked: pa.ChunkedArray) -> pa.Table:
     """Returns a row group with nothing left in some of its pieces."""
-    flags = marked.to_pylist()
-    columns = list[pa.Array]()
+    columns = list[pa.ChunkedArray]()
     for field in PIECES_SCHEMA:
-        values = group.column(field.name).to_pylist()
-        nothing = [] if pa.types.is_list(field.type) else None
-        kept = [nothing if flag else value for flag, value in zip(flags, values, strict=True)]
-        columns.append(pa.array(kept, PIECES_SCHEMA.field(field.name).type))
+        is_list = pa.types.is_list(field.type)
+        kind = field.type if is_list else pa.string()
+        kept = pc.if_else(marked, pa.scalar([] if is_list else None, kind), group.column(field.name).cast(kind))
+        columns.append(kept if is_list else kept.dictionary_encode())
     return pa.Table.from_arrays(columns, schema=PIECES_SCHEMA)

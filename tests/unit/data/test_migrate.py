@@ -85,6 +85,7 @@ def test_a_process_killed_on_the_way_loses_nothing(tmp_path: Path, monkeypatch, 
     check(tmp_path, ids)
 
 
+@pytest.mark.slow
 def test_processes_killed_at_any_moment_lose_nothing(tmp_path: Path) -> None:
     items = [(make_episode(k), make_provenance()) for k in range(30)]
     ids = write_old_catalogue(tmp_path, items)

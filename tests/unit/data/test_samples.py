@@ -71,7 +71,7 @@ def test_large_files_are_not_joined_again(catalogue: Catalogue, tmp_path: Path, 
     catalogue.compact()
     joined = [path for path in chunk_files(tmp_path) if path.stem.startswith("joined")]
     assert len(joined) == 3
-    monkeypatch.setattr(samples, "JOINED_BYTES", min(path.stat().st_size for path in joined))
+    monkeypatch.setattr(samples, "SMALL_BYTES", min(path.stat().st_size for path in joined))
     catalogue.compact()
     assert [path for path in chunk_files(tmp_path) if path.stem.startswith("joined")] == joined
 
@@ -210,6 +210,7 @@ def test_samples_of_some_episodes_are_deleted_at_once(catalogue: Catalogue, tmp_
     assert len(catalogue.episodes()) == 4
 
 
+@pytest.mark.slow
 def test_writers_beside_joining_lose_nothing(tmp_path: Path) -> None:
     catalogue = Catalogue.open(tmp_path)
     writers: list[subprocess.Popen] = [start_writer(tmp_path, 100 * k, 8) for k in range(2)]
