@@ -130,7 +130,8 @@ def _read_set(path: Path) -> list[FoundLog]:
         columns = dict(each.columns)
         found.append(FoundLog(path, each.name, each.times_s, columns, Clock((TIME_S,)), None, {}, about, each))
     if notes and not found:
-        raise log_error(f"no episode of it can be read: {notes[0].text.removeprefix('left out: ')}", path)
+        why = notes[0].text.removeprefix("left out: ")
+        raise log_error(f"no episode of it can be read, choose another source ({why})", path)
     return found
 
 
