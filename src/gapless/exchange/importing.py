@@ -15,6 +15,8 @@ from gapless.core.recording import Recording, Skipped
 from gapless.core.results import Note
 from gapless.core.results.exchange import ColumnMapping, ImportResult
 from gapless.data.catalogue import FOLDER, Catalogue
+from gapless.data.chunks import cut_recording, describe_pieces
+from gapless.data.splits import find_blocked
 from gapless.exchange.mapping import Ask, ColumnMapper, read_map_file, rename_columns
 from gapless.exchange.origin import Statement
 from gapless.exchange.quality import find_flags
@@ -81,6 +83,15 @@ def import_(
     return work.finish(given)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """A recording that is there."""
+
+    id: str
+    name: str  # in the project
+    source_name: str | None  # in the source that it came from
+
+
 @dataclass
 class _Import:
     """One import under way."""
@@ -115,7 +126,7 @@ class _Import:
         for recording in self._map(read):
             self._note(recording)
             provenance = Provenance("import", gapless.__version__, config={"source": {**about, "name": recording.name}})
-            self.batch.append((self._rename(self.statement.apply(recording)), provenance))
+            self.batch.append((self.statement.apply(recording), provenance))
             num_rows = sum(len(each.times_s) for each, _ in self.batch)
             if len(self.batch) >= BATCH_EPISODES or num_rows >= BATCH_ROWS:
                 self.commit()
@@ -124,19 +135,39 @@ class _Import:
     def commit(self) -> None:
         """Writes what is waiting, all of it or nothing."""
         waiting, self.batch = self.batch, []
-        quality = {recording.name: find_flags(recording) for recording, _ in waiting}
+        signals = [describe_pieces(cut_recording(recording))["signals_id"] for recording, _ in waiting]
+        there, withdrawn = self._find_same_signals(signals)
+        new: list[tuple[Recording, Provenance]] = []
+        quality: dict[str, tuple[str, ...]] = {}
+        for (recording, provenance), key in zip(waiting, signals, strict=True):
+            if key in withdrawn:
+                self.skipped.append(Skipped(recording.name, withdrawn[key]))
+                continue
+            same = there.setdefault(key, [])
+            self.samples += len(recording.times_s)
+            if known := [each.id for each in same if each.source_name == recording.name]:
+                self.ids.append(known[0])
+                self.known += 1
+                continue
+            named = self._rename(recording)
+            copies = (f"copy_of:{same[0].name}",) if same else ()
+            quality[named.name] = (*find_flags(recording), *copies)
+            same.append(_Known("", named.name, recording.name))
+            new.append((named, provenance))
+        self._add(new, quality)
+
+    def _add(self, new: Sequence[tuple[Recording, Provenance]], quality: Mapping[str, tuple[str, ...]]) -> None:
         self.flagged += sum(map(bool, quality.values()))
-        self.samples += sum(len(recording.times_s) for recording, _ in waiting)
         for name, flags in quality.items():
             for flag in flags:
                 self.flags.setdefault(flag, []).append(name)
         if self.dry_run:
-            self.ids += [""] * len(waiting)
-        elif waiting:
+            self.ids += [""] * len(new)
+        elif new:
             catalogue = self._open()
             require_space(self.folder.directory)
-            kind = waiting[0][1].config["source"]["format"]
-            self.ids += catalogue.add_recordings(waiting, format=kind, quality=lambda each: quality[each.name])
+            kind = new[0][1].config["source"]["format"]
+            self.ids += catalogue.add_recordings(new, format=kind, quality=lambda each: quality[each.name])
 
     def finish(self, given: Mapping[str, str | None]) -> ImportResult:
         """Returns what came in; the names of columns are written to `gapless.yaml`."""
@@ -222,6 +253,17 @@ class _Import:
         name, fingerprint = (f"json_extract_string(config, '$.source.{key}')" for key in ("name", "fingerprint"))
         rows = catalogue.query(f"SELECT {name} AS name, id, num_rows FROM episodes WHERE {fingerprint} = '{mark}'")
         return {row["name"]: (row["id"], row["num_rows"]) for row in rows.to_pylist()}
+
+    def _find_same_signals(self, signals: Sequence[str]) -> tuple[dict[str, list["_Known"]], dict[str, str]]:
+        """Returns hash of signals -> recordings that have them; and -> why, of those that must not come in again."""
+        if not (self.folder.directory / FOLDER).is_dir():
+            return {}, {}
+        catalogue, found = self._open(), dict[str, list[_Known]]()
+        sql = "SELECT id, name, signals_id, json_extract_string(config, '$.source.name') AS source_name "
+        sql += "FROM episodes WHERE is_recording AND signals_id IN (SELECT unnest($1::VARCHAR[]))"
+        for row in catalogue.select(sql, (list(signals),)):
+            found.setdefault(row["signals_id"], []).append(_Known(row["id"], row["name"], row["source_name"]))
+        return found, find_blocked(catalogue, "test")
 
     def _open(self) -> Catalogue:
         if self._catalogue is None:

@@ -65,11 +65,31 @@ def test_the_same_again_adds_only_what_is_new(tmp_path: Path) -> None:
     again = verbs.import_(tmp_path / "data", source)
     assert (again.episodes, again.samples, again.known) == (3, 600, 3)
     assert sorted(again.inputs) == sorted(first.inputs)
-    write_csv(source / "reach_9.csv", {"q": MOTION, "force": MOTION})
-    assert verbs.query(tmp_path / "data", "SELECT count(*) FROM episodes").rows == ((3,),)
-    verbs.import_(tmp_path / "data", source)
-    names = verbs.query(tmp_path / "data", "SELECT DISTINCT name FROM episodes ORDER BY name").rows
-    assert ("reach_9",) in names
+    write_csv(source / "reach_9.csv", {"q": 2 * MOTION, "force": MOTION})
+    more = verbs.import_(tmp_path / "data", source)
+    assert (more.episodes, more.samples, more.known) == (4, 800, 3)
+    names = verbs.query(tmp_path / "data", "SELECT name FROM episodes ORDER BY name").rows
+    assert [row[0] for row in names] == ["reach_0", "reach_1", "reach_2", "reach_9"]
+
+
+def test_a_copy_under_another_name_comes_in_and_is_flagged(tmp_path: Path) -> None:
+    source = write_set(tmp_path / "set")
+    shutil.copyfile(source / "reach_1.csv", source / "twin.csv")
+    result = verbs.import_(tmp_path / "data", source)
+    assert (result.episodes, result.flagged) == (4, 1)
+    sql = "SELECT name FROM episodes WHERE list_contains(quality, 'copy_of:reach_1')"
+    assert verbs.query(tmp_path / "data", sql).rows == (("twin",),)
+
+
+def test_what_was_withdrawn_does_not_come_in_again(tmp_path: Path) -> None:
+    source = write_set(tmp_path / "set")
+    verbs.import_(tmp_path / "data", source, statement=Statement(origin={"participants": "ana"}))
+    verbs.consent(tmp_path / "data", person="ana", withdraw=True)
+    assert verbs.query(tmp_path / "data", "SELECT name FROM episodes").rows == ()
+    again = verbs.import_(tmp_path / "data", [source, write_csv(tmp_path / "other.csv", {"q": -MOTION})])
+    assert [each.what for each in again.skipped] == ["reach_0", "reach_1", "reach_2"]
+    assert "consent is withdrawn" in again.skipped[0].why
+    assert verbs.query(tmp_path / "data", "SELECT name FROM episodes").rows == (("other",),)
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
