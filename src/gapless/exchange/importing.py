@@ -245,10 +245,13 @@ class _Import:
 
     def _find_known(self, mark: str) -> dict[str, tuple[str, int]]:
         """Returns name -> id and number of rows of what is there of a source; notes all names of the project."""
+        project = self.folder.project
+        if project is not None and project.logs_path.is_dir():
+            self.names |= {path.stem for path in project.logs_path.iterdir()}
         if not (self.folder.directory / FOLDER).is_dir():
             return {}
         catalogue = self._open()
-        if not self.names:
+        if not self.ids:
             self.names |= set(catalogue.query("SELECT name FROM episodes WHERE is_recording")["name"].to_pylist())
         name, fingerprint = (f"json_extract_string(config, '$.source.{key}')" for key in ("name", "fingerprint"))
         rows = catalogue.query(f"SELECT {name} AS name, id, num_rows FROM episodes WHERE {fingerprint} = '{mark}'")
