@@ -163,3 +163,14 @@ def test_a_test_episode_does_not_come_back_through_an_export(folder: Path, tmp_p
     found = read_project_data(folder)
     assert all(episode.conditions.get("from") != "elsewhere" for episode in found.episodes)
     assert sum("of test split final" in note.text for note in found.notes) == 1
+
+
+def test_runs_are_chosen_in_sql(folder: Path) -> None:
+    for number in (1, 3):
+        (folder / "logs" / f"motion{number}.json").write_text(json.dumps({"source": "real", "site": "lab"}))
+    assert names(read_project_data(folder, where="site = 'lab'")) == ["motion1", "motion3"]
+    assert len(verbs.measure(folder, where="source = 'twin'").inputs) == 4
+    with pytest.raises(InputError, match="--where site = 'home': it holds for none of the 6 runs"):
+        verbs.measure(folder, where="site = 'home'")
+    with pytest.raises(InputError, match="sight"):
+        verbs.measure(folder, where="sight = 'lab'")
