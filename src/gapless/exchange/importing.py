@@ -26,6 +26,9 @@ from gapless.project.data_folder import DataFolder, open_data_folder, write_colu
 from gapless.project.new.recordings import describe_time
 
 BATCH_EPISODES, BATCH_ROWS = 64, 500_000  # committed at once: what a killed import reads again at most
+COMPACT_FROM_EPISODES = (
+    1000  # added by one import: joining their files makes opening one fast (benchmarks/catalogue.py)
+)
 MAX_NAMED = 4  # columns that a note names
 NUM_EXAMPLES = 3  # recordings with the same columns that a mapping is found from
 
@@ -104,6 +107,7 @@ class _Import:
     samples: int = 0
     known: int = 0
     flagged: int = 0
+    added: int = 0
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     flags: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # flag -> episodes that have it
     notes: dict[tuple[str, str], Note] = field(default_factory=dict[tuple[str, str], Note])
@@ -168,9 +172,12 @@ class _Import:
             require_space(self.folder.directory)
             kind = new[0][1].config["source"]["format"]
             self.ids += catalogue.add_recordings(new, format=kind, quality=lambda each: quality[each.name])
+            self.added += len(new)
 
     def finish(self, given: Mapping[str, str | None]) -> ImportResult:
         """Returns what came in; the names of columns are written to `gapless.yaml`."""
+        if self.added >= COMPACT_FROM_EPISODES:
+            self._open().compact()
         mapping = {each.column: each for found in self.mappings.values() for each in found}
         if not self.dry_run:
             renamed = {c: m.becomes for c, m in mapping.items() if m.becomes != c}
