@@ -103,6 +103,11 @@ def refuse_images(key: str, shape: Sequence[int], kind: np.dtype, path: Path) ->
         raise log_error(f"{key} has {per_row} numbers per row: images and embeddings are not read; use videos", path)
 
 
+def skip_videos(recording: Recording) -> Iterator[Skipped]:
+    """Yields each video of a recording, for formats that hold numbers only."""
+    yield from (Skipped(f"{recording.name}: video {v.camera}", "this format holds no images") for v in recording.videos)
+
+
 def skip_once(found: Iterable[Recording | Skipped]) -> Iterator[Recording | Skipped]:
     """Yields what is found, but what is skipped of every episode only once."""
     seen: set[str] = set()

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from gapless.core.errors import GaplessError
 from gapless.core.recording import DESCRIPTION_KEY
-from gapless.formats.ros.collecting import MessageCollector, shorten_reason
+from gapless.formats.ros.collecting import MessageCollector
 from gapless.formats.ros.compression import MAX_BLOCK_BYTES, unpack_block
 from gapless.formats.ros.decoding import MessageChannel
-from gapless.formats.source import log_error
+from gapless.formats.source import log_error, shorten_error
 
 _RECORD, _MESSAGE = struct.Struct("<BQ"), struct.Struct("<HIQQ")  # heads of records and of messages
 _SCHEMA_KIND, _CHANNEL_KIND, _MESSAGE_KIND = 3, 4, 5
@@ -52,11 +52,11 @@ def read_mcap_file(path: Path, collector: MessageCollector) -> None:
                     return
         except GaplessError:
             raise
-        except (Exception, MemoryError) as error:
+        except Exception as error:
             if num_records < 2:  # the header
-                reason = shorten_reason(error)
+                reason = shorten_error(error)
                 raise log_error(f"not readable as MCAP ({reason}): record or save it again", path) from None
-            collector.skipped[f"the rest of {path.name}"] = f"it is cut off or damaged ({shorten_reason(error)})"
+            collector.skipped[f"the rest of {path.name}"] = f"it is cut off or damaged ({shorten_error(error)})"
 
 
 class _RecordTaker:
@@ -76,7 +76,7 @@ class _RecordTaker:
             summary = SeekingReader(file, record_size_limit=_MAX_SUMMARY_RECORD_BYTES).get_summary()
             for record in (*summary.schemas.values(), *summary.channels.values()) if summary else ():
                 self.take(record)
-        except (Exception, MemoryError):  # the file is cut off: its records say it all again
+        except Exception:  # the file is cut off: its records say it all again
             self._schemas, self._channels = {}, {}
         file.seek(0)
 
@@ -111,9 +111,9 @@ def _open_chunk(chunk: Any, collector: MessageCollector) -> Iterator[Any]:
         if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
             raise OSError("its crc does not match")
         yield from _split_chunk(data)
-    except (Exception, MemoryError) as error:
+    except Exception as error:
         what = f"the chunk at {chunk.message_start_time} ns"
-        collector.skipped[what] = f"it is damaged ({shorten_reason(error)})"
+        collector.skipped[what] = f"it is damaged ({shorten_error(error)})"
 
 
 def _split_chunk(data: bytes) -> Iterator[Any]:
