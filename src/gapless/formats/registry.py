@@ -59,6 +59,13 @@ def list_names(formats: Sequence[Format] | None = None) -> tuple[str, ...]:
 
 
 def _require_modules(found: Format) -> Format:
-    if missing := [name for name in found.modules if importlib.util.find_spec(name) is None]:
+    if missing := [name for name in found.modules if not _is_installed(name)]:
         raise InputError(f"a {found.title} needs {missing[0]}: install it with {_EXTRA}")
     return found
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False

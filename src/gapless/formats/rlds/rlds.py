@@ -209,4 +209,11 @@ def _place_array(key: str) -> str:
     return f"{STEPS}/observation/{key.removeprefix('observation.')}"
 
 
-RLDS = Format("rlds", "RLDS data set, or TensorFlow data set of episodes", is_rlds, read_rlds, write_rlds)
+RLDS = Format(
+    "rlds",
+    "RLDS data set, or TensorFlow data set of episodes",
+    is_rlds,
+    read_rlds,
+    write_rlds,
+    modules=("google.protobuf",),
+)
