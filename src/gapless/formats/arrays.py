@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from gapless.formats.source import convert_exactly, keep_increasing, log_error
 
 MAX_ROW_NUMBERS = 256  # of one array per row: joints, poses, states; more are an image or an embedding
 MAX_START_NS = 2**62  # in the year 2116: what is later is damage
+MAX_RATE_HZ = 1e6
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,12 @@ class SteadyRate:
         """Returns the rate and where it is from, for people."""
         steps = f"steps are taken as {1 / self.rate_hz:g} s"
         return f"{steps}, as {self.stated_by} says" if self.stated_by else f"no rate stated; {steps}"
+
+
+def read_rate(value: Any, stated_by: str) -> SteadyRate | None:
+    """Returns the rate that an entry of a file states [Hz]; None where it states none."""
+    good = isinstance(value, int | float) and 0 < value < MAX_RATE_HZ
+    return SteadyRate(float(value), stated_by) if good else None
 
 
 @dataclass
@@ -60,6 +67,22 @@ class Rows:
         for place, name in enumerate(names if len(names) == per_row else listed):
             self.columns[name], kind = convert_exactly(table[:, place], name, path)
             self.types |= {name: kind} if kind else {}
+
+    def add_texts(self, key: str, texts: Collection[str]) -> Iterator[Skipped]:
+        """Adds the different texts in an array to the details, if there is one only."""
+        if len(texts) == 1:
+            self.details[key] = next(iter(texts))
+        elif texts:
+            yield Skipped(key, "it holds text that changes, not numbers")
+
+    def take_times(self, names: Sequence[str], usual: SteadyRate) -> Array | SteadyRate:
+        """Takes the time [s] out of the columns, by the first of some names; returns the usual rate where none is."""
+        name = next((name for name in names if name in self.columns), None)
+        if name is None:
+            return usual
+        self.types.pop(name, None)
+        self.details["time"] = f"{name}, taken as seconds"
+        return self.columns.pop(name)
 
     def make_recording(
         self, name: str, time: Array | SteadyRate, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any

@@ -47,6 +47,17 @@ def explain_damage(path: Path, kind: str) -> Iterator[None]:
         raise log_error(f"not readable as {kind}, perhaps cut off ({reason}): record or save it again", path) from None
 
 
+def skip_damaged(
+    what: str, found: Iterator[Recording | Skipped], path: Path, kind: str
+) -> Iterator[Recording | Skipped]:
+    """Yields what is found of a file; where it is damaged, the name of what is read and why it is left out."""
+    try:
+        with explain_damage(path, kind):
+            yield from found
+    except LogError as error:
+        yield Skipped(what, str(error))
+
+
 def list_files(source: Path, suffixes: Container[str]) -> list[Path]:
     """Returns the file itself, or those of a folder, whose names end so; sorted, and none that is hidden."""
     files = sorted(source.iterdir()) if source.is_dir() else [source]
