@@ -114,9 +114,16 @@ class Rows:
         if start_ns is not None and 0 <= start_ns + 1e9 * first_s < MAX_START_NS:
             about["start_ns"] = start_ns + round(1e9 * first_s)
         columns = {column: values[rows] for column, values in self.columns.items()} if left else self.columns
-        details = {**self.details, **(given if isinstance(given := said.get("details"), dict) else {})}
-        recording = Recording(name, times_s[rows], columns, self.types, details=details, **about)
-        yield apply_description(recording, {**said, "details": details})
+        details = {**self.details, **as_object(said.get("details"))}
+        stated = {**self.types, **as_object(said.get("types"))}
+        types = {name: str(kind) for name, kind in stated.items() if name in columns and kind != "float64"}
+        recording = Recording(name, times_s[rows], columns, types, details=details, **about)
+        yield apply_description(recording, {**said, "details": details, "types": types})
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Returns an object of JSON; an empty one in place of anything else."""
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def refuse_images(key: str, shape: Sequence[int], kind: np.dtype, path: Path) -> None:

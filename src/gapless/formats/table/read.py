@@ -15,7 +15,7 @@ from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped
 from gapless.core.signal import Array
 from gapless.formats.arrays import Rows, read_description
 from gapless.formats.format import ReadOptions
-from gapless.formats.source import explain_damage, log_error, read_files, require_inside
+from gapless.formats.source import explain_damage, list_files, read_files, require_inside
 from gapless.formats.table.clock import TIME_S, find_clock, read_times
 from gapless.formats.table.columns import column_names, describe_other_kind, read_raw
 from gapless.formats.table.episodes import find_episodes
@@ -25,20 +25,17 @@ from gapless.formats.table.sidecar import read_sidecar
 
 def list_tables(path: Path) -> list[Path]:
     """Returns the tables that a source is: itself, or those in its folder, sorted by name; none of hidden files."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in files if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")]
+    return list_files(path, SUFFIXES)
 
 
-def read_tables(path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
+def read_tables(suffix: str, path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
     """Yields the recordings of a table, or of a folder of tables of one format."""
-    files = list_tables(path)
-    if len(endings := sorted({file.suffix.lower() for file in files})) > 1:
-        raise log_error(f"a folder of {' and '.join(endings)} files: give each format a folder of its own", path)
-    unknown = [file for file in files if file.stem not in options.known]
-    yield from read_files(unknown, path, partial(_read_table, options.known))
+    yield from read_files(list_files(path, (suffix,)), path, partial(_read_table, options.known))
 
 
 def _read_table(known: Container[str], path: Path) -> Iterator[Recording | Skipped]:
+    if path.stem in known:
+        return
     said = _read_said(path)
     clock = find_clock(path)
     stamps_s, start_ns = read_times(path, clock)
