@@ -17,14 +17,7 @@ from gapless.core.signal import Array
 from gapless.formats.arrays import restore_type
 from gapless.formats.lerobot import video
 from gapless.formats.lerobot.data_files import DataFiles, build_column
-from gapless.formats.lerobot.features import (
-    BOOKKEEPING,
-    TIMES,
-    Feature,
-    group_columns,
-    is_feature,
-    name_feature
-)
+from gapless.formats.lerobot.features import BOOKKEEPING, TIMES, Feature, group_columns, is_feature, name_feature
 from gapless.formats.lerobot.layout import CHUNK_FILES, TIMESTAMP_TOLERANCE_S, VIDEO_PATHS
 from gapless.formats.lerobot.metadata import WrittenEpisode, write_metadata
 from gapless.formats.lerobot.statistics import Statistics, compute_statistics

@@ -15,7 +15,9 @@ def _is_table(suffix: str, path: Path) -> bool:
 
 def _make_format(name: str, title: str, save: Save) -> Format:
     suffix = f".{name}"
-    return Format(name, title, partial(_is_table, suffix), partial(read_tables, suffix), partial(write_tables, suffix, save))
+    return Format(
+        name, title, partial(_is_table, suffix), partial(read_tables, suffix), partial(write_tables, suffix, save)
+    )
 
 
 TABLES = (
