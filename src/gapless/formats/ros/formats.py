@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.ros.bags import METADATA, METADATA_HEAD, read_rosbag1_file, read_rosbag2
 from gapless.formats.ros.collecting import MessageCollector
-from gapless.formats.ros.mcap_file import read_mcap_file
+from gapless.formats.ros.mcap_file import MAGIC, read_mcap_file
 from gapless.formats.ros.writing import write_mcap, write_rosbag1, write_rosbag2
 from gapless.formats.source import list_files, read_files
 
@@ -59,29 +60,12 @@ def _is_source(list_paths: _ListPaths, path: Path) -> bool:
     return bool(list_paths(path))
 
 
-_list_mcap = partial(_list_files, ".mcap", b"\x89MCAP0\r\n")
-_list_rosbag1 = partial(_list_files, ".bag", b"#ROSBAG V")
-MCAP = Format(
-    name="mcap",
-    title="MCAP file",
-    is_source=partial(_is_source, _list_mcap),
-    read=partial(_read, _list_mcap, read_mcap_file),
-    write=write_mcap,
-    modules=("mcap", "rosbags", "google.protobuf"),
-)
-ROSBAG1 = Format(
-    name="rosbag1",
-    title="ROS 1 bag",
-    is_source=partial(_is_source, _list_rosbag1),
-    read=partial(_read, _list_rosbag1, read_rosbag1_file),
-    write=write_rosbag1,
-    modules=("rosbags",),
-)
-ROSBAG2 = Format(
-    name="rosbag2",
-    title="ROS 2 bag",
-    is_source=partial(_is_source, _list_bags),
-    read=partial(_read, _list_bags, read_rosbag2),
-    write=write_rosbag2,
-    modules=("mcap", "rosbags"),
-)
+def _make_format(name: str, title: str, list_paths: _ListPaths, read_one: _ReadOne, write: Any, *more: str) -> Format:
+    is_source, read = partial(_is_source, list_paths), partial(_read, list_paths, read_one)
+    return Format(name, title, is_source, read, write, modules=("rosbags", *more))
+
+
+_list_mcap, _list_rosbag1 = partial(_list_files, ".mcap", MAGIC), partial(_list_files, ".bag", b"#ROSBAG V")
+MCAP = _make_format("mcap", "MCAP file", _list_mcap, read_mcap_file, write_mcap, "mcap", "google.protobuf")
+ROSBAG1 = _make_format("rosbag1", "ROS 1 bag", _list_rosbag1, read_rosbag1_file, write_rosbag1)
+ROSBAG2 = _make_format("rosbag2", "ROS 2 bag", _list_bags, read_rosbag2, write_rosbag2, "mcap")
