@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gapless.core.recording import Recording, Skipped, apply_description
 from gapless.core.signal import Array
@@ -146,6 +147,15 @@ def skip_once(found: Iterable[Recording | Skipped]) -> Iterator[Recording | Skip
             yield each
         if isinstance(each, Skipped):
             seen.add(each.what)
+
+
+def convert_column(column: Any, name: str, path: Path) -> tuple[Array, str | None]:
+    """Returns an Arrow column as float64, NaN where a cell is empty, and its type; see `convert_exactly`."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan), None
+    filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
+    values, kind = convert_exactly(filled.to_numpy(zero_copy_only=False), name, path)
+    return (np.where(np.asarray(column.is_null()), np.nan, values) if column.null_count else values), kind
 
 
 def restore_type(values: Array, kind: str | None) -> np.ndarray:

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from gapless.core.errors import LogError
 from gapless.core.recording import Origin, Recording, Skipped, Video
 from gapless.core.signal import Array
-from gapless.formats.arrays import Rows, as_object
+from gapless.formats.arrays import Rows, as_object, convert_column
 from gapless.formats.format import ReadOptions
 from gapless.formats.lerobot.features import BOOKKEEPING, MAX_COLUMNS, NUMBERS, TIMES
 from gapless.formats.lerobot.layout import DataSet, EpisodeEntry, open_data_set
-from gapless.formats.source import convert_exactly, explain_damage, log_error, require_memory
+from gapless.formats.source import explain_damage, log_error, require_memory
 
 _DERIVED = ("timestamp", "frame_index", "index", "task_index")  # left out where times and the order of rows say them
 _NUMBER_BYTES = 24  # memory for one number: as read, as float64, and as kept
@@ -208,15 +208,9 @@ def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Arra
         if array.null_count or pc.min(lengths) != pc.max(lengths):
             raise log_error("its rows have different lengths: correct the data", path)
         array = array.flatten()
-    is_bool = pa.types.is_boolean(array.type)
-    if not (is_bool or pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-        raise log_error(f"it holds {array.type}, not numbers: correct its `dtype`", path)
     if len(array) != table.num_rows * size:
         raise log_error(f"info.json gives it {size} numbers in a row and the data others: correct one of them", path)
-    filled = array.fill_null(False if is_bool else 0) if array.null_count else array
-    values, dtype = convert_exactly(filled.to_numpy(zero_copy_only=False), key, path)
-    if array.null_count:
-        values = np.where(np.asarray(array.is_null()), np.nan, values)
+    values, dtype = convert_column(array, key, path)
     return values.reshape(-1, size), dtype
 
 
