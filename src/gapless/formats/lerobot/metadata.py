@@ -16,7 +16,6 @@ from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V
 from gapless.formats.lerobot.statistics import BASIC, QUANTILES, Statistics, format_statistics, merge_statistics
 
 VIDEO_FILE_MB = 200  # of a v3.0 file, the format's default; ours hold one episode each
-ROWS_AT_ONCE = 1000  # of meta/episodes, in memory as JSON
 
 Features = Mapping[str, Mapping[str, Any]]  # as info.json has them
 
@@ -88,12 +87,8 @@ def _list_statistics(row: WrittenEpisode, features: Features, names: Sequence[st
 
 def _write_episodes_table(path: Path, fps: float, features: Features, rows: Sequence[WrittenEpisode]) -> None:
     path.parent.mkdir(parents=True)
-    entries = _list_entries(fps, features, rows)
-    schema = pa.Table.from_pylist([next(_list_entries(fps, features, rows))]).schema
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            some = [next(entries) for _ in rows[begin : begin + ROWS_AT_ONCE]]
-            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+    entries = list(_list_entries(fps, features, rows))
+    pq.write_table(pa.Table.from_pylist(entries), path, write_page_checksum=True)
 
 
 def _list_entries(fps: float, features: Features, rows: Sequence[WrittenEpisode]) -> Iterator[dict[str, Any]]:

@@ -142,7 +142,7 @@ class _Draft:
         place = {"episode_chunk": index // CHUNK_FILES, "chunk_index": index // CHUNK_FILES}
         place |= {"episode_index": index, "file_index": index % CHUNK_FILES}
         path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **place)
-        video.copy_video(given, path, len(recording.times_s), self.fps, TIMESTAMP_TOLERANCE_S)
+        video.copy_video(given, path, len(recording.times_s), self.fps)
         if not index:
             stated = recording.details.get("features")
             entry = stated.get(camera) if isinstance(stated, Mapping) else None
