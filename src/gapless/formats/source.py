@@ -61,7 +61,8 @@ def skip_damaged(
 def list_files(source: Path, suffixes: Container[str]) -> list[Path]:
     """Returns the file itself, or those of a folder, whose names end so; sorted, and none that is hidden."""
     files = sorted(source.iterdir()) if source.is_dir() else [source]
-    return [file for file in files if file.suffix.lower() in suffixes and not file.name.startswith(".")]
+    found = [file for file in files if file.suffix.lower() in suffixes and not file.name.startswith(".")]
+    return [file for file in found if not file.is_dir()]
 
 
 def read_files(

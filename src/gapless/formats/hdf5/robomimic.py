@@ -21,6 +21,7 @@ from gapless.core.recording import DESCRIPTION_KEY, Origin, Recording, Skipped, 
 from gapless.formats.arrays import (
     Rows,
     SteadyRate,
+    as_object,
     group_columns,
     read_description,
     read_rate,
@@ -83,8 +84,7 @@ class _Demonstrations:
         rows = Rows() if said else self._make_details(key, about)
         if "model_file" in about:
             yield Skipped("model_file", "the simulator's model stays in the file; details say its hash")
-        columns = said.get("columns")
-        yield from read_arrays(demo, name, self.path, rows, columns if isinstance(columns, dict) else {})
+        yield from read_arrays(demo, name, self.path, rows, as_object(said.get("columns")))
         if (stated := about.get("num_samples", rows.num_rows)) != rows.num_rows:
             yield Skipped(f"{name}: num_samples", f"it says {stated}; the {rows.num_rows} rows that there are are read")
         about, times = {} if said else _read_env(self.env_args), rows.take_times(_TIMES, self._find_rate())
@@ -100,8 +100,7 @@ class _Demonstrations:
         return Rows(details={**details, "env_args": self.env_args, **({"masks": masks} if masks else {})})
 
     def _find_rate(self) -> SteadyRate:
-        kwargs = self.env_args.get("env_kwargs")
-        rate = kwargs.get("control_freq") if isinstance(kwargs, dict) else None
+        rate = as_object(self.env_args.get("env_kwargs")).get("control_freq")
         return read_rate(rate, "control_freq in env_args") or SteadyRate(USUAL_RATE_HZ)
 
 
@@ -125,8 +124,7 @@ def _read_demos(file: Any, data: Any, path: Path, options: ReadOptions, prefix: 
 def _read_env(env_args: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what env_args say of an episode, as arguments of `Recording`."""
     simulator = SIMULATORS.get(env_args["type"]) if isinstance(env_args.get("type"), int) else None
-    kwargs = env_args.get("env_kwargs")
-    robots = kwargs.get("robots") if isinstance(kwargs, dict) else None
+    robots = as_object(env_args.get("env_kwargs")).get("robots")
     robot = robots[0] if isinstance(robots, list) and len(robots) == 1 else robots
     version, task = env_args.get("env_version"), env_args.get("env_name")
     origin = Origin(

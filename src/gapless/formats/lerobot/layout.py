@@ -137,6 +137,17 @@ def read_entries(folder: Path, info: Mapping[str, Any], *, statistics: bool = Fa
         first_row += int(row["length"])
 
 
+def number_file(number: int, index: int) -> dict[str, int]:
+    """Returns what the path of a written file has for the templates of both versions.
+
+    Args:
+        number: Of the file, from 0 on.
+        index: Of its (first) episode.
+    """
+    chunk, rest = divmod(number, CHUNK_FILES)
+    return {"chunk_index": chunk, "file_index": rest, "episode_chunk": chunk, "episode_index": index}
+
+
 def fill_template(template: str, folder: Path, values: Mapping[str, Any]) -> Path:
     """Returns the path that a template of info.json gives; raises LogError where it leads out of the folder."""
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from gapless.core.recording import DESCRIPTION_KEY
 from gapless.formats.lerobot.data_files import DATA_FILE_MB
 from gapless.formats.lerobot.features import name_columns
-from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V30, VIDEO_PATHS
+from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V30, VIDEO_PATHS, number_file
 from gapless.formats.lerobot.statistics import BASIC, QUANTILES, Statistics, format_statistics, merge_statistics
 
 VIDEO_FILE_MB = 200  # of a v3.0 file, the format's default; ours hold one episode each
@@ -96,13 +96,13 @@ def _list_entries(fps: float, features: Features, rows: Sequence[WrittenEpisode]
     cameras = [key for key, feature in features.items() if feature["dtype"] == "video"]
     first_row = 0
     for row in rows:
-        entry = _make_row(row, features) | {f"data/{key}": value for key, value in row.place.items()}
+        entry = _make_row(row, features) | {f"data/{key}": row.place[key] for key in ("chunk_index", "file_index")}
         entry |= {"dataset_from_index": first_row, "dataset_to_index": first_row + row.num_frames}
-        chunk, place = divmod(row.index, CHUNK_FILES)
         for camera in cameras:
-            entry |= {f"videos/{camera}/chunk_index": chunk, f"videos/{camera}/file_index": place}
-            times_s = {"from_timestamp": 0.0, "to_timestamp": row.num_frames / fps}
-            entry |= {f"videos/{camera}/{key}": value for key, value in times_s.items()}
+            place = number_file(row.index, row.index)
+            said = {key: place[key] for key in ("chunk_index", "file_index")}
+            said |= {"from_timestamp": 0.0, "to_timestamp": row.num_frames / fps}
+            entry |= {f"videos/{camera}/{key}": value for key, value in said.items()}
         for key, found in _list_statistics(row, features, (*BASIC, *QUANTILES)).items():
             entry |= {f"stats/{key}/{name}": values for name, values in found.items()}
         first_row += row.num_frames

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,11 @@ import pyarrow as pa
 from gapless.core.errors import GaplessError, InputError
 from gapless.core.recording import Recording, Skipped, Video, describe_recording
 from gapless.core.signal import Array
-from gapless.formats.arrays import restore_type
+from gapless.formats.arrays import as_object, restore_type
 from gapless.formats.lerobot import video
 from gapless.formats.lerobot.data_files import DataFiles, build_column
 from gapless.formats.lerobot.features import BOOKKEEPING, TIMES, Feature, group_columns, is_feature, name_feature
-from gapless.formats.lerobot.layout import CHUNK_FILES, TIMESTAMP_TOLERANCE_S, VIDEO_PATHS
+from gapless.formats.lerobot.layout import TIMESTAMP_TOLERANCE_S, VIDEO_PATHS, number_file
 from gapless.formats.lerobot.metadata import WrittenEpisode, write_metadata
 from gapless.formats.lerobot.statistics import Statistics, compute_statistics
 
@@ -139,13 +139,10 @@ class _Draft:
         return found
 
     def _copy_video(self, camera: str, given: Video, index: int, recording: Recording) -> Statistics:
-        place = {"episode_chunk": index // CHUNK_FILES, "chunk_index": index // CHUNK_FILES}
-        place |= {"episode_index": index, "file_index": index % CHUNK_FILES}
-        path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **place)
+        path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **number_file(index, index))
         video.copy_video(given, path, len(recording.times_s), self.fps)
         if not index:
-            stated = recording.details.get("features")
-            entry = stated.get(camera) if isinstance(stated, Mapping) else None
+            entry = as_object(recording.details.get("features")).get(camera)
             if is_feature(entry) and entry["dtype"] == "video":
                 self.cameras[camera] = {**entry}
             else:
@@ -177,8 +174,7 @@ def is_regular(times_s: Array, fps: float) -> bool:
 
 def _read_tasks(recording: Recording) -> dict[float, str]:
     """Returns task index -> task string, as the set said that a recording came from."""
-    known = recording.details.get("tasks")
-    texts = known.items() if isinstance(known, Mapping) else ()
+    texts = as_object(recording.details.get("tasks")).items()
     return {float(index): str(text) for index, text in texts if str(index).isdecimal()}
 
 

@@ -17,6 +17,7 @@ from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe
 from gapless.formats.arrays import (
     Rows,
     SteadyRate,
+    as_object,
     group_columns,
     read_description,
     read_rate,
@@ -100,14 +101,13 @@ def _read_episode(
     example = parse_example(data)
     text = example.pop(_SAID, None)
     said = read_description(text[0], path, "its description by gapless") if text else {}
-    names, rows = said.get("columns"), Rows()
+    names, rows = as_object(said.get("columns")), Rows()
     for key, feature in features.items():
         if key != _SAID:
             column = key.removeprefix(f"{STEPS}/").replace("/", ".")
-            listed = names.get(key) if isinstance(names, dict) else None
             values = example.get(key, example.get(f"{key}/value", []))
             try:
-                yield from _read_feature(rows, key, column, feature, values, path, listed)
+                yield from _read_feature(rows, key, column, feature, values, path, names.get(key))
             except LogError as error:
                 yield Skipped(column, str(error))
     num_rows = max(map(len, rows.columns.values()), default=0)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gapless.core.recording import Recording, Skipped, apply_description
 from gapless.core.signal import Array
+from gapless.formats.arrays import as_object
 from gapless.formats.ros.decoding import MessageChannel, make_decoder
 from gapless.formats.ros.flatten import MessageFlattener
 from gapless.formats.ros.topic_rows import MAX_LATENCY_NS, TopicRows
@@ -47,11 +48,9 @@ class MessageCollector:
 
     def read_description(self, text: str) -> None:
         """Takes the description of a recording that gapless wrote."""
-        found = json.loads(text)
-        self.said = found if isinstance(found, dict) else {}
-        topics = self.said.get("topics")
-        lists = {k: v for k, v in topics.items() if isinstance(v, list)} if isinstance(topics, dict) else {}
-        self._own_columns = {topic: list(map(str, columns)) for topic, columns in lists.items()}
+        self.said = as_object(json.loads(text))
+        topics = as_object(self.said.get("topics")).items()
+        self._own_columns = {topic: list(map(str, each)) for topic, each in topics if isinstance(each, list)}
 
     def accept(self, channel: MessageChannel) -> bool:
         """Returns whether the messages of a channel become columns; remembers why where they do not."""

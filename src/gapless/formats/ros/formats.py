@@ -32,13 +32,13 @@ def _list_files(suffix: str, magic: bytes, source: Path) -> list[Path]:
 def _list_bags(source: Path) -> list[Path]:
     if source.is_file():
         return list_files(source, (".db3",))
-    return [each for each in (source, *sorted(source.glob("*/"))) if _is_bag(each)]
+    return [source] if (source / METADATA).is_file() else sorted(each.parent for each in source.glob(f"*/{METADATA}"))
 
 
-def _is_bag(folder: Path) -> bool:
-    if not (folder / METADATA).is_file():
-        return False
-    with (folder / METADATA).open(encoding="utf-8", errors="replace") as file:
+def _is_recording(path: Path) -> bool:
+    if path.is_file():
+        return True
+    with (path / METADATA).open(encoding="utf-8", errors="replace") as file:
         return METADATA_HEAD in file.read(4096)
 
 
@@ -57,7 +57,7 @@ def _read_one(read_one: _ReadOne, options: ReadOptions, path: Path) -> Iterator[
 
 
 def _is_source(list_paths: _ListPaths, path: Path) -> bool:
-    return bool(list_paths(path))
+    return any(map(_is_recording, list_paths(path)))
 
 
 def _make_format(name: str, title: str, list_paths: _ListPaths, read_one: _ReadOne, write: Any, *more: str) -> Format:
