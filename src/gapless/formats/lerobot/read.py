@@ -19,7 +19,7 @@ from gapless.formats.arrays import Rows, as_object, convert_column
 from gapless.formats.format import ReadOptions
 from gapless.formats.lerobot.features import BOOKKEEPING, MAX_COLUMNS, NUMBERS, TIMES
 from gapless.formats.lerobot.layout import DataSet, EpisodeEntry, open_data_set
-from gapless.formats.source import explain_damage, log_error, require_memory
+from gapless.formats.source import explain_damage, log_error, require_memory, skip_damaged
 
 _DERIVED = ("timestamp", "frame_index", "index", "task_index")  # left out where times and the order of rows say them
 _NUMBER_BYTES = 24  # memory for one number: as read, as float64, and as kept
@@ -54,7 +54,10 @@ class _Reader:
         try:
             for index, table in split_episodes(path, set(wanted), sum(map(len, self.data_set.columns.values()))):
                 if entry := wanted.pop(index, None):
-                    yield from self._read_episode(entry, table)
+                    found = self._read_episode(entry, table)
+                    yield from skip_damaged(
+                        self.data_set.name_episode(index), found, path, "rows of a LeRobot data set"
+                    )
         except LogError as error:
             if wanted:
                 first, last = (self.data_set.name_episode(pick(wanted)) for pick in (min, max))
@@ -71,25 +74,21 @@ class _Reader:
             yield Skipped(f"{what} of {count} episodes", why)
 
     def _read_episode(self, entry: EpisodeEntry, table: pa.Table) -> Iterator[Recording | Skipped]:
+        if table.num_rows != entry.num_frames:
+            counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
+            raise log_error(f"{counts}: correct one of them", entry.data)
         name, rows = self.data_set.name_episode(entry.index), Rows(details=self._describe(entry, table))
-        try:
-            if table.num_rows != entry.num_frames:
-                counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
-                raise log_error(f"{counts}: correct one of them", entry.data)
-            taken = set(chain.from_iterable(self.data_set.columns.values()))
-            own = {key: [key] for key in _DERIVED if key in table.column_names and key not in taken}
-            times = read_numbers(table, TIMES if TIMES in table.column_names else "timestamp", 1, entry.data)[0]
-            for key, names in {**self.data_set.columns, **own}.items():
-                try:
-                    values, dtype = read_numbers(table, key, len(names), entry.data)
-                except LogError as error:
-                    self.left_out[key, str(error).rsplit(" (", 1)[0]] += 1
-                    continue
-                rows.columns |= dict(zip(names, values.T, strict=True))
-                rows.types |= dict.fromkeys(names, dtype or "float64")
-        except LogError as error:
-            yield Skipped(name, str(error))
-            return
+        times = read_numbers(table, TIMES if TIMES in table.column_names else "timestamp", 1, entry.data)[0]
+        taken = set(chain.from_iterable(self.data_set.columns.values()))
+        own = {key: [key] for key in _DERIVED if key in table.column_names and key not in taken}
+        for key, names in {**self.data_set.columns, **own}.items():
+            try:
+                values, dtype = read_numbers(table, key, len(names), entry.data)
+            except LogError as error:
+                self.left_out[key, str(error).rsplit(" (", 1)[0]] += 1
+                continue
+            rows.columns |= dict(zip(names, values.T, strict=True))
+            rows.types |= dict.fromkeys(names, dtype or "float64")
         self._count_left_out(table)
         robot, tasks = rows.details.get("robot_type"), list(rows.details["tasks"].values())
         task = {"task": tasks[0]} if len(tasks) == 1 and tasks[0] else {}

@@ -30,13 +30,13 @@ def read_mcap_file(path: Path, collector: MessageCollector) -> None:
         try:
             for kind, content in _split_records(file, size - len(MAGIC)):
                 if kind == _DATA_END and struct.unpack("<I", content)[0] not in (0, checksum):
-                    raise ValueError("its checksum does not match")
+                    raise ValueError("its checksum is wrong: record it again")
                 if kind == _DATA_END:
                     return
                 checksum = zlib.crc32(content, zlib.crc32(_RECORD.pack(kind, len(content)), checksum))
                 taker.take(kind, content)
                 num_records += 1
-            raise EOFError("its end is missing")
+            raise EOFError("its end is missing: record it again")
         except GaplessError:
             raise
         except Exception as error:
@@ -52,7 +52,7 @@ def _split_records(file: BinaryIO, num_bytes: int) -> Iterator[tuple[int, bytes]
         kind, length = _RECORD.unpack(file.read(_RECORD.size))
         num_bytes -= _RECORD.size + length
         if num_bytes < 0:
-            raise EOFError("a record is longer than what it is in")
+            raise EOFError("a record is longer than what it is in: record it again")
         yield kind, file.read(length)
 
 
@@ -111,10 +111,10 @@ class _RecordTaker:
         """Takes the records of a chunk; up to where it is damaged, with a note of that."""
         try:
             if chunk.uncompressed_size > MAX_BLOCK_BYTES:
-                raise ValueError(f"its size is given as {chunk.uncompressed_size} bytes")
+                raise ValueError(f"its size is given as {chunk.uncompressed_size} bytes: record it again")
             data = unpack_block(chunk.compression, chunk.data, chunk.uncompressed_size)
             if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
-                raise ValueError("its crc does not match")
+                raise ValueError("its crc is wrong: record it again")
             for kind, content in _split_records(io.BytesIO(data), len(data)):
                 self.take(kind, content)
         except GaplessError:
