@@ -78,6 +78,9 @@ class MessageFlattener:
         own = next((value for name, value, _ in fields if name in _NAME_FIELDS and _are_names(value)), ())
         for name, value, number in fields:
             column = f"{prefix}.{name}"
+            if isinstance(value, int | float):  # as most are: what follows takes longer
+                self._add(column, value, number, found)
+                continue
             is_layout = getattr(value, "__msgtype__", "").endswith("MultiArrayLayout")  # says how to read, no signal
             if value is own or is_layout or column in self.skipped or (name in _TIME_FIELDS and _says_time(value)):
                 continue
