@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY, Video
 from gapless.formats.arrays import as_object
-from gapless.formats.lerobot.features import is_feature, name_columns
+from gapless.formats.lerobot.features import is_feature, list_features, name_columns
 from gapless.formats.source import explain_damage, log_error, require_inside, require_memory
 
 V21, V30 = "v2.1", "v3.0"
@@ -85,7 +85,7 @@ class DataSet:
 
     def list_features(self, *dtypes: str) -> list[str]:
         """Returns the keys of features of some types."""
-        return [key for key, feature in self.info["features"].items() if feature["dtype"] in dtypes]
+        return list_features(self.info["features"], *dtypes)
 
 
 def find_version(folder: Path) -> str | None:
@@ -124,7 +124,7 @@ def read_entries(folder: Path, info: Mapping[str, Any], *, statistics: bool = Fa
     """Yields what the metadata say of each episode, in their order."""
     is_v30, first_row = info["codebase_version"] == V30, 0
     for row in _read_episode_rows(folder, statistics=statistics) if is_v30 else _read_episode_lines(folder, info):
-        cameras = [key for key, each in info["features"].items() if each["dtype"] == "video" and info.get("video_path")]
+        cameras = list_features(info["features"], "video") if info.get("video_path") else []
         yield EpisodeEntry(
             index=int(row["episode_index"]),
             num_frames=int(row["length"]),

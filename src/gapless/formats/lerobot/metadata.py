@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY
 from gapless.formats.lerobot.data_files import DATA_FILE_MB
-from gapless.formats.lerobot.features import name_columns
+from gapless.formats.lerobot.features import list_features, name_columns
 from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V30, VIDEO_PATHS, number_file
 from gapless.formats.lerobot.statistics import BASIC, QUANTILES, Statistics, format_statistics, merge_statistics
 
@@ -57,7 +57,7 @@ def write_metadata(
 def _make_info(
     version: str, fps: float, features: Features, tasks: Sequence[str], rows: Sequence[WrittenEpisode]
 ) -> dict[str, Any]:
-    cameras = [key for key, feature in features.items() if feature["dtype"] == "video"]
+    cameras = list_features(features, "video")
     robots = {row.said.get("origin", {}).get("robot") for row in rows}
     info: dict[str, Any] = {"codebase_version": version, "robot_type": robots.pop() if len(robots) == 1 else None}
     info |= {"total_episodes": len(rows), "total_frames": sum(row.num_frames for row in rows)}
@@ -93,7 +93,7 @@ def _write_episodes_table(path: Path, fps: float, features: Features, rows: Sequ
 
 def _list_entries(fps: float, features: Features, rows: Sequence[WrittenEpisode]) -> Iterator[dict[str, Any]]:
     """Yields the columns of meta/episodes for each episode."""
-    cameras = [key for key, feature in features.items() if feature["dtype"] == "video"]
+    cameras = list_features(features, "video")
     first_row = 0
     for row in rows:
         entry = _make_row(row, features) | {f"data/{key}": row.place[key] for key in ("chunk_index", "file_index")}

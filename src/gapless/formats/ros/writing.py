@@ -4,10 +4,12 @@ Columns go to topics of gapless' own, one for those that are known in the same r
 `Float64MultiArray` with the names of columns in its layout in bags.
 """
 
+import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +46,7 @@ class MessagePlan:
 
     def list_messages(self) -> Iterator[tuple[ColumnGroup, int, Array]]:
         """Yields topic, time and numbers of each message, in the order of time."""
-        known = ((row, k) for k, group in enumerate(self.groups) for row in group.rows.tolist())
-        for row, k in sorted(known):
+        for row, k in heapq.merge(*(zip(group.rows, repeat(k)) for k, group in enumerate(self.groups))):
             yield self.groups[k], int(self.times_ns[row]), self.groups[k].values[row]
 
 
