@@ -3,12 +3,13 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gapless.core.recording import Recording, Skipped, apply_description
 from gapless.core.signal import Array
@@ -16,6 +17,7 @@ from gapless.formats.source import convert_exactly, keep_increasing, log_error
 
 MAX_ROW_NUMBERS = 256  # of one array per row: joints, poses, states; more are an image or an embedding
 MAX_START_NS = 2**62  # in the year 2116: what is later is damage
+MAX_RATE_HZ = 1e6
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class SteadyRate:
         """Returns the rate and where it is from, for people."""
         steps = f"steps are taken as {1 / self.rate_hz:g} s"
         return f"{steps}, as {self.stated_by} says" if self.stated_by else f"no rate stated; {steps}"
+
+
+def read_rate(value: Any, stated_by: str) -> SteadyRate | None:
+    """Returns the rate that an entry of a file states [Hz]; None where it states none."""
+    good = isinstance(value, int | float) and 0 < value < MAX_RATE_HZ
+    return SteadyRate(float(value), stated_by) if good else None
 
 
 @dataclass
@@ -61,6 +69,22 @@ class Rows:
             self.columns[name], kind = convert_exactly(table[:, place], name, path)
             self.types |= {name: kind} if kind else {}
 
+    def add_texts(self, key: str, texts: Collection[str]) -> Iterator[Skipped]:
+        """Adds the different texts in an array to the details, if there is one only."""
+        if len(texts) == 1:
+            self.details[key] = next(iter(texts))
+        elif texts:
+            yield Skipped(key, "it holds text that changes, not numbers")
+
+    def take_times(self, names: Sequence[str], usual: SteadyRate) -> Array | SteadyRate:
+        """Takes the time [s] out of the columns, by the first of some names; returns the usual rate where none is."""
+        name = next((name for name in names if name in self.columns), None)
+        if name is None:
+            return usual
+        self.types.pop(name, None)
+        self.details["time"] = f"{name}, taken as seconds"
+        return self.columns.pop(name)
+
     def make_recording(
         self, name: str, time: Array | SteadyRate, said: Mapping[str, Any], *, start_ns: int | None = None, **about: Any
     ) -> Iterator[Recording | Skipped]:
@@ -91,9 +115,16 @@ class Rows:
         if start_ns is not None and 0 <= start_ns + 1e9 * first_s < MAX_START_NS:
             about["start_ns"] = start_ns + round(1e9 * first_s)
         columns = {column: values[rows] for column, values in self.columns.items()} if left else self.columns
-        details = {**self.details, **(given if isinstance(given := said.get("details"), dict) else {})}
-        recording = Recording(name, times_s[rows], columns, self.types, details=details, **about)
-        yield apply_description(recording, {**said, "details": details})
+        details = {**self.details, **as_object(said.get("details"))}
+        stated = {**self.types, **as_object(said.get("types"))}
+        types = {name: str(kind) for name, kind in stated.items() if name in columns and kind != "float64"}
+        recording = Recording(name, times_s[rows], columns, types, details=details, **about)
+        yield apply_description(recording, {**said, "details": details, "types": types})
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """Returns an object of JSON; an empty one in place of anything else."""
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def refuse_images(key: str, shape: Sequence[int], kind: np.dtype, path: Path) -> None:
@@ -101,6 +132,11 @@ def refuse_images(key: str, shape: Sequence[int], kind: np.dtype, path: Path) ->
     if math.prod(shape[1:]) > MAX_ROW_NUMBERS or (kind == np.uint8 and len(shape) > 2):
         per_row = " x ".join(map(str, shape[1:]))
         raise log_error(f"{key} has {per_row} numbers per row: images and embeddings are not read; use videos", path)
+
+
+def skip_videos(recording: Recording) -> Iterator[Skipped]:
+    """Yields each video of a recording, for formats that hold numbers only."""
+    yield from (Skipped(f"{recording.name}: video {v.camera}", "this format holds no images") for v in recording.videos)
 
 
 def skip_once(found: Iterable[Recording | Skipped]) -> Iterator[Recording | Skipped]:
@@ -111,6 +147,15 @@ def skip_once(found: Iterable[Recording | Skipped]) -> Iterator[Recording | Skip
             yield each
         if isinstance(each, Skipped):
             seen.add(each.what)
+
+
+def convert_column(column: Any, name: str, path: Path) -> tuple[Array, str | None]:
+    """Returns an Arrow column as float64, NaN where a cell is empty, and its type; see `convert_exactly`."""
+    if pa.types.is_null(column.type):
+        return np.full(len(column), np.nan), None
+    filled = column.fill_null(False if pa.types.is_boolean(column.type) else 0) if column.null_count else column
+    values, kind = convert_exactly(filled.to_numpy(zero_copy_only=False), name, path)
+    return (np.where(np.asarray(column.is_null()), np.nan, values) if column.null_count else values), kind
 
 
 def restore_type(values: Array, kind: str | None) -> np.ndarray:

@@ -1,7 +1,7 @@
 """All formats, and which of them a source is."""
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from gapless.core.errors import InputError, LogError, nearest
@@ -55,12 +55,19 @@ def read_source(source: Path, options: ReadOptions | None = None) -> Iterator[Re
     return find_format(source).read(source, options or ReadOptions())
 
 
-def list_names(formats: Sequence[Format] | None = None) -> tuple[str, ...]:
+def list_names() -> tuple[str, ...]:
     """Returns the names of formats that can be written."""
-    return tuple(each.name for each in (FORMATS if formats is None else formats) if each.write)
+    return tuple(each.name for each in FORMATS if each.write)
 
 
 def _require_modules(found: Format) -> Format:
-    if missing := [name for name in found.modules if importlib.util.find_spec(name) is None]:
+    if missing := [name for name in found.modules if not _is_installed(name)]:
         raise InputError(f"a {found.title} needs {missing[0]}: install it with {_EXTRA}")
     return found
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False

@@ -10,7 +10,7 @@ from gapless.core.recording import Origin, Recording, Skipped, Video
 from gapless.formats.arrays import Rows, SteadyRate, read_description, skip_once
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.tree import open_hdf5, read_arrays, read_attributes
-from gapless.formats.source import read_files, require_inside
+from gapless.formats.source import choose_name, read_files, require_inside
 
 TRAJECTORY = "trajectory.h5"
 RATE_HZ = 15.0  # of DROID's control loop
@@ -37,9 +37,8 @@ def _read_episode(options: ReadOptions, taken: set[str], path: Path) -> Iterator
     folder, found = path.parent, sorted(path.parent.glob("metadata*.json"))
     text = require_inside(folder, found[0].name).read_bytes() if found else "{}"
     metadata = read_description(text, path, "the metadata beside it")
-    parts = folder.resolve().parts
-    name = next(n for n in (metadata.get("uuid"), parts[-1], "_".join(parts)) if isinstance(n, str) and n not in taken)
-    taken.add(name)
+    uuid = metadata.get("uuid")
+    name = choose_name(uuid if isinstance(uuid, str) and uuid else folder.resolve().name, taken)
     if name in options.known:
         return
     if not found:

@@ -18,15 +18,23 @@ import numpy as np
 
 from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Origin, Recording, Skipped, describe_recording
-from gapless.core.signal import Array
-from gapless.formats.arrays import Rows, SteadyRate, group_columns, read_description, skip_once, stack_columns
+from gapless.formats.arrays import (
+    Rows,
+    SteadyRate,
+    as_object,
+    group_columns,
+    read_description,
+    read_rate,
+    skip_once,
+    skip_videos,
+    stack_columns,
+)
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.hdf5.tree import SUFFIXES, find_group, list_arrays, open_hdf5, read_arrays, read_attributes
-from gapless.formats.source import explain_damage, log_error, read_files
+from gapless.formats.source import choose_name, list_files, log_error, read_files, skip_damaged
 
 SIMULATORS = {1: "robosuite", 2: "gym", 3: "iGibson"}  # `type` of robomimic's env_args; others may be a robot
 USUAL_RATE_HZ = 20.0  # of robosuite, where env_args say none
-MAX_RATE_HZ = 1e6
 ACT_RATE_HZ = 50.0  # of ACT's and ALOHA's recorder
 _TIMES = ("timestamps", "timestamp")
 _OWN_PLACES = ("actions", "rewards", "dones", "states")  # beside `obs`
@@ -34,17 +42,12 @@ _OWN_PLACES = ("actions", "rewards", "dones", "states")  # beside `obs`
 
 def is_robomimic(path: Path) -> bool:
     """Returns whether a file is HDF5, or a folder holds such files, by their names."""
-    return bool(_list_files(path))
-
-
-def _list_files(path: Path) -> list[Path]:
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in files if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")]
+    return bool(list_files(path, SUFFIXES))
 
 
 def read_robomimic(path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
     """Yields the demonstrations of a file, or of the files in a folder."""
-    yield from skip_once(read_files(_list_files(path), path, partial(_read_file, options, path)))
+    yield from skip_once(read_files(list_files(path, SUFFIXES), path, partial(_read_file, options, path)))
 
 
 def _read_file(options: ReadOptions, source: Path, path: Path) -> Iterator[Recording | Skipped]:
@@ -74,19 +77,17 @@ class _Demonstrations:
         about = read_attributes(demo)
         text = about.pop(DESCRIPTION_KEY, None)
         said = read_description(text, self.path, "its description by gapless") if text is not None else {}
-        names = (said.get("name"), key, f"{key}_{len(self.taken)}")
-        name = next(each for each in names if isinstance(each, str) and each not in self.taken)
-        self.taken.add(name)
+        named = said.get("name")
+        name = choose_name(named if isinstance(named, str) else key, self.taken)
         if self.prefix + name in options.known:
             return
         rows = Rows() if said else self._make_details(key, about)
         if "model_file" in about:
             yield Skipped("model_file", "the simulator's model stays in the file; details say its hash")
-        columns = said.get("columns")
-        yield from read_arrays(demo, name, self.path, rows, columns if isinstance(columns, dict) else {})
+        yield from read_arrays(demo, name, self.path, rows, as_object(said.get("columns")))
         if (stated := about.get("num_samples", rows.num_rows)) != rows.num_rows:
             yield Skipped(f"{name}: num_samples", f"it says {stated}; the {rows.num_rows} rows that there are are read")
-        about, times = {} if said else _read_env(self.env_args), _take_times(rows, self._find_rate())
+        about, times = {} if said else _read_env(self.env_args), rows.take_times(_TIMES, self._find_rate())
         if said:
             rows.details.pop("time", None)
         yield from rows.make_recording(self.prefix + name, times, said, **about)
@@ -99,10 +100,8 @@ class _Demonstrations:
         return Rows(details={**details, "env_args": self.env_args, **({"masks": masks} if masks else {})})
 
     def _find_rate(self) -> SteadyRate:
-        kwargs = self.env_args.get("env_kwargs")
-        rate = kwargs.get("control_freq") if isinstance(kwargs, dict) else None
-        is_stated = isinstance(rate, int | float) and 0 < rate < MAX_RATE_HZ
-        return SteadyRate(float(rate), "control_freq in env_args") if rate and is_stated else SteadyRate(USUAL_RATE_HZ)
+        rate = as_object(self.env_args.get("env_kwargs")).get("control_freq")
+        return read_rate(rate, "control_freq in env_args") or SteadyRate(USUAL_RATE_HZ)
 
 
 def _read_demos(file: Any, data: Any, path: Path, options: ReadOptions, prefix: str) -> Iterator[Recording | Skipped]:
@@ -118,19 +117,14 @@ def _read_demos(file: Any, data: Any, path: Path, options: ReadOptions, prefix: 
         demo = find_group(data, key)
         if demo is None:
             yield Skipped(f"{path.name}: {key}", "it is a link or no group: copy the demonstration into its place")
-            continue
-        try:
-            with explain_damage(path, "HDF5"):
-                yield from shared.read(key, demo, options)
-        except LogError as error:
-            yield Skipped(f"{path.name}: {key}", str(error))
+        else:
+            yield from skip_damaged(f"{path.name}: {key}", shared.read(key, demo, options), path, "HDF5")
 
 
 def _read_env(env_args: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what env_args say of an episode, as arguments of `Recording`."""
     simulator = SIMULATORS.get(env_args["type"]) if isinstance(env_args.get("type"), int) else None
-    kwargs = env_args.get("env_kwargs")
-    robots = kwargs.get("robots") if isinstance(kwargs, dict) else None
+    robots = as_object(env_args.get("env_kwargs")).get("robots")
     robot = robots[0] if isinstance(robots, list) and len(robots) == 1 else robots
     version, task = env_args.get("env_version"), env_args.get("env_name")
     origin = Origin(
@@ -147,17 +141,7 @@ def _read_act(file: Any, path: Path) -> Iterator[Recording | Skipped]:
     is_sim = rows.details.pop("sim", None)
     yield from read_arrays(file, path.stem, path, rows)
     source = None if is_sim is None else "sim" if is_sim else "real"
-    yield from rows.make_recording(path.stem, _take_times(rows, SteadyRate(ACT_RATE_HZ)), {}, source=source)
-
-
-def _take_times(rows: Rows, usual: SteadyRate) -> Array | SteadyRate:
-    """Takes the time out of the columns of an episode [s]; returns the usual rate where there is none."""
-    found = next((column for column in _TIMES if column in rows.columns), None)
-    if found is None:
-        return usual
-    rows.types.pop(found, None)
-    rows.details["time"] = f"{found}, taken as seconds"
-    return rows.columns.pop(found)
+    yield from rows.make_recording(path.stem, rows.take_times(_TIMES, SteadyRate(ACT_RATE_HZ)), {}, source=source)
 
 
 def write_robomimic(recordings: Iterable[Recording], path: Path) -> Iterator[Skipped]:
@@ -171,7 +155,7 @@ def write_robomimic(recordings: Iterable[Recording], path: Path) -> Iterator[Ski
     with h5py.File(path, "w", libver="latest") as file:
         data, total, env_args = file.create_group("data"), 0, None
         for number, recording in enumerate(recordings):
-            yield from (Skipped(f"{recording.name}: video {v.camera}", "not written") for v in recording.videos)
+            yield from skip_videos(recording)
             demo, groups = data.create_group(f"demo_{number}"), group_columns(recording.columns, _place_array)
             for place, names in groups.items():
                 values = stack_columns(recording, names)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gapless.core.errors import LogError
-from gapless.core.recording import Skipped
+from gapless.core.recording import Recording, Skipped
 from gapless.formats.arrays import Rows, refuse_images
-from gapless.formats.source import explain_damage, require_memory
+from gapless.formats.source import explain_damage, require_memory, skip_damaged
 
 MAX_DEPTH = 8  # of groups in groups: a file may link a group into itself
 MAX_TEXTS = 100_000  # of one array, looked at to see whether they are all the same
@@ -61,7 +61,7 @@ def read_attributes(item: Any) -> dict[str, Any]:
 
 def read_arrays(
     group: Any, episode: str, path: Path, rows: Rows, names: Mapping[str, Any] | None = None
-) -> Iterator[Skipped]:
+) -> Iterator[Recording | Skipped]:
     """Adds all arrays of an episode to its rows, and texts to the details; yields what is left out.
 
     Args:
@@ -79,7 +79,7 @@ def read_arrays(
         if isinstance(array, str):
             yield Skipped(name, array)
         elif array.dtype.kind in "OS":
-            yield from _read_texts(name, array, episode, path, rows)
+            yield from skip_damaged(f"{episode}: {name}", _read_texts(name, array, rows), path, "HDF5")
         elif array.shape and array.shape[0] != num_rows:
             yield Skipped(f"{episode}: {name}", f"it has {array.shape[0]} rows, and the others have {num_rows}")
         else:
@@ -101,21 +101,11 @@ def read_arrays(
             yield Skipped(f"{episode}: {name}", str(error))
 
 
-def _read_texts(name: str, array: Any, episode: str, path: Path, rows: Rows) -> Iterator[Skipped]:
-    """Adds a text that is the same in all rows to the details."""
+def _read_texts(name: str, array: Any, rows: Rows) -> Iterator[Skipped]:
     if array.size > MAX_TEXTS:
         yield Skipped(name, f"it holds {array.size} texts")
-        return
-    try:
-        with explain_damage(path, "HDF5"):
-            texts = {_make_plain(each) for each in np.ravel(array[()])}
-    except LogError as error:
-        yield Skipped(f"{episode}: {name}", str(error))
-        return
-    if len(texts) == 1:
-        rows.details[name] = texts.pop()
     else:
-        yield Skipped(name, "it holds text that changes, not numbers")
+        yield from rows.add_texts(name, {_make_plain(each) for each in np.ravel(array[()])})
 
 
 def _make_plain(value: Any) -> Any:

@@ -1,11 +1,12 @@
 """LeRobot data sets, v2.1 and v3.0: folders with meta/info.json, rows in Parquet, and videos."""
 
+from functools import partial
 from pathlib import Path
 
 from gapless.formats.format import Format
-from gapless.formats.lerobot.layout import find_version
+from gapless.formats.lerobot.layout import V21, V30, find_version
 from gapless.formats.lerobot.read import read_lerobot
-from gapless.formats.lerobot.write import write_v21, write_v30
+from gapless.formats.lerobot.write import write_lerobot
 
 
 def _is_v2(path: Path) -> bool:
@@ -17,5 +18,5 @@ def _is_other(path: Path) -> bool:
     return find_version(path) is not None and not _is_v2(path)
 
 
-LEROBOT_V21 = Format("lerobot-v2.1", "LeRobot v2.1 data set", _is_v2, read_lerobot, write_v21)
-LEROBOT_V30 = Format("lerobot-v3.0", "LeRobot v3.0 data set", _is_other, read_lerobot, write_v30)
+LEROBOT_V21 = Format("lerobot-v2.1", "LeRobot v2.1 data set", _is_v2, read_lerobot, partial(write_lerobot, V21))
+LEROBOT_V30 = Format("lerobot-v3.0", "LeRobot v3.0 data set", _is_other, read_lerobot, partial(write_lerobot, V30))

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from gapless.core.signal import Array
 from gapless.formats.lerobot.features import TIMES
-from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, V21
+from gapless.formats.lerobot.layout import DATA_PATHS, V21, number_file
 
 DATA_FILE_MB = 100  # of a v3.0 file, after which the next is begun; the format's default
 _SCALARS = ((), (1,))  # shapes of features that are one number in a row
@@ -50,9 +50,8 @@ class DataFiles:
         if self._writer is not None:
             self._writer.close()
         number = index if self.version == V21 else len(self._written)
-        chunk, rest = divmod(number, CHUNK_FILES)
-        self.place = {"chunk_index": chunk, "file_index": rest}
-        path = self.folder / DATA_PATHS[self.version].format(episode_chunk=chunk, episode_index=index, **self.place)
+        self.place = number_file(number, index)
+        path = self.folder / DATA_PATHS[self.version].format(**self.place)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._written[path] = schema
         self._writer = pq.ParquetWriter(path, schema, write_page_checksum=True)

@@ -65,6 +65,11 @@ def name_columns(features: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def list_features(features: Mapping[str, Any], *dtypes: str) -> list[str]:
+    """Returns the features of some types."""
+    return [key for key, said in features.items() if said["dtype"] in dtypes]
+
+
 def _list_names(names: Any) -> list[str]:
     """Returns the names of a vector's elements from lists and mappings as data sets nest them."""
     if isinstance(names, str):

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY, Video
-from gapless.formats.lerobot.features import is_feature, name_columns
+from gapless.formats.arrays import as_object
+from gapless.formats.lerobot.features import is_feature, list_features, name_columns
 from gapless.formats.source import explain_damage, log_error, require_inside, require_memory
 
 V21, V30 = "v2.1", "v3.0"
@@ -28,8 +29,17 @@ VIDEO_PATHS = {
 CHUNK_FILES = 1000  # files in a folder, the format's default
 TIMESTAMP_TOLERANCE_S = 1e-4  # between a time stamp and frame_index / fps, the format's default
 
-_OWN_KEYS = {"episode_index", "tasks", "length", "dataset_from_index", "dataset_to_index", DESCRIPTION_KEY}
+_OWN_KEYS = {
+    "episode_index",
+    "episode_chunk",
+    "tasks",
+    "length",
+    "dataset_from_index",
+    "dataset_to_index",
+    DESCRIPTION_KEY,
+}
 _OWN_PREFIXES = ("data/", "videos/", "stats/", "meta/")
+_PLACE_V21 = {"episode_chunk": "episode_chunk", "episode_index": "episode_index"}
 _TEXT_BYTES = 8  # memory for one byte of JSON, about
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::0?(\d{1,2})d)?\}")
 
@@ -43,9 +53,20 @@ class EpisodeEntry:
     first_row: int  # its first frame's number in the whole data set
     data: Path
     videos: tuple[Video, ...]
-    tasks: tuple[str, ...]
     said: Mapping[str, Any]  # what `describe_recording` said when gapless wrote it
-    details: Mapping[str, Any] = field(default_factory=dict)  # entries that the format does not know
+    row: Mapping[str, Any]  # the entry itself
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Its task strings."""
+        return tuple(map(str, self.row.get("tasks") or ()))
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """Entries that the format does not know, as plain JSON."""
+        unknown = [key for key in self.row if key not in _OWN_KEYS and not key.startswith(_OWN_PREFIXES)]
+        more = {key: self.row[key] for key in unknown if self.row[key] is not None}
+        return json.loads(json.dumps(more, default=str))
 
 
 @dataclass(frozen=True)
@@ -64,7 +85,7 @@ class DataSet:
 
     def list_features(self, *dtypes: str) -> list[str]:
         """Returns the keys of features of some types."""
-        return [key for key, feature in self.info["features"].items() if feature["dtype"] in dtypes]
+        return list_features(self.info["features"], *dtypes)
 
 
 def find_version(folder: Path) -> str | None:
@@ -82,16 +103,49 @@ def open_data_set(folder: Path) -> DataSet:
     """Returns the metadata of a data set; raises LogError where they are damaged or of an unknown version."""
     info = _read_info(folder)
     with explain_damage(folder / "meta", "metadata of a LeRobot data set"):
-        if info["codebase_version"] == V30:
-            tasks = _read_tasks_table(require_inside(folder, "meta/tasks.parquet"))
-            episodes = tuple(_read_entries_v30(folder, info))
-        else:
-            rows = read_lines(require_inside(folder, "meta/tasks.jsonl"))
-            tasks = {int(row["task_index"]): str(row["task"]) for row in rows}
-            episodes = tuple(_read_entries_v21(folder, info))
+        tasks, episodes = read_tasks(folder, info), tuple(read_entries(folder, info))
     if len({entry.index for entry in episodes}) < len(episodes):
         raise log_error("its metadata list an episode twice: correct them", folder / "meta")
-    return DataSet(folder, info, name_columns(info["features"]), tasks, episodes)
+    return DataSet(folder, info, name_columns(info["features"]), dict(tasks), episodes)
+
+
+def read_tasks(folder: Path, info: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """Returns number and text of each task."""
+    if info["codebase_version"] != V30:
+        rows = read_lines(require_inside(folder, "meta/tasks.jsonl"))
+        return [(int(row["task_index"]), str(row["task"])) for row in rows]
+    with pq.ParquetFile(require_inside(folder, "meta/tasks.parquet"), page_checksum_verification=True) as file:
+        table = file.read()
+    texts = (table[k] for k, each in enumerate(table.schema.types) if each in (pa.string(), pa.large_string()))
+    return list(zip(table["task_index"].to_pylist(), next(texts).to_pylist(), strict=True))  # the index, whatever named
+
+
+def read_entries(folder: Path, info: Mapping[str, Any], *, statistics: bool = False) -> Iterator[EpisodeEntry]:
+    """Yields what the metadata say of each episode, in their order."""
+    is_v30, first_row = info["codebase_version"] == V30, 0
+    for row in _read_episode_rows(folder, statistics=statistics) if is_v30 else _read_episode_lines(folder, info):
+        cameras = list_features(info["features"], "video") if info.get("video_path") else []
+        yield EpisodeEntry(
+            index=int(row["episode_index"]),
+            num_frames=int(row["length"]),
+            first_row=int(row.get("dataset_from_index", first_row)),
+            data=fill_template(info["data_path"], folder, _find_place(row, "data", is_v30)),
+            videos=tuple(_find_video(row, camera, folder, info, is_v30) for camera in cameras),
+            said=_read_said(row),
+            row=row,
+        )
+        first_row += int(row["length"])
+
+
+def number_file(number: int, index: int) -> dict[str, int]:
+    """Returns what the path of a written file has for the templates of both versions.
+
+    Args:
+        number: Of the file, from 0 on.
+        index: Of its (first) episode.
+    """
+    chunk, rest = divmod(number, CHUNK_FILES)
+    return {"chunk_index": chunk, "file_index": rest, "episode_chunk": chunk, "episode_index": index}
 
 
 def fill_template(template: str, folder: Path, values: Mapping[str, Any]) -> Path:
@@ -130,72 +184,36 @@ def _read_info(folder: Path) -> dict[str, Any]:
     return info
 
 
-def _read_entries_v21(folder: Path, info: Mapping[str, Any]) -> Iterator[EpisodeEntry]:
-    first_row = 0
-    rows = sorted(read_lines(require_inside(folder, "meta/episodes.jsonl")), key=lambda row: row["episode_index"])
-    for row in rows:
-        index = int(row["episode_index"])
-        place = {"episode_chunk": index // int(info.get("chunks_size") or CHUNK_FILES), "episode_index": index}
-        paths = {camera: {"video_key": camera, **place} for camera in _list_cameras(info)}
-        videos = tuple(Video(camera, fill_template(info["video_path"], folder, at)) for camera, at in paths.items())
-        yield _make_entry(row, first_row, fill_template(info["data_path"], folder, place), videos)
-        first_row += int(row["length"])
+def _read_episode_lines(folder: Path, info: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns the entries of v2.1, with the chunk in which each episode lies."""
+    rows = list(read_lines(require_inside(folder, "meta/episodes.jsonl")))
+    size = int(info.get("chunks_size") or CHUNK_FILES)
+    chunks = ({**row, "episode_chunk": int(row["episode_index"]) // size} for row in rows)
+    return sorted(chunks, key=lambda row: row["episode_index"])
 
 
-def _read_entries_v30(folder: Path, info: Mapping[str, Any]) -> Iterator[EpisodeEntry]:
-    first_row = 0
+def _read_episode_rows(folder: Path, *, statistics: bool) -> Iterator[dict[str, Any]]:
+    """Yields the entries of v3.0."""
     for path in sorted(folder.glob("meta/episodes/*/*.parquet")):
-        for row in read_episode_rows(require_inside(folder, str(path.relative_to(folder)))):
-            data = fill_template(info["data_path"], folder, _find_place(row, "data"))
-            videos = tuple(_find_video(row, camera, folder, info) for camera in _list_cameras(info))
-            yield _make_entry(row, int(row.get("dataset_from_index", first_row)), data, videos)
-            first_row += int(row["length"])
+        path = require_inside(folder, str(path.relative_to(folder)))
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            names = [name for name in file.schema_arrow.names if statistics or not name.startswith("stats/")]
+            yield from file.read(columns=names).select(names).to_pylist()
 
 
-def read_episode_rows(path: Path, *, statistics: bool = False) -> list[dict[str, Any]]:
-    """Returns the rows of a file of meta/episodes (v3.0)."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        names = [name for name in file.schema_arrow.names if statistics or not name.startswith("stats/")]
-        return file.read(columns=names).select(names).to_pylist()
+def _find_place(row: Mapping[str, Any], what: str, is_v30: bool) -> dict[str, int]:
+    """Returns the numbers in the path of a file of an episode."""
+    keys = {key: f"{what}/{key}" for key in ("chunk_index", "file_index")} if is_v30 else _PLACE_V21
+    return {key: int(row[name]) for key, name in keys.items()}
 
 
-def _find_place(row: Mapping[str, Any], what: str) -> dict[str, int]:
-    return {key: int(row[f"{what}/{key}"]) for key in ("chunk_index", "file_index")}
-
-
-def _find_video(row: Mapping[str, Any], camera: str, folder: Path, info: Mapping[str, Any]) -> Video:
+def _find_video(row: Mapping[str, Any], camera: str, folder: Path, info: Mapping[str, Any], is_v30: bool) -> Video:
     what = f"videos/{camera}"
-    path = fill_template(info["video_path"], folder, {"video_key": camera, **_find_place(row, what)})
-    return Video(camera, path, float(row[f"{what}/from_timestamp"]), float(row[f"{what}/to_timestamp"]))
+    place = {"video_key": camera, **_find_place(row, what, is_v30)}
+    times_s = [float(row[f"{what}/{key}"]) for key in ("from_timestamp", "to_timestamp")] if is_v30 else []
+    return Video(camera, fill_template(info["video_path"], folder, place), *times_s)
 
 
-def _list_cameras(info: Mapping[str, Any]) -> list[str]:
-    """Returns the cameras that have video files."""
-    cameras = [key for key, feature in info["features"].items() if feature["dtype"] == "video"]
-    return cameras if isinstance(info.get("video_path"), str) else []
-
-
-def _make_entry(row: Mapping[str, Any], first_row: int, data: Path, videos: tuple[Video, ...]) -> EpisodeEntry:
-    more = {k: v for k, v in row.items() if k not in _OWN_KEYS and not k.startswith(_OWN_PREFIXES) and v is not None}
+def _read_said(row: Mapping[str, Any]) -> dict[str, Any]:
     said = row.get(DESCRIPTION_KEY)
-    said = json.loads(said) if isinstance(said, str) else said
-    return EpisodeEntry(
-        index=int(row["episode_index"]),
-        num_frames=int(row["length"]),
-        first_row=first_row,
-        data=data,
-        videos=videos,
-        tasks=tuple(map(str, row.get("tasks") or ())),
-        said=said if isinstance(said, dict) else {},
-        details=json.loads(json.dumps(more, default=str)),
-    )
-
-
-def _read_tasks_table(path: Path) -> dict[int, str]:
-    """Returns the task strings of a table whose index, under whatever name, they are (v3.0)."""
-    with pq.ParquetFile(path, page_checksum_verification=True) as file:
-        table = file.read()
-    text = next(
-        each.name for each in table.schema if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)
-    )
-    return dict(zip(table["task_index"].to_pylist(), table[text].to_pylist(), strict=True))
+    return as_object(json.loads(said) if isinstance(said, str) else said)

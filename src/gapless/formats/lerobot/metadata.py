@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY
 from gapless.formats.lerobot.data_files import DATA_FILE_MB
-from gapless.formats.lerobot.features import name_columns
-from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V30, VIDEO_PATHS
+from gapless.formats.lerobot.features import list_features, name_columns
+from gapless.formats.lerobot.layout import CHUNK_FILES, DATA_PATHS, INFO, V21, V30, VIDEO_PATHS, number_file
 from gapless.formats.lerobot.statistics import BASIC, QUANTILES, Statistics, format_statistics, merge_statistics
 
 VIDEO_FILE_MB = 200  # of a v3.0 file, the format's default; ours hold one episode each
-ROWS_AT_ONCE = 1000  # of meta/episodes, in memory as JSON
 
 Features = Mapping[str, Mapping[str, Any]]  # as info.json has them
 
@@ -58,7 +57,7 @@ def write_metadata(
 def _make_info(
     version: str, fps: float, features: Features, tasks: Sequence[str], rows: Sequence[WrittenEpisode]
 ) -> dict[str, Any]:
-    cameras = [key for key, feature in features.items() if feature["dtype"] == "video"]
+    cameras = list_features(features, "video")
     robots = {row.said.get("origin", {}).get("robot") for row in rows}
     info: dict[str, Any] = {"codebase_version": version, "robot_type": robots.pop() if len(robots) == 1 else None}
     info |= {"total_episodes": len(rows), "total_frames": sum(row.num_frames for row in rows)}
@@ -88,26 +87,22 @@ def _list_statistics(row: WrittenEpisode, features: Features, names: Sequence[st
 
 def _write_episodes_table(path: Path, fps: float, features: Features, rows: Sequence[WrittenEpisode]) -> None:
     path.parent.mkdir(parents=True)
-    entries = _list_entries(fps, features, rows)
-    schema = pa.Table.from_pylist([next(_list_entries(fps, features, rows))]).schema
-    with pq.ParquetWriter(path, schema, write_page_checksum=True) as writer:
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            some = [next(entries) for _ in rows[begin : begin + ROWS_AT_ONCE]]
-            writer.write_table(pa.Table.from_pylist(some, schema=schema))
+    entries = list(_list_entries(fps, features, rows))
+    pq.write_table(pa.Table.from_pylist(entries), path, write_page_checksum=True)
 
 
 def _list_entries(fps: float, features: Features, rows: Sequence[WrittenEpisode]) -> Iterator[dict[str, Any]]:
     """Yields the columns of meta/episodes for each episode."""
-    cameras = [key for key, feature in features.items() if feature["dtype"] == "video"]
+    cameras = list_features(features, "video")
     first_row = 0
     for row in rows:
-        entry = _make_row(row, features) | {f"data/{key}": value for key, value in row.place.items()}
+        entry = _make_row(row, features) | {f"data/{key}": row.place[key] for key in ("chunk_index", "file_index")}
         entry |= {"dataset_from_index": first_row, "dataset_to_index": first_row + row.num_frames}
-        chunk, place = divmod(row.index, CHUNK_FILES)
         for camera in cameras:
-            entry |= {f"videos/{camera}/chunk_index": chunk, f"videos/{camera}/file_index": place}
-            times_s = {"from_timestamp": 0.0, "to_timestamp": row.num_frames / fps}
-            entry |= {f"videos/{camera}/{key}": value for key, value in times_s.items()}
+            place = number_file(row.index, row.index)
+            said = {key: place[key] for key in ("chunk_index", "file_index")}
+            said |= {"from_timestamp": 0.0, "to_timestamp": row.num_frames / fps}
+            entry |= {f"videos/{camera}/{key}": value for key, value in said.items()}
         for key, found in _list_statistics(row, features, (*BASIC, *QUANTILES)).items():
             entry |= {f"stats/{key}/{name}": values for name, values in found.items()}
         first_row += row.num_frames

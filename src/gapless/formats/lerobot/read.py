@@ -1,8 +1,9 @@
 """Reads LeRobot data sets, v2.1 and v3.0: file by file, row group by row group."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError
-from gapless.core.recording import Origin, Recording, Skipped, Video, apply_description
+from gapless.core.recording import Origin, Recording, Skipped, Video
 from gapless.core.signal import Array
+from gapless.formats.arrays import Rows, as_object, convert_column
 from gapless.formats.format import ReadOptions
 from gapless.formats.lerobot.features import BOOKKEEPING, MAX_COLUMNS, NUMBERS, TIMES
 from gapless.formats.lerobot.layout import DataSet, EpisodeEntry, open_data_set
-from gapless.formats.source import convert_exactly, explain_damage, keep_increasing, log_error, require_memory
+from gapless.formats.source import explain_damage, log_error, require_memory, skip_damaged
 
+_DERIVED = ("timestamp", "frame_index", "index", "task_index")  # left out where times and the order of rows say them
 _NUMBER_BYTES = 24  # memory for one number: as read, as float64, and as kept
 
 
@@ -51,7 +54,10 @@ class _Reader:
         try:
             for index, table in split_episodes(path, set(wanted), sum(map(len, self.data_set.columns.values()))):
                 if entry := wanted.pop(index, None):
-                    yield from self._read_episode(entry, table)
+                    found = self._read_episode(entry, table)
+                    yield from skip_damaged(
+                        self.data_set.name_episode(index), found, path, "rows of a LeRobot data set"
+                    )
         except LogError as error:
             if wanted:
                 first, last = (self.data_set.name_episode(pick(wanted)) for pick in (min, max))
@@ -68,44 +74,28 @@ class _Reader:
             yield Skipped(f"{what} of {count} episodes", why)
 
     def _read_episode(self, entry: EpisodeEntry, table: pa.Table) -> Iterator[Recording | Skipped]:
-        name = self.data_set.name_episode(entry.index)
-        try:
-            if table.num_rows != entry.num_frames:
-                counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
-                raise log_error(f"{counts}: correct one of them", entry.data)
-            key = TIMES if TIMES in table.column_names else "timestamp"
-            times_s = read_numbers(table, key, 1, entry.data)[0][:, 0]
-            rows = keep_increasing(times_s)
-            if not len(rows):
-                raise log_error("no row of it has a time: correct `timestamp`", entry.data)
-            if dropped := len(times_s) - len(rows):
-                table = table.take(pa.array(rows))
-                yield Skipped(f"{dropped} rows of {name}", f"time is missing, repeats or goes backwards ({entry.data})")
-            times_s = times_s[rows] - times_s[rows[0]]
-            columns, types = self._read_columns(entry, table, times_s)
-        except LogError as error:
-            yield Skipped(name, str(error))
-            return
-        yield self._make_recording(name, entry, table, times_s, columns, types)
-
-    def _read_columns(
-        self, entry: EpisodeEntry, table: pa.Table, times_s: Array
-    ) -> tuple[dict[str, Array], dict[str, str]]:
-        columns: dict[str, Array] = {}
-        types: dict[str, str] = {}
-        for key, names in self.data_set.columns.items():
+        if table.num_rows != entry.num_frames:
+            counts = f"{entry.num_frames} frames by its metadata, {table.num_rows} in the data"
+            raise log_error(f"{counts}: correct one of them", entry.data)
+        name, rows = self.data_set.name_episode(entry.index), Rows(details=self._describe(entry, table))
+        times = read_numbers(table, TIMES if TIMES in table.column_names else "timestamp", 1, entry.data)[0]
+        taken = set(chain.from_iterable(self.data_set.columns.values()))
+        own = {key: [key] for key in _DERIVED if key in table.column_names and key not in taken}
+        for key, names in {**self.data_set.columns, **own}.items():
             try:
                 values, dtype = read_numbers(table, key, len(names), entry.data)
             except LogError as error:
                 self.left_out[key, str(error).rsplit(" (", 1)[0]] += 1
                 continue
-            columns |= dict(zip(names, values.T, strict=True))
-            types |= dict.fromkeys(names, dtype) if dtype else {}
-        own_columns, own_types = _read_bookkeeping(entry, table, times_s)
-        columns |= own_columns
-        types |= own_types
+            rows.columns |= dict(zip(names, values.T, strict=True))
+            rows.types |= dict.fromkeys(names, dtype or "float64")
         self._count_left_out(table)
-        return columns, types
+        robot, tasks = rows.details.get("robot_type"), list(rows.details["tasks"].values())
+        task = {"task": tasks[0]} if len(tasks) == 1 and tasks[0] else {}
+        said = {**entry.said, "conditions": {**as_object(entry.said.get("conditions")), **task}}
+        origin, videos = Origin(robot=robot if isinstance(robot, str) else None), self._find_videos(entry)
+        for found in rows.make_recording(name, times[:, 0], said, origin=origin, videos=videos):
+            yield _leave_out_derived(found, entry, own) if isinstance(found, Recording) else found
 
     def _count_left_out(self, table: pa.Table) -> None:
         """Counts the features that hold no numbers, or too many, and the columns that are no feature."""
@@ -119,38 +109,9 @@ class _Reader:
         for key in sorted(set(table.column_names) - set(features) - set(BOOKKEEPING)):
             self.left_out[key, "info.json does not list it among its features: add it"] += 1
 
-    def _make_recording(
-        self,
-        name: str,
-        entry: EpisodeEntry,
-        table: pa.Table,
-        times_s: Array,
-        columns: Mapping[str, Array],
-        types: Mapping[str, str],
-    ) -> Recording:
-        details = self._describe(entry, table)
-        robot, tasks = details.get("robot_type"), list(details["tasks"].values())
-        found = Recording(
-            name=name,
-            times_s=times_s,
-            columns=columns,
-            videos=self._find_videos(entry),
-            origin=Origin(robot=robot if isinstance(robot, str) else None),
-        )
-        own = entry.said.get("types")
-        types = {**types, **(own if isinstance(own, dict) else {})}
-        found = apply_description(found, entry.said)
-        return replace(
-            found,
-            types={column: str(kind) for column, kind in types.items() if column in columns and kind != "float64"},
-            conditions={**found.conditions, **({"task": tasks[0]} if len(tasks) == 1 and tasks[0] else {})},
-            details={**details, **found.details},
-        )
-
     def _describe(self, entry: EpisodeEntry, table: pa.Table) -> dict[str, Any]:
         """Returns what the set says of an episode that a recording has no place for."""
-        info = self.data_set.info
-        known = self.data_set.tasks
+        info, known = self.data_set.info, self.data_set.tasks
         used = pc.unique(table["task_index"]).to_pylist() if "task_index" in table.column_names else []
         tasks = {str(index): known[index] for index in used if index in known}
         texts = [key for key in self.data_set.list_features("string") if _is_constant(table, key)]
@@ -171,6 +132,18 @@ class _Reader:
             if not video.path.is_file():
                 self.left_out[video.camera, "the video file is missing: download it to have the images"] += 1
         return tuple(video for video in entry.videos if video.path.is_file())
+
+
+def _leave_out_derived(found: Recording, entry: EpisodeEntry, own: Iterable[str]) -> Recording:
+    """Returns a recording without those columns of the format's `own` that follow from times and the order of rows."""
+    rows, columns = np.arange(len(found.times_s)), dict(found.columns)
+    derived = {"timestamp": found.times_s, "frame_index": rows, "index": entry.first_row + rows}
+    for key in [key for key in own if key in columns]:
+        expected = derived.get(key, columns[key][:1].repeat(len(rows)))
+        if np.array_equal(columns[key], expected.astype(found.types.get(key, "float64"))):
+            del columns[key]
+    types = {name: kind for name, kind in found.types.items() if name in columns}
+    return replace(found, columns=columns, types=types)
 
 
 def split_episodes(path: Path, wanted: set[int], num_columns: int) -> Iterator[tuple[int, pa.Table]]:
@@ -207,10 +180,20 @@ def split_episodes(path: Path, wanted: set[int], num_columns: int) -> Iterator[t
 
 def _read_group(file: pq.ParquetFile, group: int) -> pa.Table:
     """Returns a row group without images."""
-    keys = [each.name for each in file.schema_arrow if not pa.types.is_struct(each.type)]
+    keys = list_row_columns(file)
     table = file.read_row_group(group, columns=keys).select(keys)
     table.validate(full=True)
     return table
+
+
+def list_row_columns(file: pq.ParquetFile) -> list[str]:
+    """Returns the columns of a file that hold no images."""
+    return [each.name for each in file.schema_arrow if not pa.types.is_struct(each.type)]
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Returns whether each cell of a type is a list."""
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Array, str | None]:
@@ -219,36 +202,15 @@ def read_numbers(table: pa.Table, key: str, size: int, path: Path) -> tuple[Arra
         raise log_error("info.json lists it and the data do not hold it: correct one of them", path)
     array = table[key].combine_chunks()
     array = array.storage if isinstance(array.type, pa.BaseExtensionType) else array
-    while pa.types.is_list(array.type) or pa.types.is_large_list(array.type) or pa.types.is_fixed_size_list(array.type):
+    while is_list(array.type):
         lengths = pc.list_value_length(array)
         if array.null_count or pc.min(lengths) != pc.max(lengths):
             raise log_error("its rows have different lengths: correct the data", path)
         array = array.flatten()
-    is_bool = pa.types.is_boolean(array.type)
-    if not (is_bool or pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-        raise log_error(f"it holds {array.type}, not numbers: correct its `dtype`", path)
     if len(array) != table.num_rows * size:
         raise log_error(f"info.json gives it {size} numbers in a row and the data others: correct one of them", path)
-    filled = array.fill_null(False if is_bool else 0) if array.null_count else array
-    values, dtype = convert_exactly(filled.to_numpy(zero_copy_only=False), key, path)
-    if array.null_count:
-        values = np.where(np.asarray(array.is_null()), np.nan, values)
+    values, dtype = convert_column(array, key, path)
     return values.reshape(-1, size), dtype
-
-
-def _read_bookkeeping(entry: EpisodeEntry, table: pa.Table, times_s: Array) -> tuple[dict[str, Array], dict[str, str]]:
-    """Returns columns of the format's own, and their types, that do not follow from times and the order of rows."""
-    rows = np.arange(table.num_rows)
-    derived = {"timestamp": times_s, "frame_index": rows, "index": entry.first_row + rows}
-    columns: dict[str, Array] = {}
-    types: dict[str, str] = {}
-    for key in sorted({*derived, "task_index"} & set(table.column_names)):
-        matrix, dtype = read_numbers(table, key, 1, entry.data)
-        values = matrix[:, 0]
-        if not np.array_equal(values, derived.get(key, values[:1].repeat(len(rows))).astype(dtype or float)):
-            columns[key] = values
-            types |= {key: dtype} if dtype else {}
-    return columns, types
 
 
 def _find_split(info: Mapping[str, Any], index: int) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 from gapless.core.errors import InputError
 from gapless.core.recording import Video
 from gapless.core.signal import Array
+from gapless.formats.lerobot.layout import TIMESTAMP_TOLERANCE_S
 from gapless.formats.source import explain_damage, log_error
 
 MAX_SAMPLED_FRAMES = 25  # of an episode, for the statistics of its images
@@ -26,40 +27,40 @@ class FrameTimes:
     times_s: Array  # (num_frames,) when each is shown [s]
     is_key: np.ndarray  # (num_frames,) whether it can be decoded without others
 
-    def find_part(self, begin_s: float, end_s: float | None, fps: float) -> tuple[slice, str]:
-        """Returns which stored frames an episode is, and why it cannot be cut out; empty where it can."""
-        half_s = 0.5 / fps
-        inside = self.times_s >= begin_s - half_s
-        inside &= self.times_s < (np.inf if end_s is None else end_s - half_s)
-        rows = np.flatnonzero(inside)
-        if not len(rows):
-            return slice(0, 0), "its file holds no frame of that time"
-        part = slice(int(rows[0]), int(rows[-1]) + 1)
-        if not inside[part].all() or not self.is_key[part.start]:
-            return part, "the cut does not fall on a key frame: convert the video to one with key frames there"
-        return part, ""
+    def find_rows(self, video: Video, fps: float) -> np.ndarray:
+        """Returns which stored frames are those of an episode."""
+        inside = self.times_s >= video.begin_s - 0.5 / fps
+        inside &= self.times_s < (np.inf if video.end_s is None else video.end_s - 0.5 / fps)
+        return np.flatnonzero(inside)
 
 
-def copy_video(video: Video, path: Path, num_frames: int, fps: float, tolerance_s: float) -> None:
+def describe_misfit(times_s: Array, num_rows: int, fps: float) -> str:
+    """Returns why frames at some times, from 0 on, are not a frame for each row of an episode; empty where they are."""
+    if len(times_s) != num_rows:
+        return f"it has {len(times_s)} frames and the episode {num_rows} rows: give a video with a frame for each"
+    off_s = np.abs(np.sort(times_s) - np.arange(num_rows) / fps).max(initial=0.0)
+    off_rate = f"its frames are up to {off_s:.5f} s off {fps:g} Hz: record or convert it at that rate"
+    return off_rate if off_s > TIMESTAMP_TOLERANCE_S + 1e-9 else ""
+
+
+def copy_video(video: Video, path: Path, num_rows: int, fps: float) -> None:
     """Writes the part of a video file that an episode is; raises LogError where it does not have a frame for each row.
 
     A file that is the episode as a whole is copied; else packets are, from a key frame on, with their time from 0.
     """
     frames = list_frames(video.path, video.path.stat().st_mtime_ns)
-    part, reason = frames.find_part(video.begin_s, video.end_s, fps)
-    times_s = np.sort(frames.times_s[part])
-    if not reason and len(times_s) != num_frames:
-        reason = f"it has {len(times_s)} frames and the episode {num_frames} rows: give a video with a frame for each"
-    off_s = np.abs(times_s - times_s[:1] - np.arange(len(times_s)) / fps).max(initial=0.0)
-    if not reason and off_s > tolerance_s + 1e-9:
-        reason = f"its frames are up to {off_s:.4f} s off {fps:g} Hz: record or convert it at that rate"
+    rows = frames.find_rows(video, fps)
+    times_s = frames.times_s[rows]
+    reason = describe_misfit(times_s - times_s.min(initial=np.inf), num_rows, fps)
+    if not reason and (np.any(np.diff(rows) != 1) or not frames.is_key[rows[0]]):
+        reason = "the cut does not fall on a key frame: convert the video to one with key frames there"
     if reason:
         raise log_error(reason, video.path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    if len(times_s) == len(frames.times_s) and times_s[0] == 0:
+    if len(rows) == len(frames.times_s) and times_s.min() == 0:
         shutil.copyfile(video.path, path)
     else:
-        _copy_packets(video.path, path, frames, part)
+        _copy_packets(video.path, path, float(times_s.min()), range(rows[0], rows[-1] + 1))
 
 
 @lru_cache(maxsize=32)
@@ -99,12 +100,8 @@ def _open(path: Path) -> Iterator[Any]:
         import av
     except ImportError:
         raise InputError("videos need av: install it with pip install 'gapless[formats]'") from None
-    with explain_damage(path, "MP4 video"):
-        try:
-            with av.open(str(path), format="mp4") as container:
-                yield container
-        except MemoryError:  # what ffmpeg says of sizes that damage made up
-            raise log_error("not readable as MP4 video, perhaps cut off: record or save it again", path) from None
+    with explain_damage(path, "MP4 video"), av.open(str(path), format="mp4") as container:
+        yield container
 
 
 def _decode_key_frames(container: Any) -> Iterator[Any]:
@@ -122,15 +119,15 @@ def _sample_pixels(frame: Any) -> np.ndarray:
     return image[::step, ::step].reshape(-1, 3)
 
 
-def _copy_packets(source: Path, path: Path, frames: FrameTimes, part: slice) -> None:
+def _copy_packets(source: Path, path: Path, begin_s: float, places: range) -> None:
     import av
 
     with _open(source) as container, av.open(str(path), "w") as written:
         stream = container.streams.video[0]
         target = written.add_stream_from_template(stream)
-        begin = round(frames.times_s[part].min() / stream.time_base)
+        begin = round(begin_s / stream.time_base)
         for place, packet in enumerate(packet for packet in container.demux(stream) if packet.size):
-            if part.start <= place < part.stop:
+            if place in places:
                 packet.pts -= begin
                 packet.dts = packet.dts - begin if packet.dts is not None else None
                 packet.stream = target

@@ -3,7 +3,7 @@
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,35 +14,19 @@ import pyarrow as pa
 from gapless.core.errors import GaplessError, InputError
 from gapless.core.recording import Recording, Skipped, Video, describe_recording
 from gapless.core.signal import Array
+from gapless.formats.arrays import as_object, restore_type
 from gapless.formats.lerobot import video
 from gapless.formats.lerobot.data_files import DataFiles, build_column
-from gapless.formats.lerobot.features import (
-    BOOKKEEPING,
-    NUMBERS,
-    TIMES,
-    Feature,
-    group_columns,
-    is_feature,
-    name_feature,
-)
-from gapless.formats.lerobot.layout import CHUNK_FILES, TIMESTAMP_TOLERANCE_S, V21, V30, VIDEO_PATHS
+from gapless.formats.lerobot.features import BOOKKEEPING, TIMES, Feature, group_columns, is_feature, name_feature
+from gapless.formats.lerobot.layout import TIMESTAMP_TOLERANCE_S, VIDEO_PATHS, number_file
 from gapless.formats.lerobot.metadata import WrittenEpisode, write_metadata
 from gapless.formats.lerobot.statistics import Statistics, compute_statistics
 
 _OWN_DETAILS = ("fps", "robot_type", "features", "tasks")  # of a recording: the written set says them itself
 
 
-def write_v21(recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
-    """Writes a LeRobot v2.1 data set; yields what it cannot hold."""
-    yield from _write(recordings, folder, V21)
-
-
-def write_v30(recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
-    """Writes a LeRobot v3.0 data set; yields what it cannot hold."""
-    yield from _write(recordings, folder, V30)
-
-
-def _write(recordings: Iterable[Recording], folder: Path, version: str) -> Iterator[Skipped]:
+def write_lerobot(version: str, recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
+    """Writes a LeRobot data set of a version; yields what it cannot hold."""
     draft = _Draft(folder, version, DataFiles(folder, version))
     for recording in recordings:
         if reason := draft.refuse(recording):
@@ -94,7 +78,7 @@ class _Draft:
         index = len(self.rows)
         numbers, tasks = self._number_rows(recording, index)
         matrices = {each.key: np.stack([recording.columns[c] for c in each.columns], axis=1) for each in self.features}
-        types = {each.key: _find_type(each, matrices[each.key], recording.types) for each in self.features}
+        types = {each.key: _find_type(each, recording) for each in self.features}
         for key, dtype in types.items():
             self.dtypes[key] = dtype if self.dtypes.get(key, dtype) == dtype else "float64"
         arrays = {f.key: build_column(matrices[f.key], f.shape, types[f.key]) for f in self.features}
@@ -155,13 +139,10 @@ class _Draft:
         return found
 
     def _copy_video(self, camera: str, given: Video, index: int, recording: Recording) -> Statistics:
-        place = {"episode_chunk": index // CHUNK_FILES, "chunk_index": index // CHUNK_FILES}
-        place |= {"episode_index": index, "file_index": index % CHUNK_FILES}
-        path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **place)
-        video.copy_video(given, path, len(recording.times_s), self.fps, TIMESTAMP_TOLERANCE_S)
+        path = self.folder / VIDEO_PATHS[self.version].format(video_key=camera, **number_file(index, index))
+        video.copy_video(given, path, len(recording.times_s), self.fps)
         if not index:
-            stated = recording.details.get("features")
-            entry = stated.get(camera) if isinstance(stated, Mapping) else None
+            entry = as_object(recording.details.get("features")).get(camera)
             if is_feature(entry) and entry["dtype"] == "video":
                 self.cameras[camera] = {**entry}
             else:
@@ -193,8 +174,7 @@ def is_regular(times_s: Array, fps: float) -> bool:
 
 def _read_tasks(recording: Recording) -> dict[float, str]:
     """Returns task index -> task string, as the set said that a recording came from."""
-    known = recording.details.get("tasks")
-    texts = known.items() if isinstance(known, Mapping) else ()
+    texts = as_object(recording.details.get("tasks")).items()
     return {float(index): str(text) for index, text in texts if str(index).isdecimal()}
 
 
@@ -204,15 +184,11 @@ def _list_columns(recording: Recording) -> list[str]:
     return [name for name in recording.columns if name != "task_index" or not known]
 
 
-def _find_type(feature: Feature, matrix: Array, types: Mapping[str, str]) -> str:
+def _find_type(feature: Feature, recording: Recording) -> str:
     """Returns the type that columns were recorded in; float64 where that does not hold every number of the feature."""
-    named = {types.get(column, "float64") for column in feature.columns}
-    dtype = named.pop() if len(named) == 1 else "float64"
-    if dtype not in NUMBERS or (np.isnan(matrix).any() and not dtype.startswith("float")):
-        return "float64"
-    with np.errstate(over="ignore", invalid="ignore"):
-        same = np.array_equal(matrix.astype(dtype).astype(float), matrix, equal_nan=True)
-    return dtype if same else "float64"
+    names = feature.columns
+    named = {restore_type(recording.columns[name], recording.types.get(name)).dtype.name for name in names}
+    return named.pop() if len(named) == 1 else "float64"
 
 
 def _describe(recording: Recording) -> tuple[dict[str, Any], dict[str, str]]:

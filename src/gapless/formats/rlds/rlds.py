@@ -5,6 +5,7 @@ What `describe_recording` says is the text `episode_metadata/gapless` of an epis
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,27 +14,30 @@ import numpy as np
 
 from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe_recording
-from gapless.core.signal import Array
 from gapless.formats.arrays import (
     Rows,
     SteadyRate,
+    as_object,
     group_columns,
     read_description,
+    read_rate,
     refuse_images,
     skip_once,
+    skip_videos,
     stack_columns,
 )
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.rlds.schema import STEPS, StepFeature, describe_features, list_features
 from gapless.formats.rlds.tfrecord import parse_example, read_records, write_example, write_record
-from gapless.formats.source import explain_damage, log_error, require_inside
+from gapless.formats.source import explain_damage, log_error, require_inside, skip_damaged
 
 USUAL_RATE_HZ = 10.0  # RLDS states no rate; most sets of Open X-Embodiment were recorded at 3 to 15 Hz
-MAX_RATE_HZ = 1e6
 _TIME, _SAID = "timestamp", f"episode_metadata/{DESCRIPTION_KEY}"
 _RATES = ("fps", "control_hz", "control_freq", "control_frequency", "rate_hz", "hz")  # entries that may state it
 _TASKS = ("language_instruction", "natural_language_instruction", "instruction", "task")
 _OWN_KEYS = ("reward", "discount", "is_first", "is_last", "is_terminal")  # of a step, beside action and observation
+MAX_SHARDS = 100_000  # of a split; a name that speaks of more is damaged
+_SHARD = re.compile(r"(.*\.tfrecord)-\d+-of-(\d+)")
 
 
 def is_rlds(path: Path) -> bool:
@@ -64,17 +68,22 @@ def _read_set(folder: Path, options: ReadOptions) -> Iterator[Recording | Skippe
         raise log_error(f"its files are {kind}, and only tfrecord is read: make it again as such", folder)
     with explain_damage(path, "features.json of TensorFlow Datasets"):
         features = dict(list_features(objects["features"], path))
-    rate_hz = next((rate for key in _RATES if (rate := _check_rate(objects["metadata"].get(key)))), None)
-    rate = SteadyRate(rate_hz, "metadata.json") if rate_hz else SteadyRate(USUAL_RATE_HZ)
-    numbers: dict[str, int] = {}
+    stated = (read_rate(objects["metadata"].get(key), "metadata.json") for key in _RATES)
+    rate = next(filter(None, stated), SteadyRate(USUAL_RATE_HZ))
+    numbers: Counter[str] = Counter()  # split -> episodes so far
     shards = sorted(file.name for file in folder.iterdir() if ".tfrecord" in file.name)
     yield from _find_missing(shards)
     for shard in shards:
         split = next(iter(re.findall(r"-(\w+)\.tfrecord", shard)), "train")
         try:
             for data in read_records(require_inside(folder, shard)):
-                number = numbers[split] = numbers.get(split, -1) + 1
-                yield from _read_record(data, f"{split}_{number:06d}", folder / shard, features, rate, options)
+                numbers[split] += 1
+                name = f"{split}_{numbers[split] - 1:06d}"
+                if data is None:
+                    yield Skipped(name, f"its checksum is wrong: download {shard} again")
+                elif name not in options.known:
+                    found = _read_episode(data, name, folder / shard, features, rate)
+                    yield from skip_damaged(name, found, folder / shard, "tf.train.Example")
         except LogError as error:
             yield Skipped(shard, str(error))
 
@@ -86,80 +95,52 @@ def _find_missing(shards: list[str]) -> Iterator[Skipped]:
         yield from (Skipped(name, "this shard is missing: download it") for name in wanted if name not in shards)
 
 
-_SHARD = re.compile(r"(.*\.tfrecord)-\d+-of-(\d+)")
-MAX_SHARDS = 100_000  # of a split; a name that speaks of more is damaged
-
-
-def _read_record(
-    data: bytes | None, name: str, path: Path, features: dict[str, StepFeature], rate: SteadyRate, options: ReadOptions
-) -> Iterator[Recording | Skipped]:
-    if data is None:
-        yield Skipped(name, f"its checksum is wrong: download {path.name} again")
-        return
-    if name in options.known:
-        return
-    try:
-        with explain_damage(path, "tf.train.Example"):
-            yield from _read_episode(parse_example(data), name, path, features, rate)
-    except LogError as error:
-        yield Skipped(name, str(error))
-
-
 def _read_episode(
-    example: dict[str, Any], name: str, path: Path, features: dict[str, StepFeature], rate: SteadyRate
+    data: bytes, name: str, path: Path, features: dict[str, StepFeature], rate: SteadyRate
 ) -> Iterator[Recording | Skipped]:
+    example = parse_example(data)
     text = example.pop(_SAID, None)
     said = read_description(text[0], path, "its description by gapless") if text else {}
-    names, rows, about = said.get("columns"), Rows(), dict[str, Any]()
+    names, rows = as_object(said.get("columns")), Rows()
     for key, feature in features.items():
-        if key == _SAID:
-            continue
-        step = key.removeprefix(f"{STEPS}/")
-        column, values = step.replace("/", "."), example.get(key, example.get(f"{key}/value", []))
-        try:
-            if feature.is_text and not feature.is_ragged:
-                yield from _add_text(rows, about, column, values)
-            elif feature.is_ragged or feature.kind not in ("tensor", "classLabel"):
-                kind = "of another length in each step" if feature.is_ragged else feature.kind
-                raise log_error(f"{column} is {kind}, which is not read: use a tensor", path)
-            elif step == key:  # of the episode, not of its steps
-                rows.details[column] = np.ravel(feature.decode(values, column, path)).tolist()
-            else:
-                refuse_images(column, (0, *feature.shape), np.dtype(feature.dtype), path)
-                listed = names.get(key, ()) if isinstance(names, dict) else ()
-                rows.add(column, feature.decode(values, column, path), path, listed if isinstance(listed, list) else ())
-        except LogError as error:
-            yield Skipped(column, str(error))
+        if key != _SAID:
+            column = key.removeprefix(f"{STEPS}/").replace("/", ".")
+            values = example.get(key, example.get(f"{key}/value", []))
+            try:
+                yield from _read_feature(rows, key, column, feature, values, path, names.get(key))
+            except LogError as error:
+                yield Skipped(column, str(error))
     num_rows = max(map(len, rows.columns.values()), default=0)
     for column in [each for each, values in rows.columns.items() if len(values) != num_rows]:
         yield Skipped(f"{name}: {column}", f"it has {len(rows.columns.pop(column))} rows, and others have {num_rows}")
-    yield from rows.make_recording(name, _take_times(rows, rate), said, **({} if said else about))
+    times = rows.take_times([_TIME], _find_rate(rows, rate))
+    if said:
+        rows.details.pop("time", None)
+    task = next((rows.details.pop(key) for key in list(rows.details) if key.rpartition(".")[2] in _TASKS), None)
+    yield from rows.make_recording(name, times, said, conditions={"task": task} if task else {})
 
 
-def _add_text(rows: Rows, about: dict[str, Any], column: str, values: list[bytes]) -> Iterator[Skipped]:
-    texts = {value.decode(errors="replace") for value in values if isinstance(value, bytes)}
-    if len(texts) > 1:
-        yield Skipped(column, "it holds text that changes, not numbers")
-    elif texts and column.rpartition(".")[2] in _TASKS:
-        about["conditions"] = {"task": texts.pop()}
-    elif texts:
-        rows.details[column] = texts.pop()
+def _read_feature(
+    rows: Rows, key: str, column: str, feature: StepFeature, values: Any, path: Path, names: Any
+) -> Iterator[Skipped]:
+    """Adds a feature to the rows, or to the details where it is of the episode as a whole."""
+    if feature.is_text and not feature.is_ragged:
+        yield from rows.add_texts(column, {value.decode(errors="replace") for value in values})
+    elif feature.is_ragged or feature.kind not in ("tensor", "classLabel"):
+        kind = "of another length in each step" if feature.is_ragged else feature.kind
+        yield Skipped(column, f"{column} is {kind}, which is not read: use a tensor")
+    elif not key.startswith(f"{STEPS}/"):
+        rows.details[column] = np.ravel(feature.decode(values, column, path)).tolist()
+    else:
+        refuse_images(column, (0, *feature.shape), np.dtype(feature.dtype), path)
+        rows.add(column, feature.decode(values, column, path), path, names if isinstance(names, list) else ())
 
 
-def _take_times(rows: Rows, usual: SteadyRate) -> Array | SteadyRate:
-    """Takes the time out of the columns of an episode [s]; else its rate from its details, or the usual one."""
-    if _TIME in rows.columns:
-        rows.types.pop(_TIME, None)
-        return rows.columns.pop(_TIME)
-    for key, value in rows.details.items():
-        rate_hz = _check_rate(value[0] if isinstance(value, list) and len(value) == 1 else None)
-        if key.rpartition(".")[2] in _RATES and rate_hz:
-            return SteadyRate(rate_hz, key)
-    return usual
-
-
-def _check_rate(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and 0 < value < MAX_RATE_HZ else None
+def _find_rate(rows: Rows, usual: SteadyRate) -> SteadyRate:
+    """Returns the rate that the details of an episode state, or the usual one."""
+    single = {k: v[0] for k, v in rows.details.items() if isinstance(v, list) and len(v) == 1}
+    stated = (read_rate(value, key) for key, value in single.items() if key.rpartition(".")[2] in _RATES)
+    return next(filter(None, stated), usual)
 
 
 def write_rlds(recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
@@ -168,7 +149,7 @@ def write_rlds(recordings: Iterable[Recording], folder: Path) -> Iterator[Skippe
     shard, features, count = folder / "gapless-train.tfrecord-00000-of-00001", dict[str, StepFeature](), 0
     with shard.open("wb") as file:
         for recording in recordings:
-            yield from (Skipped(f"{recording.name}: video {v.camera}", "not written") for v in recording.videos)
+            yield from skip_videos(recording)
             example, found = _make_example(recording)
             if features and features != found:
                 differ = sorted({key for key in features.keys() | found.keys() if features.get(key) != found.get(key)})
@@ -194,11 +175,9 @@ def _make_example(recording: Recording) -> tuple[dict[str, Any], dict[str, StepF
     example: dict[str, Any] = {_SAID: [said.encode()]}
     features = {_SAID: StepFeature("text")}
     for key, values in arrays.items():
-        is_double, kind = values.dtype == np.float64, values.dtype
-        example[key] = [row.tobytes() for row in values] if is_double else values.astype(
-            np.float32 if kind.kind == "f" else np.int64
-        )  # fmt: skip
-        features[key] = StepFeature("tensor", values.shape[1:], kind.name, "bytes" if is_double else "none")
+        is_double, kind = values.dtype == np.float64, np.float32 if values.dtype.kind == "f" else np.int64
+        example[key] = [row.tobytes() for row in values] if is_double else values.astype(kind)
+        features[key] = StepFeature("tensor", values.shape[1:], values.dtype.name, "bytes" if is_double else "none")
     return example, features
 
 
@@ -209,4 +188,11 @@ def _place_array(key: str) -> str:
     return f"{STEPS}/observation/{key.removeprefix('observation.')}"
 
 
-RLDS = Format("rlds", "RLDS data set, or TensorFlow data set of episodes", is_rlds, read_rlds, write_rlds)
+RLDS = Format(
+    "rlds",
+    "RLDS data set, or TensorFlow data set of episodes",
+    is_rlds,
+    read_rlds,
+    write_rlds,
+    modules=("google.protobuf",),
+)

@@ -2,8 +2,6 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,23 +21,13 @@ MAX_METADATA_BYTES = 2**24  # a bag's own list of topics is some kB
 MAX_DISK_SHARE = 0.5  # of what is free for temporary files, for bags that are packed as a whole
 
 
-@contextmanager
-def _explain_bag(path: Path, kind: str) -> Iterator[None]:
-    """Turns damage, and the lack of memory for which damaged lengths ask, into one line."""
-    try:
-        with explain_damage(path, kind):
-            yield
-    except MemoryError:
-        raise log_error("reading it needs more memory than there is: split it, or record it again", path) from None
-
-
 def read_rosbag1_file(path: Path, collector: MessageCollector) -> None:
     """Adds the messages of a ROS 1 bag."""
     from rosbags.rosbag1 import Reader
     from rosbags.rosbag1.reader import decompressors
 
     kinds = {unpack: kind for kind, unpack in decompressors.items()}
-    with _explain_bag(path, "ROS 1 bag"), Reader(path) as reader:
+    with explain_damage(path, "ROS 1 bag"), Reader(path) as reader:
         for place, chunk in list(reader.chunks.items()):  # the library unpacks without a limit
             reader.chunks[place] = chunk._replace(decompressor=partial(unpack_block, kinds[chunk.decompressor]))
         _read_connections(reader, collector, "ros1", "ros1msg")
@@ -62,7 +50,7 @@ def read_rosbag2(path: Path, collector: MessageCollector) -> None:
             return
         if packed == "file":
             _require_disk(files, path)
-    with _explain_bag(path, "ROS 2 bag"), Reader(path) as reader:
+    with explain_damage(path, "ROS 2 bag"), Reader(path) as reader:
         _read_connections(reader, collector, "cdr", "ros2msg")
 
 

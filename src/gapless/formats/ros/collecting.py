@@ -11,10 +11,11 @@ import numpy as np
 
 from gapless.core.recording import Recording, Skipped, apply_description
 from gapless.core.signal import Array
+from gapless.formats.arrays import as_object
 from gapless.formats.ros.decoding import MessageChannel, make_decoder
 from gapless.formats.ros.flatten import MessageFlattener
 from gapless.formats.ros.topic_rows import MAX_LATENCY_NS, TopicRows
-from gapless.formats.source import log_error, require_memory
+from gapless.formats.source import log_error, require_memory, shorten_error
 
 LATENCY = "transport_latency_s"
 DESCRIPTION_TOPIC = "/gapless/description"  # of formats without a field of their own for it
@@ -35,7 +36,7 @@ class MessageCollector:
         """Makes one for a recording of a name; `time` is `receipt` or `message`."""
         self._name, self._path, self._time = name, path, time
         self._flatteners: dict[MessageChannel, MessageFlattener] = {}
-        self._decode: dict[MessageChannel, Any] = {}
+        self._rejected: set[MessageChannel] = set()
         self._rows: dict[str, TopicRows] = {}
         self._types: dict[str, str] = {}
         self._frames: dict[str, str] = {}
@@ -47,24 +48,19 @@ class MessageCollector:
 
     def read_description(self, text: str) -> None:
         """Takes the description of a recording that gapless wrote."""
-        found = json.loads(text)
-        self.said = found if isinstance(found, dict) else {}
-        topics = self.said.get("topics")
-        lists = {k: v for k, v in topics.items() if isinstance(v, list)} if isinstance(topics, dict) else {}
-        self._own_columns = {topic: list(map(str, columns)) for topic, columns in lists.items()}
+        self.said = as_object(json.loads(text))
+        topics = as_object(self.said.get("topics")).items()
+        self._own_columns = {topic: list(map(str, each)) for topic, each in topics if isinstance(each, list)}
 
     def accept(self, channel: MessageChannel) -> bool:
         """Returns whether the messages of a channel become columns; remembers why where they do not."""
-        if channel not in self._decode:
+        if channel not in self._flatteners and channel not in self._rejected:
             try:
-                decoder = make_decoder(channel)
+                self._flatteners[channel] = MessageFlattener(make_decoder(channel))
             except Exception as error:  # a schema is other people's bytes
-                self.skipped[channel.topic] = shorten_reason(error)
-                self._decode[channel] = None
-                return False
-            self._decode[channel] = decoder.decode
-            self._flatteners[channel] = MessageFlattener(decoder)
-        return self._decode[channel] is not None
+                self.skipped[channel.topic] = shorten_error(error)
+                self._rejected.add(channel)
+        return channel in self._flatteners
 
     def add(self, channel: MessageChannel, receipt_ns: int, data: bytes, publish_ns: int = 0) -> None:
         """Adds a message; one that cannot be read is counted."""
@@ -74,14 +70,15 @@ class MessageCollector:
         if self._num_messages % _CHECK_EVERY == 0:
             require_memory(_COPIES * sum(rows.num_bytes for rows in self._rows.values()), self._path)
         try:
-            self._add(channel, self._flatteners[channel], receipt_ns, self._decode[channel](data), publish_ns)
+            self._add(channel, self._flatteners[channel], receipt_ns, data, publish_ns)
         except Exception as error:  # a damaged message raises anything
-            count, why = self._failures.get(channel.topic, (0, shorten_reason(error)))
+            count, why = self._failures.get(channel.topic, (0, shorten_error(error)))
             self._failures[channel.topic] = (count + 1, why)
 
     def _add(
-        self, channel: MessageChannel, flat: MessageFlattener, receipt_ns: int, message: Any, publish_ns: int
+        self, channel: MessageChannel, flat: MessageFlattener, receipt_ns: int, data: bytes, publish_ns: int
     ) -> None:
+        message = flat.decode(data)
         topic, kind = channel.topic, channel.type.rpartition("/")[2] if channel.encoding in ("cdr", "ros1") else ""
         if topic == DESCRIPTION_TOPIC:
             self.read_description(message.data)
@@ -105,7 +102,7 @@ class MessageCollector:
         if kind == "JointTrajectory":
             rows.is_plan = True
             for point in message.points:
-                numbers = flat.flatten(topic, point, message.joint_names, ("time_from_start",))
+                numbers = flat.flatten(topic, point, message.joint_names)
                 rows.add(receipt_ns, stamp_ns, numbers, flat.read_duration_ns(point.time_from_start))
         else:
             rows.add(receipt_ns, stamp_ns, flat.flatten(topic, message))
@@ -136,9 +133,8 @@ class MessageCollector:
         if self._time == "message" and clocks:
             for stream in [stream for stream, rows in self._rows.items() if not rows.has_stamps]:
                 del self._rows[stream]
-                self.skipped[stream] = (
-                    "it has no stamps, and those of others are of another clock: read by receipt time"
-                )
+                why = "it has no stamps, and those of others are of another clock: read by receipt time"
+                self.skipped[stream] = why
 
     def _make_recording(self, placed: dict[str, tuple[np.ndarray, np.ndarray]]) -> Recording:
         times_ns = np.unique(np.concatenate([t for t, _ in placed.values()])) if placed else np.empty(0, np.int64)
@@ -168,15 +164,10 @@ class MessageCollector:
             start_ns=start_ns,
             details={key: value for key, value in details.items() if value},
         )
-        return self._describe(found)
+        return apply_description(replace(found, details={}, start_ns=None), self.said) if self.said else found
 
     def _place_columns(
-        self,
-        stream: str,
-        said: dict[str, Array],
-        at: np.ndarray,
-        num_rows: int,
-        columns: dict[str, Array],
+        self, stream: str, said: dict[str, Array], at: np.ndarray, num_rows: int, columns: dict[str, Array]
     ) -> None:
         """Puts the columns of a stream at their rows; of several messages at one time, the last counts."""
         num_repeated = 0
@@ -208,28 +199,12 @@ class MessageCollector:
             )
         return times_s
 
-    def _describe(self, found: Recording) -> Recording:
-        """Returns a recording with what the file says of it, where gapless wrote it."""
-        if not self.said:
-            return found
-        start_ns = found.start_ns if "start_ns" in self.said else None
-        described = replace(apply_description(replace(found, details={}), self.said), start_ns=start_ns)
-        if self._types:  # of topics that can be read at either time
-            described = replace(described, details={**described.details, "time": self._time})
-        types = {name: str(kind) for name, kind in described.types.items() if name in found.columns}
-        return replace(described, types={**found.types, **types})
-
 
 def _read_own(columns: list[str], message: Any) -> dict[str, float]:
     """Returns column -> number of a message that gapless wrote: a JSON object, or an array."""
     if isinstance(message, dict):
         return {str(name): float(number) for name, number in message.items()}  # `inf` is text in JSON
     return dict(zip(columns, message.data.tolist(), strict=True))
-
-
-def shorten_reason(error: BaseException) -> str:
-    """Returns what other people's code says of damage, as part of a line."""
-    return " ".join(str(error).split())[:160] or type(error).__name__
 
 
 def _is_one_clock(rows: TopicRows) -> bool:

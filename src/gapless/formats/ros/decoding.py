@@ -5,13 +5,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 _NOT_DECODED = re.compile(r"(Image|PointCloud2?|CompressedVideo)$")
-TIME_FIELDS = ("header", "stamp", "timestamp")  # say when a message was made
 _HUGE_ARRAY = re.compile(rb"\[\s*\d{6,}\s*\]")  # a decoder is made of code as long as its fixed arrays
 _PROTOBUF_TYPES = {  # number of a type in a protobuf descriptor -> type; others are text, bytes and messages
     **{1: "float64", 2: "float32", 3: "int64", 4: "uint64", 5: "int32", 6: "uint64", 7: "uint32", 8: "bool"},
@@ -37,19 +35,7 @@ class MessageDecoder:
     """How the messages of one channel are read."""
 
     decode: Callable[[bytes], Any]
-    list_fields: Callable[[Any], Iterable[Field]] | None = None  # of a message, or of a message inside it
-    plan: "Callable[[Any], ScalarPlan] | None" = None  # the same for messages of ROS, whose types say what is in them
-
-
-@dataclass(frozen=True)
-class ScalarPlan:
-    """What of a ROS message is always there and one number, read in one go; and the other fields."""
-
-    name: str  # of the type
-    paths: tuple[str, ...]  # such as `angular_velocity.x`
-    numbers: tuple[str, ...]  # types of these
-    read: Callable[[Any], tuple[float, ...]]
-    others: tuple[tuple[str, str, str | None], ...]  # attribute, name and type of a number
+    list_fields: Callable[[Any], Iterable[Field]]  # of a message, or of a message inside it
 
 
 def make_decoder(channel: MessageChannel) -> MessageDecoder:
@@ -57,7 +43,7 @@ def make_decoder(channel: MessageChannel) -> MessageDecoder:
     if _NOT_DECODED.search(channel.type):
         raise ValueError(f"messages of type {channel.type} are no columns of numbers: use other topics")
     if channel.encoding == "json":
-        return MessageDecoder(json.loads, _list_entries)
+        return MessageDecoder(json.loads, list_entries)
     if channel.encoding == "protobuf" and channel.schema_encoding == "protobuf":
         return _make_protobuf_decoder(channel)
     if channel.encoding in ("cdr", "ros1"):
@@ -66,7 +52,8 @@ def make_decoder(channel: MessageChannel) -> MessageDecoder:
     raise ValueError(f"its encoding {channel.encoding!r}{schema} is not known: record cdr, ros1, json or protobuf")
 
 
-def _list_entries(message: Any) -> Iterable[Field]:
+def list_entries(message: Any) -> Iterable[Field]:
+    """Returns the fields of an object of JSON; of another value, that value."""
     if not isinstance(message, dict):
         return [("value", message, None)]
     return [(str(name), value, "bool" if isinstance(value, bool) else None) for name, value in message.items()]
@@ -92,29 +79,16 @@ def _make_ros_decoder(message_type: str, encoding: str, schema_encoding: str, sc
         )
     store.get_msgdef(name)
     read = store.deserialize_ros1 if encoding == "ros1" else store.deserialize_cdr
-    plan = cache(lambda kind: _plan_scalars(store, kind))
-    return MessageDecoder(lambda data: read(data, name), plan=lambda message: plan(message.__msgtype__))
+    known = cache(lambda kind: _list_ros_fields(store, kind))
+
+    def list_fields(message: Any) -> list[Field]:
+        fields = known(message.__msgtype__)
+        return [(name, getattr(message, attribute), number) for attribute, name, number in fields]
+
+    return MessageDecoder(lambda data: read(data, name), list_fields)
 
 
-def _plan_scalars(store: Any, kind: str) -> ScalarPlan:
-    """Returns how to read a type: numbers in it and in messages that hold nothing else, and its other fields."""
-    fields = dict(store.fielddefs[kind][1])
-    paths: list[tuple[str, str]] = []
-    others = []
-    for attribute, field, number in list_ros_fields(store, kind):
-        inner = _plan_scalars(store, fields[field][1]) if isinstance(fields[field][1], str) else None
-        if number and number not in ("int64", "uint64") and attribute == field:
-            paths.append((field, number))
-        elif inner and not inner.others and attribute == field and field not in TIME_FIELDS:
-            paths += [(f"{field}.{path}", n) for path, n in zip(inner.paths, inner.numbers, strict=True)]
-        else:
-            others.append((attribute, field, number))
-    names = tuple(path for path, _ in paths)
-    getter: Callable[[Any], Any] = attrgetter(*names, *names[:1]) if names else lambda message: ()  # always of a tuple
-    return ScalarPlan(kind, names, tuple(number for _, number in paths), getter, tuple(others))
-
-
-def list_ros_fields(store: Any, kind: str) -> list[tuple[str, str, str | None]]:
+def _list_ros_fields(store: Any, kind: str) -> list[tuple[str, str, str | None]]:
     """Returns attribute, name and, of numbers, type of each field of a ROS message."""
     from rosbags.interfaces import Nodetype
     from rosbags.typesys.base import normalize_fieldname

@@ -1,27 +1,19 @@
 """How one message becomes numbers with names: `/imu.angular_velocity.x`, `/joint_states.position.elbow`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gapless.formats.ros.decoding import TIME_FIELDS, MessageDecoder
+from gapless.formats.ros.decoding import Field, MessageDecoder, list_entries
 from gapless.formats.source import MAX_EXACT_INTEGER
 
 MAX_ARRAY_LENGTH = 64  # of arrays that become columns: longer ones are scans, images and the like
 MAX_TOPIC_COLUMNS = 4096  # of one topic: names that change in each message would fill the memory
-NAME_FIELDS = (
-    "name",
-    "names",
-    "joint_names",
-    "interface_names",
-)  # whose texts name the elements of arrays beside them
-_POINT_FIELDS = (
-    "positions",
-    "velocities",
-    "accelerations",
-    "effort",
-)  # of a trajectory's point, named by what holds it
+_NAME_FIELDS = ("name", "names", "joint_names", "interface_names")  # name the elements of arrays beside them
+_POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")  # of a point of a trajectory, named outside
+_STAMP_FIELDS = ("header", "stamp", "timestamp")  # say when a message was made
+_TIME_FIELDS = (*_STAMP_FIELDS, "time_from_start")  # are no columns
 _SECONDS, _NANOSECONDS = ("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")
 _TIMES = frozenset(("stamp", *_SECONDS))
 _TIME_TYPES = ("std_msgs/msg/Header", "builtin_interfaces/msg/Time", "builtin_interfaces/msg/Duration")
@@ -39,36 +31,22 @@ class MessageFlattener:
 
     def __init__(self, decoder: MessageDecoder) -> None:
         """Makes one for the messages of a decoder."""
+        self.decode = decoder.decode
         self._decoder = decoder
-        self._columns: dict[tuple[str, ...], list[str]] = {}
         self.types: dict[str, str | None] = {}
         self.skipped: dict[str, str] = {}
         self.covariances: set[str] = set()
 
-    def _list_fields(
-        self, message: Any, prefix: str, found: dict[str, float] | None
-    ) -> list[tuple[str, Any, str | None]]:
-        """Returns name, value and type of fields; puts those that a plan reads in one go into `found` instead."""
-        if isinstance(message, dict):
-            return [(str(k), v, "bool" if isinstance(v, bool) else None) for k, v in message.items()]
-        if self._decoder.list_fields:
-            return list(self._decoder.list_fields(message))
-        assert self._decoder.plan
-        plan = self._decoder.plan(message)
-        if found is not None and plan.paths:
-            if (key := (prefix, *plan.paths[:1], plan.name)) not in self._columns:
-                self._columns[key] = [f"{prefix}.{path}" for path in plan.paths]
-                self.types |= zip(self._columns[key], plan.numbers, strict=True)
-            found.update(zip(self._columns[key], map(float, plan.read(message)), strict=False))
-        return [(name, getattr(message, attribute), number) for attribute, name, number in plan.others]
+    def _list_fields(self, message: Any) -> Iterable[Field]:
+        return list_entries(message) if isinstance(message, dict) else self._decoder.list_fields(message)
 
     def read_stamp(self, message: Any) -> tuple[int, str]:
         """Returns when a message says it was made, in ns (0 where it does not), and its coordinate frame."""
-        for name, value, _ in self._list_fields(message, "", None):
-            if name in TIME_FIELDS and _says_time(value):
+        for name, value, _ in self._list_fields(message):
+            if name in _STAMP_FIELDS and _says_time(value):
                 if name != "header":
                     return self.read_duration_ns(value), ""
-                inner = {name: part for name, part, _ in self._list_fields(value, "", None)}
+                inner = {name: part for name, part, _ in self._list_fields(value)}
                 frame = inner.get("frame_id", "")
                 return self.read_duration_ns(inner.get("stamp")), frame if isinstance(frame, str) else ""
         return 0, ""
@@ -79,43 +57,36 @@ class MessageFlattener:
             return value.sec * 10**9 + value.nanosec
         if value is None or isinstance(value, int | float | str):
             return 0
-        fields = {name: number for name, number, _ in self._list_fields(value, "", None)}
+        fields = {name: number for name, number, _ in self._list_fields(value)}
         seconds, rest = (next((fields[n] for n in names if n in fields), 0) for names in (_SECONDS, _NANOSECONDS))
         return int(seconds) * 10**9 + int(rest)
 
-    def flatten(
-        self, prefix: str, message: Any, names: Sequence[str] = (), leave: Sequence[str] = ()
-    ) -> dict[str, float]:
+    def flatten(self, prefix: str, message: Any, names: Sequence[str] = ()) -> dict[str, float]:
         """Returns column -> number of one message.
 
         Args:
             prefix: What columns begin with: the topic.
             message: The message.
             names: Names of the elements of arrays in it, where something outside of the message says them.
-            leave: Fields that are no columns.
         """
         found: dict[str, float] = {}
-        self._flatten_message(prefix, message, names, found, (*TIME_FIELDS, *leave))
+        self._flatten_message(prefix, message, names, found)
         return found
 
-    def _flatten_message(
-        self,
-        prefix: str,
-        message: Any,
-        names: Sequence[str],
-        found: dict[str, float],
-        leave: Sequence[str] = ("header",),
-    ) -> None:
-        fields = self._list_fields(message, prefix, found)
-        own = next((value for name, value, _ in fields if name in NAME_FIELDS and _are_names(value)), ())
+    def _flatten_message(self, prefix: str, message: Any, names: Sequence[str], found: dict[str, float]) -> None:
+        fields = list(self._list_fields(message))
+        own = next((value for name, value, _ in fields if name in _NAME_FIELDS and _are_names(value)), ())
         for name, value, number in fields:
-            column = f"{prefix}.{name}" if prefix else name
+            column = f"{prefix}.{name}"
+            if isinstance(value, int | float):  # as most are: what follows takes longer
+                self._add(column, value, number, found)
+                continue
             is_layout = getattr(value, "__msgtype__", "").endswith("MultiArrayLayout")  # says how to read, no signal
-            if column in self.skipped or is_layout or (name in leave and _says_time(value)):
+            if value is own or is_layout or column in self.skipped or (name in _TIME_FIELDS and _says_time(value)):
                 continue
             if "covariance" in name:
                 self.covariances.add(column)
-            elif value is not own:
+            else:
                 is_array = isinstance(value, np.ndarray | list)
                 here = own or (names if name in _POINT_FIELDS or not is_array else ())
                 self._flatten_value(column, value, number, here, found)
@@ -143,13 +114,8 @@ class MessageFlattener:
         if any(isinstance(value, str | bytes) for value in values[:1]):
             self.skipped[column] = _TEXT
             return
-        key = (column, *names) if named else (column, str(len(values)), "")
-        if key not in self._columns:
-            if len(self._columns) > MAX_TOPIC_COLUMNS:
-                self._columns.clear()
-            places = [f".{name}" for name in names] if named else [f"[{k}]" for k in range(len(values))]
-            self._columns[key] = [column + place for place in places]
-        columns = self._columns[key]
+        places = [f".{name}" for name in names] if named else [f"[{k}]" for k in range(len(values))]
+        columns = [column + place for place in places]
         if isinstance(values, np.ndarray) and values.dtype.kind == "f":
             if columns and columns[-1] not in self.types:
                 self.types.update(dict.fromkeys(columns, values.dtype.name))

@@ -1,103 +1,71 @@
 """MCAP files, ROS 1 bags and ROS 2 bags as formats: one file or bag, or a folder of them."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from gapless.core.errors import GaplessError
 from gapless.core.recording import Recording, Skipped
 from gapless.formats.format import Format, ReadOptions
 from gapless.formats.ros.bags import METADATA, METADATA_HEAD, read_rosbag1_file, read_rosbag2
 from gapless.formats.ros.collecting import MessageCollector
-from gapless.formats.ros.mcap_file import read_mcap_file
+from gapless.formats.ros.mcap_file import MAGIC, read_mcap_file
 from gapless.formats.ros.writing import write_mcap, write_rosbag1, write_rosbag2
+from gapless.formats.source import list_files, read_files
 
+_ListPaths = Callable[[Path], list[Path]]  # source -> the recordings that it is
 _ReadOne = Callable[[Path, MessageCollector], None]
-_MCAP_MAGIC = b"\x89MCAP0\r\n"
-_BAG_MAGIC = b"#ROSBAG V"
 
 
-def _has_magic(path: Path, suffix: str, magic: bytes) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return path.suffix == suffix or file.read(len(magic)) == magic
+def _list_files(suffix: str, magic: bytes, source: Path) -> list[Path]:
+    """Returns the files of a source; a single one may be known by its first bytes."""
+    if (source / METADATA).is_file():
+        return []  # a bag, whose files are no recordings by themselves
+    if found := list_files(source, (suffix,)):
+        return found
+    if not source.is_file():
+        return []
+    with source.open("rb") as file:
+        return [source] if file.read(len(magic)) == magic else []
 
 
-def _is_rosbag2(path: Path) -> bool:
-    if not (path / METADATA).is_file():
-        return False
+def _list_bags(source: Path) -> list[Path]:
+    if source.is_file():
+        return list_files(source, (".db3",))
+    return [source] if (source / METADATA).is_file() else sorted(each.parent for each in source.glob(f"*/{METADATA}"))
+
+
+def _is_recording(path: Path) -> bool:
+    if path.is_file():
+        return True
     with (path / METADATA).open(encoding="utf-8", errors="replace") as file:
         return METADATA_HEAD in file.read(4096)
 
 
-def _list_files(source: Path, suffix: str) -> list[Path]:
-    """Returns the file itself, or those of a folder; hidden ones are no recordings."""
-    if source.is_file():
-        return [source]
-    found = sorted(source.glob(f"*{suffix}"))
-    return [each for each in found if each.is_file() and not each.name.startswith(".")]
-
-
-def _list_bags(source: Path) -> list[Path]:
-    if source.is_file() or (source / METADATA).is_file():
-        return [source]
-    return sorted(each.parent for each in source.glob(f"*/{METADATA}"))
-
-
-def _read_all(
-    paths: list[Path], names: list[str], read_one: _ReadOne, options: ReadOptions
+def _read(
+    list_paths: _ListPaths, read_one: _ReadOne, source: Path, options: ReadOptions
 ) -> Iterator[Recording | Skipped]:
-    """Yields the recording of each path; one damaged of many is left out, the only one raises."""
-    for path, name in zip(paths, names, strict=True):
-        if name in options.known:
-            continue
+    yield from read_files(list_paths(source), source, partial(_read_one, read_one, options))
+
+
+def _read_one(read_one: _ReadOne, options: ReadOptions, path: Path) -> Iterator[Recording | Skipped]:
+    name = path.stem if path.is_file() else path.resolve().name
+    if name not in options.known:
         collector = MessageCollector(name, path, options.time)
-        try:
-            read_one(path, collector)
-            yield from collector.finish()
-        except GaplessError as error:
-            if len(paths) == 1:
-                raise
-            yield Skipped(name, str(error))
+        read_one(path, collector)
+        yield from collector.finish()
 
 
-def _make_reader(suffix: str, read_one: _ReadOne) -> Callable[[Path, ReadOptions], Iterator[Recording | Skipped]]:
-    def read(source: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
-        paths = _list_files(source, suffix)
-        return _read_all(paths, [path.stem for path in paths], read_one, options)
-
-    return read
+def _is_source(list_paths: _ListPaths, path: Path) -> bool:
+    return any(map(_is_recording, list_paths(path)))
 
 
-def _read_rosbag2(source: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
-    paths = _list_bags(source)
-    names = [path.stem if path.is_file() else path.resolve().name for path in paths]
-    return _read_all(paths, names, read_rosbag2, options)
+def _make_format(name: str, title: str, list_paths: _ListPaths, read_one: _ReadOne, write: Any, *more: str) -> Format:
+    is_source, read = partial(_is_source, list_paths), partial(_read, list_paths, read_one)
+    return Format(name, title, is_source, read, write, modules=("rosbags", *more))
 
 
-MCAP = Format(
-    name="mcap",
-    title="MCAP file",
-    is_source=lambda path: (
-        _has_magic(path, ".mcap", _MCAP_MAGIC) or (not (path / METADATA).exists() and any(path.glob("*.mcap")))
-    ),
-    read=_make_reader(".mcap", read_mcap_file),
-    write=write_mcap,
-    modules=("mcap", "rosbags", "google.protobuf"),
-)
-ROSBAG1 = Format(
-    name="rosbag1",
-    title="ROS 1 bag",
-    is_source=lambda path: _has_magic(path, ".bag", _BAG_MAGIC) or any(path.glob("*.bag")),
-    read=_make_reader(".bag", read_rosbag1_file),
-    write=write_rosbag1,
-    modules=("rosbags",),
-)
-ROSBAG2 = Format(
-    name="rosbag2",
-    title="ROS 2 bag",
-    is_source=lambda path: path.suffix == ".db3" if path.is_file() else any(map(_is_rosbag2, (path, *path.glob("*")))),
-    read=_read_rosbag2,
-    write=write_rosbag2,
-    modules=("mcap", "rosbags"),
-)
+_list_mcap, _list_rosbag1 = partial(_list_files, ".mcap", MAGIC), partial(_list_files, ".bag", b"#ROSBAG V")
+MCAP = _make_format("mcap", "MCAP file", _list_mcap, read_mcap_file, write_mcap, "mcap", "google.protobuf")
+ROSBAG1 = _make_format("rosbag1", "ROS 1 bag", _list_rosbag1, read_rosbag1_file, write_rosbag1)
+ROSBAG2 = _make_format("rosbag2", "ROS 2 bag", _list_bags, read_rosbag2, write_rosbag2, "mcap")

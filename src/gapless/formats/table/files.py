@@ -17,7 +17,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError
-from gapless.formats.source import explain_damage, log_error, require_memory
+from gapless.formats.source import explain_damage, log_error, require_memory, shorten_error
 
 MAX_CSV_BYTES = 10**9
 MEMORY_PER_CSV_BYTE = 3.0  # the numbers in 1 GB of text, and what is made of them, take about 3 GB of memory
@@ -70,7 +70,7 @@ def _read_csv(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, An
 
 def _describe_csv_error(error: Exception, path: Path) -> str:
     """Returns what pyarrow says of a CSV as people count: rows from 1 below the header, columns by name."""
-    text = shorten(error, 200)
+    text = shorten_error(error, 200)
     if found := re.search(r"column #(\d+): Row #(\d+): .* invalid value '(.*)'", text):
         column = _list_csv_columns(path)[int(found[1])][0]
         row, value = int(found[2]) - 1, found[3][:40]
@@ -167,11 +167,6 @@ def _read_npz(path: Path, columns: Sequence[str], numbers: bool) -> dict[str, An
             else:
                 found[name] = pa.FixedShapeTensorArray.from_numpy_ndarray(np.ascontiguousarray(values))
     return found
-
-
-def shorten(error: Exception, limit: int = 160) -> str:
-    """Returns what an error says in one line."""
-    return " ".join(str(error).split())[:limit]
 
 
 TABLE_FORMATS = {

@@ -4,17 +4,20 @@ from functools import partial
 from pathlib import Path
 
 from gapless.formats.format import Format
-from gapless.formats.table.read import list_tables, read_tables
+from gapless.formats.source import list_files
+from gapless.formats.table.read import read_tables
 from gapless.formats.table.write import Save, save_csv, save_npz, save_parquet, write_tables
 
 
 def _is_table(suffix: str, path: Path) -> bool:
-    return any(file.suffix.lower() == suffix for file in list_tables(path))
+    return bool(list_files(path, (suffix,)))
 
 
 def _make_format(name: str, title: str, save: Save) -> Format:
     suffix = f".{name}"
-    return Format(name, title, partial(_is_table, suffix), read_tables, partial(write_tables, suffix, save))
+    return Format(
+        name, title, partial(_is_table, suffix), partial(read_tables, suffix), partial(write_tables, suffix, save)
+    )
 
 
 TABLES = (

@@ -1,6 +1,7 @@
 """Tables read as recordings: one file each, or several where a column numbers the episodes in it."""
 
 from collections.abc import Container, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,9 @@ import pyarrow.parquet as pq
 
 from gapless.core.errors import LogError
 from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped
-from gapless.core.signal import Array
-from gapless.formats.arrays import Rows, read_description
+from gapless.formats.arrays import Rows, convert_column, read_description
 from gapless.formats.format import ReadOptions
-from gapless.formats.source import explain_damage, log_error, read_files, require_inside
+from gapless.formats.source import explain_damage, list_files, read_files, require_inside
 from gapless.formats.table.clock import TIME_S, find_clock, read_times
 from gapless.formats.table.columns import column_names, describe_other_kind, read_raw
 from gapless.formats.table.episodes import find_episodes
@@ -25,27 +25,29 @@ from gapless.formats.table.sidecar import read_sidecar
 
 def list_tables(path: Path) -> list[Path]:
     """Returns the tables that a source is: itself, or those in its folder, sorted by name; none of hidden files."""
-    files = sorted(path.iterdir()) if path.is_dir() else [path]
-    return [file for file in files if file.suffix.lower() in SUFFIXES and not file.name.startswith(".")]
+    return list_files(path, SUFFIXES)
 
 
-def read_tables(path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
+def read_tables(suffix: str, path: Path, options: ReadOptions) -> Iterator[Recording | Skipped]:
     """Yields the recordings of a table, or of a folder of tables of one format."""
-    files = list_tables(path)
-    if len(endings := sorted({file.suffix.lower() for file in files})) > 1:
-        raise log_error(f"a folder of {' and '.join(endings)} files: give each format a folder of its own", path)
-    unknown = [file for file in files if file.stem not in options.known]
-    yield from read_files(unknown, path, partial(_read_table, options.known))
+    yield from read_files(list_files(path, (suffix,)), path, partial(_read_table, options.known))
 
 
 def _read_table(known: Container[str], path: Path) -> Iterator[Recording | Skipped]:
+    if path.stem in known:
+        return
     said = _read_said(path)
     clock = find_clock(path)
     stamps_s, start_ns = read_times(path, clock)
     first_s = next(iter(stamps_s[np.isfinite(stamps_s)]), 0.0)
     rows = Rows(details={"time": clock.text} if clock.text else {})
-    for name, column in _read_signals(path, (*clock.columns, TIME_S), is_described=DESCRIPTION_KEY in said):
-        why = column if isinstance(column, str) else _add_column(rows, name, column, len(stamps_s))
+    names = [name for name in column_names(path) if name not in (*clock.columns, TIME_S)]
+    columns = _read_signals(path, [name for name in names if name.strip()], is_described=DESCRIPTION_KEY in said)
+    for name in names:
+        try:
+            why = _add_column(rows, name, columns.get(name), len(stamps_s), path)
+        except LogError as error:
+            why = str(error)
         if why:
             yield Skipped(f"{path.name}: {name or 'a column without name'}", why)
     episodes = [] if DESCRIPTION_KEY in said else find_episodes(rows.columns, path)
@@ -68,49 +70,31 @@ def _read_said(path: Path) -> dict[str, Any]:
     return read_sidecar(sidecar, said) if sidecar.is_file() else said
 
 
-def _read_signals(path: Path, times: tuple[str, ...], *, is_described: bool) -> Iterator[tuple[str, Any]]:
-    """Yields all columns but the time as Arrow arrays, or as text why one cannot be read."""
-    found = [name for name in column_names(path) if name not in times]
-    yield from ((name, "it has no name: give it one") for name in found if not name.strip())
-    names = [name for name in found if name.strip()]
+def _read_signals(path: Path, names: list[str], *, is_described: bool) -> dict[str, Any]:
+    """Returns columns as Arrow arrays; none where some are damaged, so that each has to be read by itself."""
     if is_described:  # by gapless, as numbers: zeros may have a sign
-        try:
-            yield from read_raw(path, names, numbers=True).items()
-            return
-        except LogError:
-            pass  # a person added text
+        with suppress(LogError):  # a person added text
+            return read_raw(path, names, numbers=True)
     try:
-        yield from read_raw(path, names).items()
+        return read_raw(path, names)
     except LogError:
         if path.suffix.lower() == ".csv":
             raise
-        for name in names:  # one column that is damaged leaves the others
-            try:
-                column = read_raw(path, [name])[name]
-            except LogError as error:
-                column = str(error)
-            yield name, column
+        return {}
 
 
-def _add_column(rows: Rows, name: str, column: Any, num_rows: int) -> str:
+def _add_column(rows: Rows, name: str, column: Any, num_rows: int, path: Path) -> str:
     """Adds a column, a constant text to the details; returns why it is left out, or nothing."""
+    if not name.strip():
+        return "it has no name: give it one"
+    column = read_raw(path, [name])[name] if column is None else column
     if len(column) != num_rows:
         return f"it has {len(column)} values, the time has {num_rows}"
-    if other := describe_other_kind(column):
-        values = [] if pa.types.is_nested(column.type) or other.startswith("arrays") else pc.unique(column).to_pylist()
-        texts = [value for value in values if value is not None]
-        if len(texts) != 1:
-            return f"it holds {other}{' that changes' if texts else ''}, not numbers"
-        rows.details[name] = str(texts[0])
+    if not (other := describe_other_kind(column)):
+        rows.columns[name], kind = convert_column(column, name, path)
+        rows.types |= {name: kind} if kind else {}
         return ""
-    try:
-        rows.columns[name] = _convert_column(column)
-    except pa.ArrowException as error:
-        return f"float64 does not hold all of its digits ({' '.join(str(error).split())[:100]}): save it as text"
-    kind = np.dtype(column.type.to_pandas_dtype()).name
-    rows.types |= {name: kind} if kind not in ("float64", "object") else {}
-    return ""
-
-
-def _convert_column(column: Any) -> Array:
-    return np.array(column.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
+    texts: set[str] = set()
+    if not (pa.types.is_nested(column.type) or other.startswith("arrays")):
+        texts = {str(value) for value in pc.unique(column).to_pylist() if value is not None}
+    return next((left.why for left in rows.add_texts(name, texts)), "" if texts else f"it holds {other}, not numbers")

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, Field, TypeAdapter, ValidationEr
 from gapless.core.episode import Outcome, Source
 from gapless.core.recording import DESCRIPTION_KEY, Origin, Recording, describe_recording
 from gapless.core.results import Note
+from gapless.formats.arrays import as_object
 from gapless.formats.source import log_error
 
 
@@ -74,9 +75,9 @@ def read_sidecar(path: Path, earlier: Mapping[str, Any]) -> dict[str, Any]:
     said = {**earlier, **({**written, DESCRIPTION_KEY: True} if isinstance(written, dict) else {})}
     said |= {key: about[key] for key in about if data.get(key) is not None}
     origin = {key: data[key] for key in known if key in data}
-    said["origin"] = _as_object(said.get("origin")) | _check_origin(origin, path)
+    said["origin"] = as_object(said.get("origin")) | _check_origin(origin, path)
     others = {key: value for key, value in data.items() if key not in (*known, *Sidecar.model_fields)}
-    said["details"] = _as_object(said.get("details")) | others
+    said["details"] = as_object(said.get("details")) | others
     return said
 
 
@@ -85,10 +86,6 @@ def read_origin(data: Mapping[str, Any], path: Path) -> Origin:
     given = {each.name: data[each.name] for each in fields(Origin) if each.name in data}
     lists = {key: tuple(value) for key, value in _check_origin(given, path).items() if isinstance(value, list)}
     return Origin(**{**given, **lists})
-
-
-def _as_object(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, dict) else {}
 
 
 def _check_origin(given: dict[str, Any], path: Path) -> dict[str, Any]:

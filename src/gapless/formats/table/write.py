@@ -12,12 +12,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gapless.core.recording import DESCRIPTION_KEY, Recording, Skipped, describe_recording
-from gapless.formats.arrays import restore_type
+from gapless.formats.arrays import restore_type, skip_videos
+from gapless.formats.source import choose_file_name
 from gapless.formats.table.clock import TIME_S
 from gapless.formats.table.sidecar import write_sidecar
 
 Save = Callable[[Path, Mapping[str, np.ndarray], Recording], None]
-MAX_STEM_LENGTH = 100  # letters of a file's name, of the 255 bytes that file systems allow
 
 
 def write_tables(suffix: str, save: Save, recordings: Iterable[Recording], folder: Path) -> Iterator[Skipped]:
@@ -25,11 +25,11 @@ def write_tables(suffix: str, save: Save, recordings: Iterable[Recording], folde
     folder.mkdir()
     taken: set[str] = set()
     for recording in recordings:
-        yield from (Skipped(f"{recording.name}: video {v.camera}", "a table holds no images") for v in recording.videos)
+        yield from skip_videos(recording)
         columns = _list_columns(recording)
         for name in (name for name in recording.columns if name == TIME_S or name not in columns):
             yield Skipped(f"{recording.name}: column {name!r}", "a table cannot have a column of this name")
-        stem = _choose_stem(recording.name, taken)
+        stem = choose_file_name(recording.name, taken)
         save(folder / f"{stem}{suffix}", columns, recording)
         write_sidecar(recording, folder / f"{stem}.json")
 
@@ -47,17 +47,6 @@ def _list_columns(recording: Recording) -> dict[str, np.ndarray]:
         if name != TIME_S and name.strip() and not re.search("[\r\n\0]", name):
             columns[name] = restore_type(values, recording.types.get(name))
     return columns
-
-
-def _choose_stem(name: str, taken: set[str]) -> str:
-    """Returns a file name that no other recording has, as like the recording's as file systems allow."""
-    stem = re.sub(r"[^\w.+=@,() -]", "_", name).strip(". ")[:MAX_STEM_LENGTH] or "episode"
-    number, found = 1, stem
-    while found.lower() in taken:
-        number += 1
-        found = f"{stem}_{number}"
-    taken.add(found.lower())
-    return found
 
 
 def save_csv(path: Path, columns: Mapping[str, np.ndarray], recording: Recording) -> None:

@@ -84,7 +84,7 @@ def test_one_damaged_episode_leaves_the_others(tmp_path: Path) -> None:
     whole = (tmp_path / "b" / "trajectory.h5").read_bytes()
     (tmp_path / "b" / "trajectory.h5").write_bytes(whole[:3000])
     runs, skipped = read(tmp_path)
-    assert [run.name for run in runs] == ["same", "c"]
+    assert [run.name for run in runs] == ["same", "same_2"]
     assert "not readable as HDF5" in skipped["b/trajectory.h5"]
     (tmp_path / "c" / "metadata_same.json").write_text("[1]")
     assert "the metadata beside it is no JSON object" in read(tmp_path)[1]["c/trajectory.h5"]

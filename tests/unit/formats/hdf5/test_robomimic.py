@@ -205,7 +205,7 @@ def test_what_is_written_is_laid_out_as_robomimic_wants(tmp_path: Path) -> None:
         assert set(json.loads(file["data"].attrs["env_args"])) == {"env_name", "env_kwargs"}
     runs, skipped = read(path)
     assert skipped == {}
-    assert [run.name for run in runs] == ["reach", "demo_1", "demo_0"]
+    assert [run.name for run in runs] == ["reach", "reach_2", "demo_0"]
     for run in runs:
         assert set(run.columns) == set(columns)
         assert run.types == types

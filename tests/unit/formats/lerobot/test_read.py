@@ -148,7 +148,7 @@ def test_rows_without_a_later_time_are_left_out(stamp: float, row: int, tmp_path
     found, skipped = read_set(path)
     assert found[0].times_s.tolist() == np.delete(times_s, row).tolist()
     assert found[0].columns["frame_index"].tolist() == [i for i in range(30) if i != row]  # not derivable any more
-    assert [each.what for each in skipped] == ["1 rows of set_v2.1_episode_000000"]
+    assert [each.what for each in skipped] == ["set_v2.1_episode_000000: 1 of 30 rows"]
 
 
 def test_time_that_does_not_begin_at_0_is_kept_and_comes_back(tmp_path: Path) -> None:

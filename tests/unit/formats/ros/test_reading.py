@@ -385,9 +385,16 @@ def test_one_damaged_file_of_a_folder_leaves_the_others(tmp_path: Path) -> None:
     (tmp_path / "b.mcap").write_bytes(b"nothing")
     found = list(read_source(tmp_path))
     assert [each.name for each in found if isinstance(each, Recording)] == ["a"]
-    assert [each.what for each in found if isinstance(each, Skipped)] == ["a: covariances", "b"]
+    assert [each.what for each in found if isinstance(each, Skipped)] == ["a: covariances", "b.mcap"]
     with pytest.raises(LogError, match="record or save it again"):
         list(read_source(tmp_path / "b.mcap"))
+
+
+def test_a_folder_of_several_formats_is_refused(tmp_path: Path) -> None:
+    bags.write_cdr_mcap(tmp_path / "a.mcap", bags.make_arm(duration_s=0.1))
+    bags.write_ros1(tmp_path / "b.bag", bags.make_arm(bags.STORE1, duration_s=0.1))
+    with pytest.raises(LogError, match=r"a folder of \.bag and \.mcap files: give each format a folder of its own"):
+        list(read_source(tmp_path))
 
 
 def test_a_bag_without_messages_says_so(tmp_path: Path) -> None:

@@ -84,7 +84,7 @@ def test_text_that_never_changes_is_a_detail(tmp_path: Path) -> None:
     (run,), skipped = read(write_csv(tmp_path / "run.csv", columns))
     assert run.details == {"task": "push"}
     assert list(run.columns) == ["q"]
-    assert skipped == {"run.csv: phase": "it holds string that changes, not numbers"}
+    assert skipped == {"run.csv: phase": "it holds text that changes, not numbers"}
 
 
 def test_whole_numbers_that_float64_cannot_hold_are_skipped(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_whole_numbers_that_float64_cannot_hold_are_skipped(tmp_path: Path) -> N
         tmp_path / "run.parquet",
     )
     (run,), skipped = read(tmp_path / "run.parquet")
-    assert "float64 does not hold all of its digits" in skipped["run.parquet: id"]
+    assert "whole numbers beyond 2**53" in skipped["run.parquet: id"]
     np.testing.assert_array_equal(run.columns["q"], [1, np.nan, 3])
     assert run.types == {"q": "int32"}
 
