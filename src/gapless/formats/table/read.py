@@ -88,12 +88,14 @@ def _add_column(rows: Rows, name: str, column: Any, num_rows: int, path: Path) -
     if not name.strip():
         return "it has no name: give it one"
     column = read_raw(path, [name])[name] if column is None else column
-    if len(column) != num_rows:
+    other, lacking = describe_other_kind(column), num_rows - len(column)
+    if lacking and (lacking != 1 or other or num_rows == 2):
         return f"it has {len(column)} values, the time has {num_rows}"
-    if not (other := describe_other_kind(column)):
-        rows.columns[name], kind = convert_column(column, name, path)
-        rows.types |= {name: kind} if kind else {}
-        return ""
+    if not other:
+        values, kind = convert_column(column, name, path)
+        rows.columns[name] = np.append(values, np.nan) if lacking else values
+        rows.types |= {name: kind} if kind and not lacking else {}
+        return "its last row has no value: rollouts have one action fewer than states" if lacking else ""
     texts: set[str] = set()
     if not (pa.types.is_nested(column.type) or other.startswith("arrays")):
         texts = {str(value) for value in pc.unique(column).to_pylist() if value is not None}

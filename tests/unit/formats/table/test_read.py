@@ -200,3 +200,13 @@ def test_too_little_memory_is_said_before_reading(tmp_path: Path, name: str, mon
     monkeypatch.setattr(source, "read_free_memory", lambda: 100.0)
     with pytest.raises(LogError, match="split the file, or use a machine with more"):
         read(path)
+
+
+def test_a_rollout_has_one_action_fewer_than_states(tmp_path: Path) -> None:
+    np.savez(tmp_path / "rollout.npz", time_s=np.arange(4.0), states=np.ones((4, 2)), actions=np.ones((3, 1)))
+    found = list(read_source(tmp_path / "rollout.npz"))
+    (recording,) = (each for each in found if isinstance(each, Recording))
+    np.testing.assert_array_equal(recording.columns["actions_0"], [1, 1, 1, np.nan])
+    assert [each.why for each in found if isinstance(each, Skipped)] == [
+        "its last row has no value: rollouts have one action fewer than states"
+    ]
