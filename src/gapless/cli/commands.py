@@ -173,7 +173,9 @@ def diagnose(
 @app.command()
 def query(
     directory: Directory,
-    sql: Annotated[str, Argument(metavar="SQL", help="one SELECT over episodes, artefacts and samples")],
+    sql: Annotated[
+        str, Argument(metavar="SQL", help="one SELECT over episodes, artefacts, samples, labels, splits, consents")
+    ],
     csv: Annotated[str | None, Option(metavar="FILE", help="also write the rows as CSV; - is standard output")] = None,
     parquet: Annotated[File, Option(metavar="FILE", help="also write the rows as Parquet")] = None,
     json: Json = None,
