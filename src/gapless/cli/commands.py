@@ -34,7 +34,7 @@ JSON_HELP = "also write the result as JSON; - is standard output"
 Json = Annotated[str | None, Option("--json", metavar="FILE", callback=_check_json_target, help=JSON_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
-LOGS_HELP = "logs (.csv, .parquet, .npz) or folders of them, with time and signals; last: the folder to make"
+LOGS_HELP = "logs of any format that `gapless import` reads, or folders of them; last: the folder to make"
 DRIVE_HELP = "for a model without actuators: add a motor per joint whose effort is logged"
 EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
 

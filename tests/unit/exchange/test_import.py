@@ -245,6 +245,13 @@ def test_a_source_of_no_known_format_is_refused_before_any_is_read(tmp_path: Pat
     assert not (tmp_path / "data").exists()
 
 
+def test_a_bag_without_its_metadata_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "run0").mkdir()
+    (tmp_path / "run0" / "run0.db3").write_bytes(b"SQLite format 3")
+    with pytest.raises(InputError, match="ros2 bag reindex"):
+        verbs.import_(tmp_path / "data", tmp_path / "run0")
+
+
 def test_two_sets_with_one_name_stay_apart(tmp_path: Path) -> None:
     verbs.import_(tmp_path / "data", [write_set(tmp_path / "one"), write_csv(tmp_path / "reach_1.csv", {"q": -MOTION})])
     names = verbs.query(tmp_path / "data", "SELECT name FROM episodes ORDER BY name").rows
