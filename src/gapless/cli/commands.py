@@ -32,6 +32,8 @@ Texts = list[str] | None
 REPEATED = "(may be repeated); default:"
 JSON_HELP = "also write the result as JSON; - is standard output"
 Json = Annotated[str | None, Option("--json", metavar="FILE", callback=_check_json_target, help=JSON_HELP)]
+WHERE_HELP = "SQL condition on the view `episodes`, such as \"site = 'lab'\"; default: all runs"
+RunsWhere = Annotated[str | None, Option("--where", metavar="SQL", help=WHERE_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
 LOGS_HELP = "logs of any format that `gapless import` reads, or folders of them; last: the folder to make"
@@ -80,10 +82,11 @@ def measure(
     directory: Directory,
     fit: Annotated[File, Option(metavar="FIT.json", help="result of identify to predict with")] = None,
     window: Annotated[float, Option(min=0, metavar="SECONDS", help="restart this often; 0: once per episode")] = 0.3,
+    where: RunsWhere = None,
     json: Json = None,
 ) -> None:
     """How far is simulation from reality: prediction error, bias and lag of every measured column."""
-    publish(run_verb(verbs.measure, directory, fit=fit, window_s=window), json)
+    publish(run_verb(verbs.measure, directory, fit=fit, window_s=window, where=where), json)
 
 
 @app.command()
@@ -91,6 +94,7 @@ def identify(
     directory: Annotated[File, DIRECTORY] = None,
     hold_out: Annotated[Texts, Option(metavar="NAME", help=f"log to test the fit on {REPEATED} every fourth")] = None,
     logs: Annotated[Texts, Option(metavar="PATTERN", help=f"logs to use, such as march-* {REPEATED} all")] = None,
+    where: RunsWhere = None,
     since: Annotated[File, Option(metavar="FIT.json", help="fit to compare with; default: the earliest")] = None,
     posterior: Annotated[
         Literal["gaussian", "sbi"], Option(help="sbi: also sample it by neural estimation (needs the extra `sbi`)")
@@ -106,15 +110,15 @@ def identify(
 ) -> None:
     """Which parameter values make the model match, and which do these logs not identify?"""
     if sensor is not None:
-        useless = {"--hold-out": hold_out, "--logs": logs, "--since": since, "--window": window}
+        useless = {"--hold-out": hold_out, "--logs": logs, "--where": where, "--since": since, "--window": window}
         _refuse_unused("--sensor", useless | {"--posterior": posterior != "gaussian"})
         noise(sensor, directory, column, svg, json)
         return
     _refuse_unused("a fit of the model, which needs no --sensor", {"--column": column, "--svg": svg})
     if directory is None:
         raise InputError("Missing argument 'DIR': name the project folder; for a log at rest use `gapless noise LOG`")
-    options = {"logs": logs or (), "since": since, "posterior": posterior, "window_s": window, "seed": seed}
-    publish(run_verb(verbs.identify, directory, hold_out or (), **options), json)
+    options = {"logs": logs or (), "where": where, "since": since, "posterior": posterior, "window_s": window}
+    publish(run_verb(verbs.identify, directory, hold_out or (), seed=seed, **options), json)
 
 
 @app.command()
@@ -159,6 +163,7 @@ def diagnose(
     directory: Directory,
     policy: Annotated[File, Option(metavar="POLICY.npz", help="policy of the runs: its failures are evidence")] = None,
     fit: Annotated[File, Option(metavar="FIT.json", help="no longer needed: the fit of these logs is taken")] = None,
+    where: RunsWhere = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
@@ -167,7 +172,7 @@ def diagnose(
     Names what is wrong (which joint, body, column), with the values and intervals that identify gives for the same
     logs: what one of the two has searched or fitted, the other takes from the catalogue.
     """
-    publish(run_verb(verbs.diagnose, directory, policy=policy, fit=fit, seed=seed), json)
+    publish(run_verb(verbs.diagnose, directory, policy=policy, fit=fit, where=where, seed=seed), json)
 
 
 @app.command()

@@ -1,10 +1,12 @@
 """How each verb's result reads on the screen: `show(result, console)`."""
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import singledispatch
 
 from gapless.cli.output import Printer, number, span
 from gapless.core import results
+from gapless.core.recording import Skipped
 from gapless.report.noise import TERM_NAMES, shown_value, term_remark
 
 LIKELY = 0.5  # probability above which causes and their mechanisms are shown as what is wrong
@@ -35,8 +37,7 @@ def _(result: results.ImportResult, console: Printer) -> None:
     if kept:
         console.print(f"{kept} column{'s keep their names' if kept > 1 else ' keeps its name'}")
     _show_notes(result.notes, console)
-    for each in result.skipped:
-        console.print(f"skipped {each.what}: {each.why}")
+    _show_skipped(result.skipped, console)
     there = f", {result.known} of them were there" if result.known else ""
     one = result.episodes == 1
     would = "would come in" if result.dry_run else f"{'is' if one else 'are'} in the catalogue"
@@ -52,6 +53,18 @@ def _(result: results.ExportResult, console: Printer) -> None:
 
 def _count_rows(result: results.ImportResult | results.ExportResult) -> str:
     return f"{result.episodes} episode{'s' if result.episodes != 1 else ''} with {result.samples} samples"
+
+
+def _show_skipped(skipped: Sequence[Skipped], console: Printer) -> None:
+    """Prints what was skipped; the same thing in many files is one line."""
+    groups: dict[tuple[str, str], list[Skipped]] = {}
+    for each in skipped:
+        file, colon, column = each.what.rpartition(": ")
+        same = re.sub(r"\d+", "#", each.why.replace(file, "")) if colon else each.why
+        groups.setdefault((column, same), []).append(each)
+    for each, *others in groups.values():
+        more = f" (and in {len(others)} more)" if others else ""
+        console.print(f"skipped {each.what}: {each.why}{more}")
 
 
 @show.register

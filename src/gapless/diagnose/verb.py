@@ -60,6 +60,7 @@ def diagnose(
     *,
     policy: str | Path | None = None,
     fit: str | Path | None = None,
+    where: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> DiagnoseResult:
@@ -75,6 +76,7 @@ def diagnose(
         directory: The project folder.
         policy: A policy that `train` wrote, whose real runs are among the logs; it needs the project's task.
         fit: A fit that `identify` wrote. It is read and checked, and no longer needed: the fit of these logs is taken.
+        where: SQL condition on the view `episodes` of runs to use, such as `site = 'lab'`; None for all.
         seed: Seed of windows and draws.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -82,7 +84,7 @@ def diagnose(
         InputError: If the project, its logs, the policy or the fit cannot be used.
     """
     player = None if policy is None else _load_player(load_project(directory), policy)
-    data = read_project_data(directory, with_unlogged=True, progress=progress)
+    data = read_project_data(directory, with_unlogged=True, where=where, progress=progress)
     if fit is not None:
         read_fit(fit, data.blueprint)
     parents = (*data.ids, *artefact_ids(policy))

@@ -27,6 +27,9 @@ from gapless.project.data_folder import DataFolder, open_data_folder, write_colu
 from gapless.project.new.recordings import describe_time
 
 BATCH_EPISODES, BATCH_ROWS = 64, 500_000  # committed at once: what a killed import reads again at most
+COMPACT_FROM_EPISODES = (
+    1000  # added by one import: joining their files makes opening one fast (benchmarks/catalogue.py)
+)
 MAX_NAMED = 4  # columns that a note names
 NUM_EXAMPLES = 3  # recordings with the same columns that a mapping is found from
 
@@ -105,6 +108,7 @@ class _Import:
     samples: int = 0
     known: int = 0
     flagged: int = 0
+    added: int = 0
     skipped: list[Skipped] = field(default_factory=list[Skipped])
     flags: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # flag -> episodes that have it
     notes: dict[tuple[str, str], Note] = field(default_factory=dict[tuple[str, str], Note])
@@ -170,9 +174,12 @@ class _Import:
             require_space(self.folder.directory)
             kind = new[0][1].config["source"]["format"]
             self.ids += catalogue.add_recordings(new, format=kind, quality=lambda each: quality[each.name])
+            self.added += len(new)
 
     def finish(self, given: Mapping[str, str | None]) -> ImportResult:
         """Returns what came in; the names of columns are written to `gapless.yaml`."""
+        if self.added >= COMPACT_FROM_EPISODES:
+            self._open().compact()
         mapping = {each.column: each for found in self.mappings.values() for each in found}
         if not self.dry_run:
             renamed = {c: m.becomes for c, m in mapping.items() if m.becomes != c}
@@ -247,10 +254,13 @@ class _Import:
 
     def _find_known(self, mark: str) -> dict[str, dict[str, Any]]:
         """Returns name -> row of what is there of a source; notes all names of the project."""
+        project = self.folder.project
+        if project is not None and project.logs_path.is_dir():
+            self.names |= {path.stem for path in project.logs_path.iterdir()}
         if not (self.folder.directory / FOLDER).is_dir():
             return {}
         catalogue = self._open()
-        if not self.names:
+        if not self.ids:
             self.names |= set(catalogue.query("SELECT name FROM episodes WHERE is_recording")["name"].to_pylist())
         name, fingerprint = (f"json_extract_string(config, '$.source.{key}')" for key in ("name", "fingerprint"))
         columns = ", ".join(["id", "num_rows", "source", "conditions", *self.statement.origin])

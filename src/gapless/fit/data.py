@@ -14,7 +14,7 @@ from gapless.core.protocols import Progress
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
 from gapless.data.labels import apply_labels
-from gapless.fit.enter import enter_runs, refuse_left_out
+from gapless.fit.enter import EnteredRuns, enter_runs, refuse_left_out
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
 from gapless.project.log.inspect import copy_notes, merge_notes, time_notes
@@ -96,6 +96,7 @@ def read_project_data(
     *,
     with_unlogged: bool = False,
     logs: Sequence[Log] | None = None,
+    where: str | None = None,
     purpose: Purpose = "train",
     progress: Progress | None = None,
 ) -> ProjectData:
@@ -109,6 +110,7 @@ def read_project_data(
         logs_like: Patterns of the names of logs, such as `march-*`; none for all logs.
         with_unlogged: Whether to read runs without a log too; where there are some, there need be no logs.
         logs: What is read already; None reads them.
+        where: SQL condition on the view `episodes`, such as `site = 'lab'`; None for all.
         purpose: `test` for verbs that only look at the data: they may read test splits.
         progress: Called with what is being done and how far it is, in [0, 1].
 
@@ -128,6 +130,8 @@ def read_project_data(
     entered = enter_runs(project, catalogue, logs, unlogged, purpose)
     report(ENTERING, 1.0)
     refuse_left_out(entered, logs_like)
+    if where is not None:
+        entered = _choose_runs(entered, catalogue, where)
     every_log, logs, copies = logs, entered.logs, entered.copies
     recorded = [log.episode for log in (*logs, *entered.unlogged)]
     runs = apply_labels(catalogue, entered.ids, recorded)
@@ -152,4 +156,19 @@ def read_project_data(
             for new, old in zip(runs, recorded, strict=True)
             if new is not old
         },
+    )
+
+
+def _choose_runs(entered: EnteredRuns, catalogue: Catalogue, where: str) -> EnteredRuns:
+    """Returns those runs for which an SQL condition holds; raises InputError where it holds for none."""
+    wanted, num_logs = set(catalogue.select_ids(where)), len(entered.logs)
+    kept = [k for k, id in enumerate(entered.ids) if id in wanted]
+    if not kept:
+        text = f"--where {where}: it holds for none of the {len(entered.ids)} runs"
+        raise InputError(f"{text}: see `gapless query DIR 'SELECT * FROM episodes'`")
+    return replace(
+        entered,
+        logs=tuple(entered.logs[k] for k in kept if k < num_logs),
+        unlogged=tuple(entered.unlogged[k - num_logs] for k in kept if k >= num_logs),
+        ids=tuple(entered.ids[k] for k in kept),
     )

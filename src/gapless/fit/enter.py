@@ -12,7 +12,6 @@ from pathlib import Path
 import gapless
 from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
-from gapless.core.recording import Origin
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
 from gapless.data.entries import make_episode_entry
@@ -59,7 +58,8 @@ def enter_runs(
     copies = {copy: first for copy, first in copies.items() if copy not in why}
     kept = [k for k in range(len(runs)) if k not in why and k not in copies]
     files = [k for k in kept if not is_imported(runs[k].path)]
-    added = dict(zip(files, catalogue.add_episodes([(runs[k].episode, provenances[k]) for k in files]), strict=True))
+    entries = [(runs[k].episode, provenances[k]) for k in files]
+    added = dict(zip(files, catalogue.add_episodes(entries, [runs[k].origin for k in files]), strict=True))
     ids = tuple(added.get(k) or recording_id(runs[k].path) for k in kept)
     left_out = {runs[k].episode.name: reason for k, reason in why.items()}
     used = [k for k in kept if k < len(logs)]
@@ -99,7 +99,7 @@ def _find_keys(catalogue: Catalogue, run: Log, provenance: Provenance) -> tuple[
         id = recording_id(run.path)
         (row,) = catalogue.select("SELECT signals_id FROM recorded_episodes WHERE id = $1", (id,))
         return id, row["signals_id"]
-    entry = make_episode_entry(run.episode, provenance, Origin())
+    entry = make_episode_entry(run.episode, provenance, run.origin)
     return entry.id, entry.row["signals_id"] if entry.row["num_rows"] else ""
 
 

@@ -33,7 +33,9 @@ def find_format(source: Path) -> Format:
 def _advise(source: Path) -> str:
     """Returns what to do with a source of no known format."""
     inside = sorted(source.iterdir()) if source.is_dir() else []
-    endings = [path.suffix.lower() for path in (source, *inside)]
+    if folders := [path.name for path in inside if path.is_dir() and any(each.is_source(path) for each in FORMATS)]:
+        return f"but folders in it are: give {nearest('', folders, 4)}"
+    endings = [path.suffix.lower() for path in inside or (source,)]
     if advice := next((CONVERT_WITH[ending] for ending in endings if ending in CONVERT_WITH), ""):
         return advice
     there = f"in this folder there are: {nearest('log.csv', (p.name for p in inside))}; " if source.is_dir() else ""

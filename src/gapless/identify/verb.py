@@ -83,6 +83,7 @@ def identify(
     hold_out: Sequence[str] = (),
     *,
     logs: Sequence[str] = (),
+    where: str | None = None,
     since: str | Path | None = None,
     posterior: Literal["gaussian", "sbi"] = "gaussian",
     window_s: float | None = None,
@@ -98,6 +99,7 @@ def identify(
         directory: The project folder.
         hold_out: Names of logs to judge on instead of fitting; by default every fourth.
         logs: Patterns of the names of logs to use, such as `march-*`; by default all.
+        where: SQL condition on the view `episodes` of logs to use, such as `site = 'lab'`; None for all.
         since: JSON of an earlier fit to compare with; by default the earliest in the catalogue that suits.
         posterior: `sbi` also samples the posterior by neural estimation (needs the extra `sbi`).
         window_s: Length of the prediction windows [s]; None lets the logs decide.
@@ -110,7 +112,7 @@ def identify(
         InputError: If the project, its logs or the earlier fit cannot be used, or `sbi` is not installed.
     """
     neural = _import_neural(posterior)
-    data = read_project_data(directory, logs, progress=progress)
+    data = read_project_data(directory, logs, where=where, progress=progress)
     options = FitOptions(tuple(hold_out), window_s, neural, posterior, seed, progress, watch)
     if watch is None and since is None and (known := find_stored_fit(data, options)) is not None:
         return known

@@ -1,10 +1,12 @@
 """The verb `evaluate`: how often a policy succeeds."""
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+import mujoco
 import numpy as np
 
 import gapless
@@ -13,6 +15,7 @@ from gapless.core.interval import wilson
 from gapless.core.places import require_space
 from gapless.core.protocols import Progress, World
 from gapless.core.provenance import Provenance
+from gapless.core.recording import Origin
 from gapless.core.results import EvaluateResult
 from gapless.core.run import Runs, run_policy
 from gapless.data.catalogue import Catalogue
@@ -53,7 +56,8 @@ def evaluate(
     about = {"where": where, "reality_seed": reality_seed, "num_trials": num_trials, "project": fingerprint(project)}
     provenance = Provenance("evaluate", gapless.__version__, parents, about, seed)
     try:
-        ids = catalogue.add_episodes([(episode, provenance) for episode in runs.episodes])
+        origin = _describe_origin(policy, where)
+        ids = catalogue.add_episodes([(each, provenance) for each in runs.episodes], [origin] * len(runs.episodes))
     except CatalogueError as error:  # trials on a robot are dear: their outcome is not lost with the disk
         ids = ()
         warn_not_kept("what the runs measured", error)
@@ -61,6 +65,18 @@ def evaluate(
     success = wilson(int(runs.success.sum()), len(runs.success))
     result = EvaluateResult((*parents, *ids), where, success, dict(failures), seed)
     return replace(result, id=store_result_if_possible(catalogue, result, provenance))
+
+
+def _describe_origin(policy: str | Path, where: Where) -> Origin:
+    """Returns what runs of a policy come from; in simulation the parameters are those of the model as written."""
+    ids, digest = artefact_ids(policy), hashlib.sha256(Path(policy).read_bytes()).hexdigest()
+    simulator, version = ("mujoco", mujoco.__version__) if where == "simulation" else (None, None)
+    return Origin(
+        simulator=simulator,
+        simulator_version=version,
+        policy=ids[0] if ids else Path(policy).name,
+        policy_version=digest[:12],
+    )
 
 
 def open_world(project: Project, where: Where, num_trials: int, reality_seed: int) -> World:

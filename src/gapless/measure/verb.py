@@ -30,6 +30,7 @@ def measure(
     *,
     fit: str | Path | None = None,
     window_s: float = WINDOW_S,
+    where: str | None = None,
     progress: Progress | None = None,
 ) -> MeasureResult:
     """Compares predictions that restart from the measured state every window with what was measured.
@@ -38,12 +39,13 @@ def measure(
         directory: The project folder.
         fit: JSON that `identify` wrote; None for the model as written.
         window_s: Length of the windows [s]; 0 for one prediction per episode.
+        where: SQL condition on the view `episodes` of runs to use, such as `site = 'lab'`; None for all.
         progress: Called with what is being done and how far it is, in [0, 1].
 
     Raises:
         InputError: If the project, its logs or the fit cannot be used.
     """
-    evidence = read_project_data(directory, with_unlogged=True, purpose="test", progress=progress)
+    evidence = read_project_data(directory, with_unlogged=True, where=where, purpose="test", progress=progress)
     space, row = (EMPTY_SPACE, np.zeros(0)) if fit is None else read_fit(fit, evidence.blueprint)
     windows = cut_windows(evidence.project, evidence.tracks, window_s)
     predictor = Predictor(evidence.blueprint, space)

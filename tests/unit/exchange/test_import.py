@@ -258,3 +258,10 @@ def test_two_sets_with_one_name_stay_apart(tmp_path: Path) -> None:
     assert [row[0] for row in names] == ["reach_0", "reach_1", "reach_1_2", "reach_2"]
     copies = Catalogue.open(tmp_path / "data")
     assert copies.select_ids("name = 'reach_1_2'") != copies.select_ids("name = 'reach_1'")
+
+
+def test_a_folder_of_folders_says_which_to_give(tmp_path: Path) -> None:
+    write_set(tmp_path / "both" / "monday")
+    (tmp_path / "both" / "NOTES.txt").write_text("notes")
+    with pytest.raises(InputError, match="but folders in it are: give monday;"):
+        verbs.import_(tmp_path / "data", tmp_path / "both")

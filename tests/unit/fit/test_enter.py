@@ -1,5 +1,6 @@
 """What verbs that fit are given of a project whose catalogue has a test split, and withdrawn consent."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from gapless import verbs
 from gapless.core.errors import CatalogueError, InputError
 from gapless.core.signal import TimeSeries
 from gapless.data.catalogue import Catalogue
+from gapless.exchange.origin import Statement
 from gapless.fit.data import ProjectData, read_project_data
 from gapless.verbs import copy_example
 
@@ -134,3 +136,41 @@ def test_noise_is_not_fitted_to_a_test_recording(folder: Path) -> None:
     verbs.split(folder, "final", ["motion0"])
     with pytest.raises(InputError, match=r"motion0.csv is of test split final: choose another log"):
         verbs.noise("motion0", folder)
+
+
+def test_what_a_sidecar_says_of_the_origin_can_be_asked_for(folder: Path) -> None:
+    about = {"source": "real", "site": "lab", "participants": ["ana"], "robot_serial": "A7"}
+    (folder / "logs" / "motion0.json").write_text(json.dumps(about))
+    verbs.measure(folder)
+    sql = "SELECT site, robot_serial FROM episodes WHERE list_contains(participants, 'ana')"
+    assert verbs.query(folder, sql).rows == (("lab", "A7"),)
+
+
+def test_simulated_runs_are_no_reality(folder: Path) -> None:
+    (folder / "logs" / "motion0.json").write_text(json.dumps({"source": "sim"}))
+    found = read_project_data(folder)
+    assert "motion0" not in [episode.name for episode in found.episodes]
+    assert any("1 of" in note.text and "of source sim: motion0" in note.text for note in found.notes)
+
+
+@pytest.mark.parametrize("name", ["parquet", "mcap", "lerobot-v3.0"])
+def test_a_test_episode_does_not_come_back_through_an_export(folder: Path, tmp_path: Path, name: str) -> None:
+    verbs.split(folder, "final", ["motion0"])
+    with pytest.raises(InputError, match="of test split final"):
+        verbs.export(folder, tmp_path / "out", format=name, where="name = 'motion0'")
+    verbs.export(folder, tmp_path / "out", format=name, where="name = 'motion0'", purpose="test")
+    verbs.import_(folder, tmp_path / "out", statement=Statement(conditions={"from": "elsewhere"}))
+    found = read_project_data(folder)
+    assert all(episode.conditions.get("from") != "elsewhere" for episode in found.episodes)
+    assert sum("of test split final" in note.text for note in found.notes) == 1
+
+
+def test_runs_are_chosen_in_sql(folder: Path) -> None:
+    for number in (1, 3):
+        (folder / "logs" / f"motion{number}.json").write_text(json.dumps({"source": "real", "site": "lab"}))
+    assert names(read_project_data(folder, where="site = 'lab'")) == ["motion1", "motion3"]
+    assert len(verbs.measure(folder, where="source = 'twin'").inputs) == 4
+    with pytest.raises(InputError, match="--where site = 'home': it holds for none of the 6 runs"):
+        verbs.measure(folder, where="site = 'home'")
+    with pytest.raises(InputError, match="sight"):
+        verbs.measure(folder, where="sight = 'lab'")

@@ -1,5 +1,7 @@
+import hashlib
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from gapless.core.interval import wilson
 from gapless.data.catalogue import Catalogue
 from gapless.learn.evaluate import evaluate
 from gapless.learn.policy import NetworkPolicy
-from gapless.verbs import copy_example
+from gapless.verbs import copy_example, query
 
 # Push where the pole leans and moves: catches it more often than not.
 FRAMES = 3
@@ -64,3 +66,13 @@ def test_without_a_reality_only_simulation_is_possible(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="names no reality"):
         evaluate(place, place / "policy.npz", num_trials=2)
     assert evaluate(place, place / "policy.npz", where="simulation", num_trials=2).success.n == 2
+
+
+def test_runs_say_which_policy_and_simulator_made_them_and_nothing_of_a_twin(folder: Path) -> None:
+    evaluate(folder, folder / "policy.npz", where="simulation", num_trials=3, seed=8)
+    evaluate(folder, folder / "policy.npz", num_trials=3, seed=8)
+    digest = hashlib.sha256((folder / "policy.npz").read_bytes()).hexdigest()[:12]
+    sql = "SELECT DISTINCT source, simulator, simulator_version, policy, policy_version FROM episodes "
+    rows = query(folder, f"{sql} WHERE starts_with(made_by, 'evaluate') ORDER BY source").rows
+    expected = ("sim", "mujoco", mujoco.__version__), ("twin", None, None)
+    assert rows == tuple((*each, "policy.npz", digest) for each in expected)

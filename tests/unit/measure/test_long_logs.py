@@ -14,7 +14,7 @@ from gapless.fit.prediction.windows import MOST_WINDOWS, cut_windows
 from gapless.measure import verb as measure_verb
 from gapless.project import load as loading
 from gapless.project.load import load_project
-from gapless.project.log import read as log_reading
+from gapless.project.log import imported
 from gapless.project.log.read import read_log
 from gapless.signals.smoother import MAX_ROWS_FOR_PENALTY, smooth
 from gapless.signals.track import NUM_STRETCHES, STRETCH_S, make_track, take_excerpts
@@ -68,10 +68,10 @@ def test_check_reads_model_and_log_once_and_says_how_far_it_is(tmp_path: Path, m
     log = next((folder / "logs").glob("*.csv"))
     lines = log.read_text().splitlines(keepends=True)
     log.with_name("brief.csv").write_text("".join([lines[0], *lines[501:1001]]))
-    read, shares, plain = list[Path](), list[float](), log_reading.read_columns
+    read, shares, plain = list[Path](), list[float](), imported.read_columns
     models, load_model = list[Path](), loading.load_model
     monkeypatch.setattr(loading, "load_model", lambda path: models.append(path) or load_model(path))
-    monkeypatch.setattr(log_reading, "read_columns", lambda path, *rest: read.append(path) or plain(path, *rest))
+    monkeypatch.setattr(imported, "read_columns", lambda path, *rest: read.append(path) or plain(path, *rest))
     check(folder, progress=lambda label, share: label == "reading the logs" and shares.append(share))
     assert len(read) == len(set(read)) == 2
     assert len(models) == 1

@@ -80,6 +80,13 @@ def read_sidecar(path: Path, earlier: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
+def read_origin(data: Mapping[str, Any], path: Path) -> Origin:
+    """Returns where a run comes from, as its sidecar says at its top level."""
+    given = {each.name: data[each.name] for each in fields(Origin) if each.name in data}
+    lists = {key: tuple(value) for key, value in _check_origin(given, path).items() if isinstance(value, list)}
+    return Origin(**{**given, **lists})
+
+
 def _as_object(value: Any) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
 

@@ -1,7 +1,7 @@
 """Logs: one file each, read as one episode in model units, with what people say of it in `NAME.json` beside it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,12 @@ import numpy as np
 
 from gapless.core.episode import Episode
 from gapless.core.errors import nearest
-from gapless.core.recording import Recording
+from gapless.core.recording import Origin, Recording
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
 from gapless.formats.source import log_error
 from gapless.formats.table.files import SUFFIXES
-from gapless.formats.table.sidecar import Sidecar, parse_sidecar, read_object
+from gapless.formats.table.sidecar import Sidecar, parse_sidecar, read_object, read_origin
 from gapless.project.log.corrupt import find_corrupt
 from gapless.project.log.imported import imported_paths, read_log_columns
 from gapless.project.records import CommandMap, MeasurementMap, Project
@@ -36,6 +36,7 @@ class Log:
     path: Path  # the file
     episode: Episode  # its content, in model units; time begins at 0
     notes: tuple[Note, ...]  # what was left out or is missing, and how often
+    origin: Origin = field(default_factory=Origin)  # where it comes from, as far as its sidecar says
 
 
 def log_paths(project: Project, *, may_be_none: bool = False) -> tuple[Path, ...]:
@@ -115,19 +116,20 @@ def read_log(project: Project, path: Path, *, as_recorded: bool = False) -> Log:
     notes: list[Note] = []
     times_s, keep = increasing_times(columns["time_s"], path, notes)
     _check_rate(times_s, project.rate_hz, path)
-    about = _read_sidecar(path, notes) if recording is None else _describe(recording)
+    about, origin = _read_sidecar(path, notes) if recording is None else (_describe(recording), recording.origin)
     episode = Episode(
         name=path.stem,
         commands=_map_columns(project.commands, columns, times_s, keep, path, notes),
         measurements=_map_columns(project.measurements, columns, times_s, keep, path, notes, as_recorded=as_recorded),
         **about,
     )
-    return Log(path, episode, tuple(notes))
+    return Log(path, episode, tuple(notes), origin)
 
 
-def _read_sidecar(path: Path, notes: list[Note]) -> dict[str, Any]:
+def _read_sidecar(path: Path, notes: list[Note]) -> tuple[dict[str, Any], Origin]:
     sidecar = path.with_suffix(".json")
-    return parse_sidecar(read_object(sidecar) if sidecar.is_file() else {}, sidecar, notes)
+    data = read_object(sidecar) if sidecar.is_file() else {}
+    return parse_sidecar(data, sidecar, notes), read_origin(data, sidecar)
 
 
 def _describe(recording: Recording) -> dict[str, Any]:
@@ -231,5 +233,5 @@ def read_unlogged(project: Project) -> tuple[Log, ...]:
         columns = (project.command_names, project.command_units), (project.measurement_names, project.measurement_units)
         empty = [TimeSeries(np.zeros(0), np.zeros((0, len(names))), names, units) for names, units in columns]
         episode = Episode(path.stem, commands=empty[0], measurements=empty[1], **about)
-        found.append(Log(path, episode, tuple(notes)))
+        found.append(Log(path, episode, tuple(notes), read_origin(data, path)))
     return tuple(found)
