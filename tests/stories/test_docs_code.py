@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+import runpy
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from gapless import verbs
 from gapless.core.errors import InputError
 from gapless.core.results import Result
 from gapless.core.target_path import MOTOR_FIELDS
+from gapless.exchange.origin import Statement
 from gapless.learn.policy import NetworkPolicy
 from gapless.project.load import load_project
 from gapless.project.model import load_model
@@ -157,9 +159,94 @@ def test_slow_pages(verb: str, project: Path) -> None:
 
 
 def test_every_verb_has_a_page() -> None:
-    pages = {verb: "sensor-noise" if verb == "noise" else verb for verb in verbs.__all__}
-    others = {"export-ranges"}  # what a verb does beside its main task
+    about_people = dict.fromkeys(("label", "split", "consent"), "labels-splits-consent")
+    elsewhere = {"noise": "sensor-noise", "import_": "import", **about_people}
+    pages = {verb: elsewhere.get(verb, verb) for verb in verbs.__all__}
+    others = {
+        "export-ranges",
+        "lerobot",
+        "ros",
+        "hdf5-rlds",
+        "tables",
+    }  # what a verb does beside its main task; formats
     assert {path.stem for path in (DOCS / "how-to").glob("*.md")} == {*pages.values(), *others}
+
+
+def write_shown(document: str, begins: str, path: Path) -> None:
+    """Writes the block of a document that begins with a text."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(next(block.text for block in blocks(document) if block.text.startswith(begins)), encoding="utf-8")
+
+
+def test_the_page_of_import(project: Path) -> None:
+    write_shown("how-to/import.md", "t_ms", Path("tuesday/run1.csv"))
+    with pytest.raises(InputError) as refused:
+        verbs.import_(project, "tuesday")
+    assert str(refused.value) in section("how-to/import.md", "## What it means")
+    run_python("how-to/import.md")  # into another project, and writes map.yaml
+    mapping = verbs.import_(project, "tuesday", map="map.yaml").mapping
+    table = next(block.text for block in blocks("how-to/import.md") if "which is" in block.text).splitlines()[1:]
+    shown = [tuple(re.split(r" {2,}", line)) for line in table[: len(mapping)]]
+    assert shown == [(m.column, m.becomes or "(left out)", m.what or "-", m.reason) for m in mapping]
+
+
+def test_the_page_of_export(project: Path) -> None:
+    verbs.import_("my-data", project / "logs", statement=Statement(source="real"))
+    run_python("how-to/export.md")
+    assert len(list(Path("out_csv").glob("*.csv"))) == 6
+
+
+def test_the_page_of_lerobot(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verbs.export(project, "so101_pick", format="lerobot-v3.0")
+    run_python("how-to/lerobot.md")
+    assert capsys.readouterr().out == ""
+    (Path("so101_pick") / "meta" / "tasks.parquet").unlink()
+    run_python("how-to/lerobot.md")
+    assert "meta/tasks.parquet" in capsys.readouterr().out
+
+
+def test_the_page_of_ros(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_shown("how-to/ros.md", "# make_arm.py", folder / "make_arm.py")
+    runpy.run_path(str(folder / "make_arm.py"))
+    run_python("how-to/ros.md")
+    assert "/joint_states transport latency 20.0 ms (20.0 to 20.0)" in capsys.readouterr().out
+    made = verbs.new("arm.xml", [f"run{k}" for k in range(4)], "arm")
+    shown = next(b.text for b in blocks("how-to/ros.md") if b.text.startswith("info     model")).splitlines()
+    notes = {f"{note.where}: {note.text}" for note in made.notes}
+    assert [line for line in shown if line.startswith("info") and line.split(maxsplit=1)[1] not in notes] == []
+
+
+def test_the_page_of_hdf5(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    verbs.export(project, "lift.hdf5", format="robomimic")
+    run_python("how-to/hdf5-rlds.md")
+    assert capsys.readouterr().out == "6 []\n"
+
+
+def test_the_page_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_shown("how-to/tables.md", "stamp_ns", folder / "tables" / "teach.csv")
+    write_shown("how-to/tables.md", '{"outcome"', folder / "tables" / "teach.json")
+    run_python("how-to/tables.md")
+    assert capsys.readouterr().out == "2\n4\n"
+    found = verbs.query("my-data", "SELECT DISTINCT failed_in, robot_serial, participants FROM episodes")
+    assert found.rows == (("lift", "A7", ["P07"]),)
+    np.savez("adis16405_static_1h.npz", accel_g=np.zeros((50, 3)), rate_hz=100.0)
+    runpy.run_path("add_time.py")
+    assert verbs.import_("my-data", "imu.npz").samples == 50
+
+
+def test_the_page_of_labels_splits_and_consent(project: Path) -> None:
+    run_python("how-to/labels-splits-consent.md")
+    assert verbs.query(project, "SELECT failed_in, tags FROM episodes WHERE name = 'motion0'").rows[0][0] == "catch"
+    assert verbs.split(project).splits[0].num_episodes == 2
+
+
+def test_every_column_of_the_views_is_explained(project: Path) -> None:
+    text = section("how-to/query.md", "## What it means")
+    verbs.label(project, ["motion0"], by="ana", outcome="failure")
+    for view in ("episodes", "samples", "artefacts", "labels", "splits", "consents"):
+        columns = verbs.query(project, f"SELECT * FROM {view} LIMIT 0").columns
+        assert columns
+        assert [name for name in columns if f"`{name}`" not in text] == []
 
 
 def test_the_page_of_audit(project: Path) -> None:

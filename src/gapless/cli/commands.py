@@ -36,7 +36,7 @@ WHERE_HELP = "SQL condition on the view `episodes`, such as \"site = 'lab'\"; de
 RunsWhere = Annotated[str | None, Option("--where", metavar="SQL", help=WHERE_HELP)]
 Seed = Annotated[int, Option(min=0, help="seed of everything random")]
 RealitySeed = Annotated[int, Option(min=0, help="which twin, where reality is one; robots ignore it")]
-LOGS_HELP = "logs (.csv, .parquet, .npz) or folders of them, with time and signals; last: the folder to make"
+LOGS_HELP = "logs of any format that `gapless import` reads, or folders of them; last: the folder to make"
 DRIVE_HELP = "for a model without actuators: add a motor per joint whose effort is logged"
 EXPORTS = "text, json, yaml, mjcf, gymnasium, mjlab, isaaclab or playground"
 
@@ -178,7 +178,9 @@ def diagnose(
 @app.command()
 def query(
     directory: Directory,
-    sql: Annotated[str, Argument(metavar="SQL", help="one SELECT over episodes, artefacts and samples")],
+    sql: Annotated[
+        str, Argument(metavar="SQL", help="one SELECT over episodes, artefacts, samples, labels, splits, consents")
+    ],
     csv: Annotated[str | None, Option(metavar="FILE", help="also write the rows as CSV; - is standard output")] = None,
     parquet: Annotated[File, Option(metavar="FILE", help="also write the rows as Parquet")] = None,
     json: Json = None,

@@ -39,17 +39,20 @@ def _(result: results.ImportResult, console: Printer) -> None:
     _show_notes(result.notes, console)
     _show_skipped(result.skipped, console)
     there = f", {result.known} of them were there" if result.known else ""
-    would = "would come in" if result.dry_run else "are in the catalogue"
-    console.print(f"{result.episodes} episodes with {result.samples} samples {would}{there}: {result.project}")
+    one = result.episodes == 1
+    would = "would come in" if result.dry_run else f"{'is' if one else 'are'} in the catalogue"
+    console.print(f"{_count_rows(result)} {would}{there}: {result.project}")
 
 
 @show.register
 def _(result: results.ExportResult, console: Printer) -> None:
     for each in result.skipped:
         console.print(f"skipped {each.what}: {each.why}")
-    console.print(
-        f"wrote {result.episodes} episodes with {result.samples} samples as {result.file_format}: {result.path}"
-    )
+    console.print(f"wrote {_count_rows(result)} as {result.file_format}: {result.path}")
+
+
+def _count_rows(result: results.ImportResult | results.ExportResult) -> str:
+    return f"{result.episodes} episode{'s' if result.episodes != 1 else ''} with {result.samples} samples"
 
 
 def _show_skipped(skipped: Sequence[Skipped], console: Printer) -> None:

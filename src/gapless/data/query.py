@@ -29,7 +29,7 @@ def query(directory: str | Path, sql: str, *, parquet: str | Path | None = None)
     """
     place = Path(directory)
     if not (place / FOLDER).is_dir():
-        raise InputError(f"no catalogue here yet: run `gapless measure` on a project first: {place}")
+        raise InputError(f"no catalogue here yet: run `gapless import` or `gapless measure` first: {place}")
     found = Catalogue.open(place).query(sql)
     names = found.column_names
     if twice := sorted({name for name in names if names.count(name) > 1}):

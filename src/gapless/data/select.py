@@ -13,7 +13,7 @@ def open_existing(directory: str | Path) -> Catalogue:
     """Returns the catalogue of a folder; raises InputError where there is none yet."""
     place = Path(directory).expanduser()
     if not (place / FOLDER).is_dir():
-        raise InputError(f"no catalogue here yet: run `gapless measure` on a project first: {place}")
+        raise InputError(f"no catalogue here yet: run `gapless import` or `gapless measure` first: {place}")
     return Catalogue.open(place)
 
 

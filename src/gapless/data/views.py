@@ -26,6 +26,7 @@ MAX_COMPARED_IDS = 1000  # as comparing a million letter by letter takes a minut
 MAX_MEMORY_SHARE = 0.4  # of the machine's memory, for one question; what needs more goes through the disk
 # Columns of the view that are computed from the rows; storing an artefact again adds a row.
 ARTEFACT_COLUMNS = {"created_at": "min(created_at)", "stored_at": "max(created_at)"}
+_THE_VIEWS = "the views episodes, artefacts, samples, labels, splits and consents"
 TABLE_FUNCTIONS = ("lineage", "range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree")
 # lineage('ID'): all that an episode or artefact was made from, with how many steps lie between
 _LINEAGE = """
@@ -65,7 +66,7 @@ class Views:
         Raises:
             InputError: If it is not one statement that reads, or DuckDB refuses it.
         """
-        with _explain_refusal("this query", "the views episodes, artefacts and samples"):
+        with _explain_refusal("this query", _THE_VIEWS):
             statements = duckdb.extract_statements(sql)
             reads = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
             if len(statements) != 1 or statements[0].type not in reads:
@@ -175,11 +176,11 @@ def _require_views(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         name = node.get("function", {}).get("function_name") if kind == "TABLE_FUNCTION" else node.get("table_name")
         if kind == "TABLE_FUNCTION" and name not in TABLE_FUNCTIONS:
             text = f"{name}() is disabled, as it may read more than this catalogue"
-            raise InputError(f"{text}: use the views episodes, artefacts and samples")
+            raise InputError(f"{text}: use {_THE_VIEWS}")
         if kind == "BASE_TABLE" and str(name).lower() in INTERNAL_VIEWS:
-            raise InputError(f"reading {name!r} is disabled: use the views episodes, artefacts and samples")
+            raise InputError(f"reading {name!r} is disabled: use {_THE_VIEWS}")
         if kind == "BASE_TABLE" and (re.search(r"[./\\:*]", str(name)) or node.get("catalog_name")):
-            raise InputError(f"reading {name!r} is disabled: use the views episodes, artefacts and samples")
+            raise InputError(f"reading {name!r} is disabled: use {_THE_VIEWS}")
 
 
 def _walk(tree: Any) -> Iterator[Mapping[str, Any]]:

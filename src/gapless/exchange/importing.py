@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import gapless
 from gapless.core.errors import InputError, Interrupted
@@ -122,9 +123,10 @@ class _Import:
         """Reads a source and commits its recordings, batch by batch."""
         mark = fingerprint_source(path)
         there = self._find_known(mark)
-        self.ids += [id for id, _ in there.values()]
-        self.samples += sum(rows for _, rows in there.values())
+        self.ids += [row["id"] for row in there.values()]
+        self.samples += sum(row["num_rows"] for row in there.values())
         self.known += len(there)
+        self._note_unchanged(list(there.values()))
         read = kind.read(path, ReadOptions(known=frozenset(there), time=time))
         about = {"path": path.name, "fingerprint": mark, "format": kind.name}
         for recording in self._map(read):
@@ -250,8 +252,8 @@ class _Import:
             notes.append(Note("warning", "quality", f"{text}{': ' * bool(listed)}{listed}{more}"))
         return notes
 
-    def _find_known(self, mark: str) -> dict[str, tuple[str, int]]:
-        """Returns name -> id and number of rows of what is there of a source; notes all names of the project."""
+    def _find_known(self, mark: str) -> dict[str, dict[str, Any]]:
+        """Returns name -> row of what is there of a source; notes all names of the project."""
         project = self.folder.project
         if project is not None and project.logs_path.is_dir():
             self.names |= {path.stem for path in project.logs_path.iterdir()}
@@ -261,8 +263,19 @@ class _Import:
         if not self.ids:
             self.names |= set(catalogue.query("SELECT name FROM episodes WHERE is_recording")["name"].to_pylist())
         name, fingerprint = (f"json_extract_string(config, '$.source.{key}')" for key in ("name", "fingerprint"))
-        rows = catalogue.query(f"SELECT {name} AS name, id, num_rows FROM episodes WHERE {fingerprint} = '{mark}'")
-        return {row["name"]: (row["id"], row["num_rows"]) for row in rows.to_pylist()}
+        columns = ", ".join(["id", "num_rows", "source", "conditions", *self.statement.origin])
+        rows = catalogue.query(f"SELECT {name} AS recorded, {columns} FROM episodes WHERE {fingerprint} = '{mark}'")
+        return {row["recorded"]: row for row in rows.to_pylist()}
+
+    def _note_unchanged(self, there: Sequence[Mapping[str, Any]]) -> None:
+        """Notes what this import does not change of the episodes that are there."""
+        stays = "there stays: import into another project to change it"
+        if others := [row for row in there if not self.statement.is_said_in(row)]:
+            text = f"what was said of {len(others)} episodes {stays}"
+            self.notes[("episodes", "said")] = Note("warning", "--set", text)
+        if there and any(self.folder.columns.get(c, ...) != name for c, name in self.mapper.given.items()):
+            text = f"what the columns of {len(there)} episodes are called {stays}"
+            self.notes[("episodes", "map")] = Note("warning", "--map", text)
 
     def _find_same_signals(self, signals: Sequence[str]) -> tuple[dict[str, list["_Known"]], dict[str, str]]:
         """Returns hash of signals -> recordings that have them; and -> why, of those that must not come in again."""

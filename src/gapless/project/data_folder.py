@@ -40,7 +40,7 @@ def open_data_folder(directory: str | Path) -> DataFolder:
 
 
 def write_columns(folder: DataFolder, columns: Mapping[str, str | None]) -> None:
-    """Adds names of columns to `gapless.yaml`, which is made where there is none; what stands there stays."""
+    """Writes names of columns to `gapless.yaml`, made where there is none; all else stays as it is."""
     path = folder.directory / FILE_NAME
     text = path.read_text(encoding="utf-8") if path.exists() else _begin_file(folder)
     new = {column: name for column, name in columns.items() if folder.columns.get(column, ...) != name}
@@ -49,7 +49,8 @@ def write_columns(folder: DataFolder, columns: Mapping[str, str | None]) -> None
     lines = [f"  {_quote(column)}: {'' if name is None else _quote(name)}".rstrip() for column, name in new.items()]
     found = re.search(r"^columns:[ \t]*(#.*)?$", text, flags=re.MULTILINE)
     if found:
-        text = "\n".join([text[: found.end()], *lines]) + text[found.end() :]
+        below = _remove_lines(text[found.end() :], [column for column in new if column in folder.columns], path)
+        text = "\n".join([text[: found.end()], *lines]) + below
     elif re.search(r"^columns:", text, flags=re.MULTILINE):
         raise project_error("write columns with one entry per line, so that import can add to it", path)
     elif lines:
@@ -57,6 +58,15 @@ def write_columns(folder: DataFolder, columns: Mapping[str, str | None]) -> None
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_text(text, encoding="utf-8")
     os.replace(partial, path)
+
+
+def _remove_lines(below: str, columns: list[str], path: Path) -> str:
+    """Returns what stands below `columns:` without the lines of some columns, which get another name."""
+    for column in columns:
+        below, count = re.subn(rf"\n[ \t]+{re.escape(_quote(column))}[ \t]*:[^\n]*", "", below, count=1)
+        if not count:
+            raise project_error(f"write {column} in columns in a line of its own, so that import can correct it", path)
+    return below
 
 
 def _begin_file(folder: DataFolder) -> str:

@@ -62,7 +62,7 @@ def test_consent_is_given_and_withdrawn(folder: str, capsys: pytest.CaptureFixtu
         (["label", "DIR", "motion77", "--by", "a", "--tag", "x"], "no episode 'motion77'"),
         (["split", "DIR", "final", "--purpose", "exam"], "--purpose"),
         (["split", "DIR", "final", "--where", "DROP TABLE episodes"], "cannot answer the condition"),
-        (["consent", "DIR", "--withdraw", "--person", "P1"], "run `gapless measure`"),
+        (["consent", "DIR", "--withdraw", "--person", "P1"], "run `gapless import`"),
         (["consent", "DIR", "motion0", "--person", "P1"], "Name the scope"),
     ],
 )

@@ -10,6 +10,7 @@ from gapless import verbs
 from gapless.core.errors import InputError
 from gapless.data.catalogue import Catalogue
 from gapless.exchange.origin import Statement
+from gapless.project.data_folder import open_data_folder
 from gapless.project.load import load_project
 from gapless.project.log.read import read_logs
 
@@ -90,6 +91,36 @@ def test_what_was_withdrawn_does_not_come_in_again(tmp_path: Path) -> None:
     assert [each.what for each in again.skipped] == ["reach_0", "reach_1", "reach_2"]
     assert "consent is withdrawn" in again.skipped[0].why
     assert verbs.query(tmp_path / "data", "SELECT name FROM episodes").rows == (("other",),)
+
+
+def test_what_is_not_changed_of_episodes_that_are_there_is_said(tmp_path: Path) -> None:
+    source, project = write_set(tmp_path / "set"), tmp_path / "data"
+    stated = Statement(origin={"site": "lab", "participants": "ana, ben"}, conditions={"light": "dim"})
+    assert verbs.import_(project, source, statement=stated).notes == ()
+    assert verbs.import_(project, source, statement=stated).notes == ()
+    for other in (Statement(source="sim"), Statement(origin={"site": "yard"}), Statement(conditions={"light": "day"})):
+        (note,) = verbs.import_(project, source, statement=other).notes
+        assert (note.level, note.where) == ("warning", "--set")
+        assert "3 episodes there stays" in note.text
+    assert verbs.query(project, "SELECT DISTINCT source, site FROM episodes").rows == (("real", "lab"),)
+
+
+def test_a_map_that_changes_keeps_the_project_readable(tmp_path: Path) -> None:
+    source, project, file = write_set(tmp_path / "set"), tmp_path / "data", tmp_path / "map.yaml"
+    file.write_text("columns:\n  q: angle\n  force: push\n")
+    verbs.import_(project, source, map=file)
+    file.write_text("columns:\n  q: elbow\n")
+    (note,) = verbs.import_(project, source, map=file).notes
+    assert (note.level, note.where) == ("warning", "--map")
+    assert open_data_folder(project).columns == {"q": "elbow", "force": "push"}
+    (project / "gapless.yaml").write_text('gapless: 1\ncolumns:\n  "q": angle\n')
+    with pytest.raises(InputError, match="write q in columns in a line of its own"):
+        verbs.import_(project, source, map=file)
+
+
+def test_keys_that_no_origin_has_are_refused() -> None:
+    with pytest.raises(InputError, match="--set serial: no such key; choose from: robot_serial"):
+        Statement(origin={"serial": "A7"})
 
 
 def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
@@ -212,6 +243,13 @@ def test_a_source_of_no_known_format_is_refused_before_any_is_read(tmp_path: Pat
     with pytest.raises(InputError, match="no format that is known"):
         verbs.import_(tmp_path / "data", [write_set(tmp_path / "set"), tmp_path / "notes.txt"])
     assert not (tmp_path / "data").exists()
+
+
+def test_a_bag_without_its_metadata_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "run0").mkdir()
+    (tmp_path / "run0" / "run0.db3").write_bytes(b"SQLite format 3")
+    with pytest.raises(InputError, match="ros2 bag reindex"):
+        verbs.import_(tmp_path / "data", tmp_path / "run0")
 
 
 def test_two_sets_with_one_name_stay_apart(tmp_path: Path) -> None:

@@ -179,4 +179,5 @@ CONVERT_WITH = {  # ending of a file that no format reads -> what to do
     **dict.fromkeys((".mat", ".npy", ".pkl"), "save its arrays with numpy.savez(FILE, time_s=..., q=...)"),
     **dict.fromkeys((".tsv", ".txt", ".xlsx"), "save it as CSV with commas"),
     **dict.fromkeys((".zip", ".gz", ".tgz", ".tar", ".7z", ".xz"), "unpack it, and give the folder"),
+    ".db3": "make its metadata.yaml with `ros2 bag reindex`, and give the folder",
 }
