@@ -60,7 +60,7 @@ def label(
     ids = find_episodes(catalogue, episodes, where)
     said: dict[str, Any] = {"outcome": outcome, "failed_in": failed_in, "reason": reason}
     said |= {"conditions": dict(conditions or {}), "tags": list(tags)}
-    catalogue.events.append(Event("label", said, said_by=by, episodes=ids))
+    catalogue.add_events(Event("label", said, said_by=by, episodes=ids))
     return LabelResult(ids, by, outcome, failed_in, reason, dict(conditions or {}), tuple(tags))
 
 

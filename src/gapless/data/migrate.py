@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema, write_deltalake
 
 from gapless.core.signal import TimeSeries
-from gapless.data.chunks import Piece, cut_episode, describe_pieces
+from gapless.data.chunks import Segment, cut_episode, describe_segments
 from gapless.data.rows import EPISODES_SCHEMA
 from gapless.data.samples import SampleStore
 from gapless.data.tables import Table, explain_failure
@@ -69,8 +69,8 @@ def delete_old_samples(table: Table, views: Views) -> None:
                 path.parent.rmdir()
 
 
-def read_old_samples(store: SampleStore, id: str) -> list[Piece]:
-    """Returns the pieces of an episode whose samples lie in a file of their own."""
+def read_old_samples(store: SampleStore, id: str) -> list[Segment]:
+    """Returns the segments of an episode whose samples lie in a file of their own."""
     with pq.ParquetFile(old_path(store, id)) as file:
         about = json.loads(file.schema_arrow.metadata[_METADATA_KEY])
         table = file.read(columns=["time_s", "value"])
@@ -102,12 +102,10 @@ def _lock_out_old_writers(table: Table) -> None:
 
 def _move(stored: Sequence[dict[str, Any]], store: SampleStore) -> list[dict[str, Any]]:
     """Writes the samples of some episodes into a chunk and returns their new rows."""
-    entries, rows = dict[str, list[Piece]](), {row["id"]: dict(row) for row in stored}
+    segments, rows = dict[str, list[Segment]](), {row["id"]: dict(row) for row in stored}
     for id in rows:
         with suppress(OSError, ValueError, KeyError, pa.ArrowException):  # damaged: reading it says so, as before
-            entries[id] = read_old_samples(store, id)
-    if entries:
-        chunk, places = store.write(entries)
-        for id, (first, count) in places.items():
-            rows[id] |= describe_pieces(entries[id]) | {"chunk": chunk, "first_piece": first, "num_pieces": count}
+            segments[id] = read_old_samples(store, id)
+    for id, where in (store.write(segments) if segments else {}).items():
+        rows[id] |= describe_segments(segments[id]) | where
     return list(rows.values())

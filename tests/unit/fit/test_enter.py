@@ -84,7 +84,7 @@ def test_a_log_made_from_a_test_recording_is_left_out(folder: Path) -> None:
 
 
 def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path) -> None:
-    verbs.consent(folder, ["motion2"], person="P07", scope="research")
+    (id,) = verbs.consent(folder, ["motion2"], person="P07", scope="research").inputs
     verbs.consent(folder, person="P07", withdraw=True, compact=True)
     for purpose in ("train", "test"):
         data = read_project_data(folder, purpose=purpose)
@@ -92,10 +92,20 @@ def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path
     verbs.label(folder, ["motion*"], by="ana", tags=["x"])  # enters the logs again
     found = verbs.query(folder, "SELECT DISTINCT name FROM episodes JOIN labels ON id = episode ORDER BY name")
     assert [row[0] for row in found.rows] == ["motion0", "motion1", "motion3", "motion4", "motion5"]
-    (row,) = Catalogue.open(folder).select("SELECT id FROM recorded_episodes WHERE name = 'motion2'")
     verbs.consent(folder, person="P07", scope="research")  # its samples are gone for good
     with pytest.raises(CatalogueError, match="were deleted: choose another"):
-        Catalogue.open(folder).episode(row["id"])
+        Catalogue.open(folder).episode(id)
+
+
+def test_a_withdrawn_episode_of_a_test_split_is_in_nobodys_way(folder: Path) -> None:
+    """It is not read to be compared with the logs; nor is it once its samples are deleted and it is shown again."""
+    verbs.split(folder, "final", ["motion2"])
+    verbs.consent(folder, ["motion2"], person="P07", scope="research")
+    verbs.consent(folder, person="P07", withdraw=True)
+    assert "motion2" in read_project_data(folder).left_out
+    verbs.consent(folder, compact=True)
+    verbs.consent(folder, person="P07", scope="research")
+    assert read_project_data(folder).left_out == {"motion2": "of test split final"}
 
 
 def test_a_training_does_not_start_from_what_test_episodes_made(folder: Path) -> None:
