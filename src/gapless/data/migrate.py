@@ -20,7 +20,7 @@ from gapless.core.signal import TimeSeries
 from gapless.data.chunks import Segment, cut_episode, describe_segments
 from gapless.data.rows import EPISODES_SCHEMA
 from gapless.data.samples import SampleStore
-from gapless.data.tables import Table, explain_failure
+from gapless.data.tables import NO_STATISTICS, Table, explain_failure
 from gapless.data.views import Views
 
 BATCH_EPISODES = 1000  # in one chunk
@@ -98,6 +98,7 @@ def _lock_out_old_writers(table: Table) -> None:
     fields = [field for field in Schema.from_arrow(wanted).fields if field.name not in known]
     if fields:
         DeltaTable(table.directory).alter.add_columns(fields)
+        DeltaTable(table.directory).alter.set_table_properties(NO_STATISTICS)
 
 
 def _move(stored: Sequence[dict[str, Any]], store: SampleStore) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ class SampleStore:
         self._temporary = temporary
         self._index = folder / "joined.json"
         self._known: tuple[tuple[int, int], dict[str, tuple[str, int]]] | None = None
-        self._readers = dict[Path, ChunkReader]()
+        self._open = lru_cache(MAX_OPEN_FILES)(ChunkReader)  # files never change
 
     def write(self, segments: Mapping[str, Sequence[Segment]]) -> dict[str, dict[str, Any]]:
         """Writes the segments of some episodes in one chunk; returns the columns of each one's row that say where."""
@@ -55,7 +56,7 @@ class SampleStore:
         for attempt in range(3):  # the file may be replaced between the look into the index and the opening
             path, begin = self.find_file(chunk)
             try:
-                return self._reader(path).read(begin + first, count)
+                return self._open(path).read(begin + first, count)
             except FileNotFoundError:
                 if attempt == 2:
                     raise
@@ -146,13 +147,6 @@ class SampleStore:
 
     def _all(self) -> Iterator[Path]:
         return self.folder.glob("*.parquet")
-
-    def _reader(self, path: Path) -> ChunkReader:
-        if path not in self._readers:
-            while len(self._readers) >= MAX_OPEN_FILES:
-                del self._readers[next(iter(self._readers))]
-            self._readers[path] = ChunkReader(path)
-        return self._readers[path]
 
     def _moves(self) -> dict[str, tuple[str, int]]:
         try:

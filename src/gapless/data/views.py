@@ -108,12 +108,6 @@ class Views:
         with explain_failure("the catalogue cannot be read", self.store.folder.parent), self._lock:
             return self._connection.sql(sql, params=list(values)).to_arrow_table().to_pylist()
 
-    def row(self, view: str, id: str) -> dict[str, Any]:
-        """Returns the row of an id in `episodes` or `artefacts`; raises CatalogueError where there is none."""
-        if found := self.select(f"SELECT * FROM {view} WHERE id = $1", (id,)):
-            return found[0]
-        raise self.unknown(view.removesuffix("s"), id, f"SELECT id FROM {view}")
-
     def unknown(self, what: str, id: str, known_sql: str) -> CatalogueError:
         """Returns the error for an id that is not among those of a query; it names the most similar ones."""
         sql = f"SELECT id FROM ({known_sql}) ORDER BY jaro_similarity(id, $1) DESC, id LIMIT {MAX_COMPARED_IDS}"

@@ -64,7 +64,7 @@ def enter_runs(
     left_out = {runs[k].episode.name: reason for k, reason in why.items()}
     used = [k for k in kept if k < len(logs)]
     silent = tuple(runs[k] for k in kept if k >= len(logs))
-    return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, _note_left_out(left_out, len(runs)))
+    return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, note_left_out(left_out, len(runs)))
 
 
 def _find_reasons(
@@ -123,7 +123,7 @@ def _find_near_copies(project: Project, catalogue: Catalogue, logs: Sequence[Log
     return {copy - len(tested): f"of test split {protected[tested[first]]}" for copy, first in found.items()}
 
 
-def _note_left_out(left_out: Mapping[str, str], num_runs: int) -> list[Note]:
+def note_left_out(left_out: Mapping[str, str], num_runs: int) -> list[Note]:
     """Returns one note per reason."""
     notes: list[Note] = []
     for reason in dict.fromkeys(left_out.values()):

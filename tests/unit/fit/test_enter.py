@@ -10,10 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless import verbs
-from gapless.core.errors import CatalogueError, InputError
+from gapless.cli.main import run
+from gapless.core.errors import CatalogueError, InputError, ResultWarning
 from gapless.core.signal import TimeSeries
 from gapless.data.catalogue import Catalogue
+from gapless.excite.knowledge import read_knowledge
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.randomize.verb import LOG_METHODS
 from gapless.verbs import copy_example
 
 
@@ -119,6 +122,19 @@ def test_a_training_does_not_start_from_what_test_episodes_made(folder: Path) ->
         verbs.randomize(folder, fit=catalogue.artefact_path(fit, "result.json"))
     with pytest.raises(InputError, match="this fit was made from episodes of test split final"):
         verbs.excite(folder, fit=catalogue.artefact_path(fit, "result.json"))
+
+
+def test_verbs_without_notes_warn_of_what_they_leave_out(folder: Path, monkeypatch, capsys) -> None:
+    text = "2 of 6 are left out, of test split final: motion0, motion1"
+    verbs.split(folder, "final", ["motion0", "motion1"])
+    with pytest.warns(ResultWarning, match=text):
+        assert len(read_knowledge(folder, None, ()).tracks) == 4
+    for method in ("dropo", "simopt"):
+        monkeypatch.setitem(LOG_METHODS, method, lambda *_: ((), ()))
+        with pytest.warns(ResultWarning, match=text):
+            assert len(verbs.randomize(folder, method=method).inputs) == 4
+    assert run(["randomize", str(folder), "--method", "dropo"]) == 0
+    assert f"gapless: {text}\n" in capsys.readouterr().err
 
 
 def test_without_splits_and_consent_nothing_is_left_out(folder: Path) -> None:
