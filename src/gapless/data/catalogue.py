@@ -34,7 +34,7 @@ from gapless.data.rows import (
 )
 from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
 from gapless.data.tables import Table, explain_failure
-from gapless.data.views import Moment, Views, open_database
+from gapless.data.views import CatalogueMoment, Views, open_database
 from gapless.data.withdrawn import name_today
 
 FOLDER = ".gapless"
@@ -61,7 +61,7 @@ class Catalogue:
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
         self.events = Table(directory / "tables" / "events", EVENTS_SCHEMA)  # made with the first event
         self._database = open_database(directory)
-        self._newest: tuple[Moment, Views] | None = None
+        self._newest: tuple[CatalogueMoment, Views] | None = None
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -338,7 +338,7 @@ class Catalogue:
 
     def _views(self) -> Views:
         """Returns the views of this moment."""
-        moment = Moment(self._episodes.files(), self._artefacts.files(), self.events.files(), name_today())
+        moment = CatalogueMoment(self._episodes.files(), self._artefacts.files(), self.events.files(), name_today())
         if self._newest is None or self._newest[0] != moment:
             self._newest = (moment, Views(self._database, self._samples, moment))
         return self._newest[1]

@@ -74,8 +74,8 @@ class SampleStore:
 
     def needs_joining(self) -> bool:
         """Returns whether there are many small files, replaced ones not counted."""
-        replaced = self._replaced()
-        return sum(_is_small(path) and path.stem not in replaced for path in self._all()) > JOIN_ABOVE_FILES
+        replaced = self._list_replaced()
+        return sum(_is_small(path) and path.stem not in replaced for path in self._list_files()) > JOIN_ABOVE_FILES
 
     def compact(self, chunks: Collection[str], without: Collection[str] = ()) -> None:
         """Joins small files and deletes those that nothing refers to; if another process is at it, nothing happens.
@@ -131,21 +131,21 @@ class SampleStore:
         return found
 
     def _delete_leftovers(self, used: Collection[Path], all_replaced: bool) -> None:
-        replaced = self._replaced()
-        for path in set(self._all()) - set(used):
+        replaced = self._list_replaced()
+        for path in set(self._list_files()) - set(used):
             is_replaced = path.stem in replaced
             limit_s = MAX_REPLACED_AGE_S if is_replaced else MAX_LEFTOVER_AGE_S
             with suppress(FileNotFoundError):
                 if (is_replaced and all_replaced) or time.time() - path.stat().st_mtime > limit_s:
                     path.unlink()
 
-    def _replaced(self) -> set[str]:
+    def _list_replaced(self) -> set[str]:
         """Returns the names of the files whose samples lie in others now."""
         moves = self._moves()
-        joined = {path.stem for path in self._all() if path.stem.startswith(_JOINED)}
+        joined = {path.stem for path in self._list_files() if path.stem.startswith(_JOINED)}
         return {*moves, *joined} - {name for name, _ in moves.values()}
 
-    def _all(self) -> Iterator[Path]:
+    def _list_files(self) -> Iterator[Path]:
         return self.folder.glob("*.parquet")
 
     def _moves(self) -> dict[str, tuple[str, int]]:

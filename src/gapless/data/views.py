@@ -24,11 +24,11 @@ NUM_SIMILAR_IDS = 3  # shown for an id that does not exist
 MAX_COMPARED_IDS = 1000  # as comparing a million letter by letter takes a minute
 MAX_MEMORY_SHARE = 0.4  # of the machine's memory, for one question; what needs more goes through the disk
 TABLE_FUNCTIONS = ("lineage", "range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree")
-ADVICE = "use the views episodes, artefacts and samples"
+VIEWS = "the views episodes, artefacts and samples"
 
 
 @dataclass(frozen=True)
-class Moment:
+class CatalogueMoment:
     """What the catalogue holds at a moment, as Parquet files of its tables: files never change."""
 
     episodes: tuple[Path, ...]
@@ -40,7 +40,7 @@ class Moment:
 class Views:
     """The views of one moment of the catalogue. Of a user's SQL only statements that read them reach DuckDB."""
 
-    def __init__(self, database: duckdb.DuckDBPyConnection, store: SampleStore, moment: Moment) -> None:
+    def __init__(self, database: duckdb.DuckDBPyConnection, store: SampleStore, moment: CatalogueMoment) -> None:
         """Makes the views in a database of `open_database`."""
         self.store, self._lock = store, Lock()
         self._connection = database.cursor()  # its temporary views are its own
@@ -63,7 +63,7 @@ class Views:
         Raises:
             InputError: If it is not one statement that reads, or DuckDB refuses it.
         """
-        with _explain_refusal("this query", ADVICE):
+        with _explain_refusal("this query", VIEWS):
             statements = duckdb.extract_statements(sql)
             reads = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
             if len(statements) != 1 or statements[0].type not in reads:
@@ -82,7 +82,7 @@ class Views:
             return kept.order("added_at, name, id").select("id")
 
         columns = ", ".join(name for name in EPISODES_SCHEMA.names if name not in INTERNAL_COLUMNS)
-        with _explain_refusal(f"the condition {where!r}", f"use these columns: {columns}"):
+        with _explain_refusal(f"the condition {where!r}", f"these columns: {columns}"):
             duckdb.SQLExpression(where)  # raises where it is not one expression
             found = self._run(f"SELECT id FROM episodes WHERE (\n{where}\n)", select)
             return tuple(row["id"] for row in found.to_pylist())
@@ -137,13 +137,13 @@ def open_database(directory: Path) -> duckdb.DuckDBPyConnection:
 
 
 @contextmanager
-def _explain_refusal(what: str, advice: str) -> Iterator[None]:
+def _explain_refusal(what: str, names: str) -> Iterator[None]:
     """Turns what DuckDB says of a user's SQL into one line."""
     try:
         yield
     except (duckdb.Error, RuntimeError) as error:
         reason = " ".join(str(error).split("\n\nLINE")[0].split())
-        raise InputError(f"cannot answer {what}: {reason}; {advice}") from error
+        raise InputError(f"cannot answer {what}: {reason}; use {names}") from error
 
 
 def _require_views(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -156,11 +156,11 @@ def _require_views(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         if node.get("type") == "TABLE_FUNCTION":
             name = node["function"]["function_name"]
             if name not in TABLE_FUNCTIONS:
-                raise InputError(f"{name}() is disabled, as it may read more than this catalogue: {ADVICE}")
+                raise InputError(f"{name}() is disabled, as it may read more than this catalogue: use {VIEWS}")
         elif node.get("type") == "BASE_TABLE":
             name = str(node["table_name"])
             if name.lower() in view_sql.INTERNAL_VIEWS or re.search(r"[./\\:*]", name) or node.get("catalog_name"):
-                raise InputError(f"reading {name!r} is disabled: {ADVICE}")
+                raise InputError(f"reading {name!r} is disabled: use {VIEWS}")
 
 
 def _walk(tree: Any) -> Iterator[Mapping[str, Any]]:
