@@ -10,7 +10,7 @@ import typer
 
 import gapless.cli.exchange_commands  # noqa: F401  # adds its commands to the app
 from gapless.cli.commands import app
-from gapless.core.errors import GaplessError, Interrupted, NotKeptWarning
+from gapless.core.errors import GaplessError, Interrupted, ResultWarning
 
 FAULT, BAD_INPUT, INTERRUPTED = 1, 2, 130
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, or typer's own copy of it, by typer's version
@@ -24,7 +24,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Runs one command line and returns its exit status."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", NotKeptWarning)
+        warnings.simplefilter("always", ResultWarning)
         warnings.showwarning = _show_warning
         return _run(arguments)
 
@@ -59,7 +59,7 @@ def _run(arguments: list[str]) -> int:
 
 def _show_warning(message: Warning | str, category: type[Warning], *where: Any) -> None:
     """Prints what users must know as a line of ours, and other warnings as Python does."""
-    if issubclass(category, NotKeptWarning):
+    if issubclass(category, ResultWarning):
         _say(str(message), 0)
     else:
         print(warnings.formatwarning(message, category, *where[:2]), file=sys.stderr, end="")

@@ -28,7 +28,11 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C during work of which something is kept; the message says what, and what the same command does then."""
 
 
-class NotKeptWarning(UserWarning):
+class ResultWarning(UserWarning):
+    """Something that users must know of a result beside it; the command line shows it in one line."""
+
+
+class NotKeptWarning(ResultWarning):
     """There is a result, but it could not be entered in the catalogue."""
 
 

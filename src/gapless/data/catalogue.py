@@ -1,14 +1,12 @@
 """The catalogue of one project, in its folder `.gapless/`."""
 
-import contextlib
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,38 +14,40 @@ from gapless.core.episode import Episode, Outcome, Source
 from gapless.core.errors import CatalogueError, nearest
 from gapless.core.provenance import Provenance, content_id
 from gapless.core.recording import Origin, Recording
-from gapless.data.chunks import Piece, join_series
+from gapless.data.chunks import Segment
 from gapless.data.descendants import Descendants
-from gapless.data.entries import Entry, make_episode_entry, make_recording_entry, place_pieces, read_recording_entry
-from gapless.data.events import EventLog
+from gapless.data.events import Event, EventKind, read_events, write_time
 from gapless.data.files import artefact_content, check_file_names, write_files
-from gapless.data.media import delete_media, keep_media
+from gapless.data.media import keep_media
 from gapless.data.migrate import delete_old_samples, is_old, migrate, old_path, read_old_samples
+from gapless.data.new_episodes import NewEpisode, read_episode, read_recording, store_episode, store_recording
 from gapless.data.rows import (
     ARTEFACTS_SCHEMA,
     EPISODES_SCHEMA,
+    EVENTS_SCHEMA,
     ArtefactRow,
     EpisodeRow,
     check_provenance,
+    forget,
     from_stored,
     to_stored,
 )
 from gapless.data.samples import MAX_LEFTOVER_AGE_S, SampleStore
 from gapless.data.tables import Table, explain_failure
-from gapless.data.views import Views, open_database
-from gapless.data.withdrawn import find_hidden
+from gapless.data.views import CatalogueMoment, Views, open_database
+from gapless.data.withdrawn import name_today
 
 FOLDER = ".gapless"
 UNUSABLE_CHARACTERS = "[]|^\\%*?"  # Delta or DuckDB take a path with one of them for another path
 BATCH_CELLS = 4_000_000  # values that `add_recordings` gathers for one commit: 64 MB in memory with their times
 BATCH_EPISODES = 5000  # and recordings
+_AMONG = "IN (SELECT unnest($1::VARCHAR[]))"
 
 
 class Catalogue:
     """Every episode and artefact of a project, each with its id and provenance.
 
-    Something exists only if its row is committed, and its samples or files are in place before that. Hence a
-    killed process leaves nothing half done. Any number of processes may read and write; readers never wait.
+    Something exists only if its row is committed. Any number of processes may read and write; readers never wait.
     Start further processes by spawning: Delta's threads do not survive a fork.
     """
 
@@ -57,12 +57,11 @@ class Catalogue:
         self._temporary = directory / "temporary"
         self._media = directory / "media"
         self._samples = SampleStore(directory / "samples", self._temporary)
-        self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, ("source",), "id")
+        self._episodes = Table(directory / "tables" / "episodes", EPISODES_SCHEMA, "source", "id")
         self._artefacts = Table(directory / "tables" / "artefacts", ARTEFACTS_SCHEMA)
-        self.events = EventLog(directory / "tables" / "events")  # what people said of episodes
+        self.events = Table(directory / "tables" / "events", EVENTS_SCHEMA)  # made with the first event
         self._database = open_database(directory)
-        self._last_views = self._recorded = Views(directory, self._samples, self._database)
-        self._hidden: tuple[Any, Descendants] | None = None  # at which moment, and what was hidden then
+        self._newest: tuple[CatalogueMoment, Views] | None = None
 
     @classmethod
     def open(cls, project_directory: Path) -> "Catalogue":
@@ -89,22 +88,15 @@ class Catalogue:
 
         `origin` says of a simulated one in which simulator and with which parameters.
         """
-        return self.add_episodes([(episode, provenance)], (origin,))[0]
+        new = store_episode(episode, provenance, origin)
+        self._add([new])
+        return new.id
 
-    def add_episodes(
-        self, items: Sequence[tuple[Episode, Provenance]], origins: Sequence[Origin] = ()
-    ) -> tuple[str, ...]:
-        """Adds episodes in one commit, all or none, and returns their ids in the order given.
-
-        Args:
-            items: Episodes, and how each was made.
-            origins: Where each came from; none where that is not known.
-        """
-        entries = list[Entry]()
-        for k, (episode, provenance) in enumerate(items):
-            entries.append(make_episode_entry(episode, provenance, origins[k] if origins else Origin()))
-        self._add(entries)
-        return tuple(entry.id for entry in entries)
+    def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
+        """Adds episodes, each with how it was made, in one commit, all or none; returns their ids in this order."""
+        new = [store_episode(episode, provenance, Origin()) for episode, provenance in items]
+        self._add(new)
+        return tuple(each.id for each in new)
 
     def add_recordings(
         self,
@@ -123,9 +115,9 @@ class Catalogue:
             format: Of the files that they were read from.
             quality: Returns the quality flags of a recording.
         """
-        ids, batch, files, num_cells = list[str](), list[Entry](), dict[Path, str](), 0
+        ids, batch, files, num_cells = list[str](), list[NewEpisode](), dict[Path, str](), 0
         for recording, provenance in items:
-            batch.append(make_recording_entry(recording, provenance, format, quality(recording), files))
+            batch.append(store_recording(recording, provenance, format, quality(recording), files))
             ids.append(batch[-1].id)
             num_cells += batch[-1].num_cells
             if num_cells >= BATCH_CELLS or len(batch) >= BATCH_EPISODES:
@@ -134,70 +126,73 @@ class Catalogue:
         self._add(batch, files)
         return tuple(ids)
 
-    def _add(self, entries: Sequence[Entry], files: Mapping[Path, str] = MappingProxyType({})) -> None:
+    def _add(self, episodes: Sequence[NewEpisode], videos: Mapping[Path, str] = MappingProxyType({})) -> None:
         """Adds what is not there yet: videos and samples first, then the rows in one commit."""
-        stored = {entry.id: entry for entry in sorted(entries, key=lambda entry: entry.id)}
         with explain_failure("the catalogue cannot be written", self._directory):
-            checked = self._episodes.files()
-            for id in self._episodes.find_known(stored):
-                del stored[id]
-            if not stored:
+            known = self._episodes.find_known([each.id for each in episodes])
+            new = {each.id: each for each in sorted(episodes, key=lambda each: each.id) if each.id not in known}
+            if not new:
                 return
-            keep_media(files, self._media, self._temporary)
-            chunk, places = self._samples.write({id: entry.pieces for id, entry in stored.items()})
-            about = {"added_at": _write_time(), "chunk": chunk}
-            rows = [entry.row | about | place_pieces(places[id]) for id, entry in stored.items()]
-            self._episodes.append(rows, checked)
-            keep_media(files, self._media, self._temporary)  # those that a compaction has just deleted
+            keep_media(videos, self._media, self._temporary)
+            where = self._samples.write({id: each.segments for id, each in new.items()})
+            now = {"added_at": write_time()}
+            self._episodes.append([each.row | now | where[id] for id, each in new.items()])
+            keep_media(videos, self._media, self._temporary)  # those that a compaction has just deleted
             if self._samples.needs_joining():
-                self._samples.compact(self._views().chunks(), all_sizes=False)
+                self._samples.compact(self._views().chunks(), self.hidden().episodes)
 
     def episode(self, id: str) -> Episode:
         """Returns an episode as it was added, with the outcome and conditions that people said of it since."""
-        stored = self._row(id)
+        (stored,) = self._find([id])
         if stored["is_recording"]:
             raise CatalogueError(f"{id} is a recording, not mapped to a model: use `recording`: {self._directory}")
-        row = from_stored(EpisodeRow, stored)
-        commands, measurements = join_series(self._pieces(stored))
-        about = {key: getattr(row, key) for key in ("outcome", "failed_in", "conditions", "recorded_at")}
-        return Episode(row.name, cast(Source, row.source), commands, measurements, **about)
+        return read_episode(stored, self._segments(stored))
 
     def recording(self, id: str) -> Recording:
         """Returns a recording exactly as it was added; its videos lie in the catalogue."""
-        stored = self._row(id)
-        return read_recording_entry(stored, self._pieces(stored), self._media)
+        return next(self.recordings([id]))
 
     def recordings(self, ids: Iterable[str]) -> Iterator[Recording]:
         """Yields recordings in the order of their ids; files stay open meanwhile."""
-        views, wanted = self._views(), list(ids)
+        wanted = list(ids)
         for begin in range(0, len(wanted), BATCH_EPISODES):
-            batch = wanted[begin : begin + BATCH_EPISODES]
-            found = views.select("SELECT * FROM episodes WHERE id IN (SELECT unnest($1::VARCHAR[]))", (batch,))
-            rows = {row["id"]: row for row in found}
-            for id in batch:
-                stored = rows.get(id) or views.row("episodes", id)
-                yield read_recording_entry(stored, self._pieces(stored), self._media)
+            for stored in self._find(wanted[begin : begin + BATCH_EPISODES]):
+                if not stored["is_recording"]:
+                    raise CatalogueError(f"{stored['id']} is mapped to a model, not a recording: use `episode`")
+                yield read_recording(stored, self._segments(stored), self._media)
 
-    def _row(self, id: str) -> dict[str, Any]:
-        """Returns the row of an episode as the view shows it; faster while nobody said anything of any episode."""
+    def _find(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        """Returns the rows of episodes as the view shows them; the view itself is slow to find a few of a million."""
         with explain_failure("the catalogue cannot be read", self._directory):
-            found = None if self.events.files() else self._episodes.find(id)
-        return found or self._views().row("episodes", id)
+            hidden = self.hidden().episodes if self.events.files() else {}
+            rows = {row["id"]: row for row in self._episodes.find(ids) if row["id"] not in hidden}
+        if missing := [id for id in ids if id not in rows]:
+            raise self._views().unknown("episode", missing[0], "SELECT id FROM episodes")
+        said = self.find_said(ids)
+        return [rows[id] | said.get(id, {}) for id in ids]
 
-    def _pieces(self, stored: Mapping[str, Any]) -> list[Piece]:
+    def find_said(self, ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Returns id -> outcome, phase and conditions of those episodes of which people said some since."""
+        if not self.events.files():
+            return {}
+        labelled = f"SELECT episode FROM labels WHERE episode {_AMONG}"
+        sql = f"SELECT id, outcome, failed_in, conditions FROM episodes WHERE id IN ({labelled})"
+        return {row["id"]: row for row in self.select(sql, (list(ids),))}
+
+    def _segments(self, stored: Mapping[str, Any]) -> list[Segment]:
         id, chunk = stored["id"], stored["chunk"]
-        path = self._samples.place(chunk)[0] if chunk else old_path(self._samples, id)
+        path = self._samples.find_file(chunk)[0] if chunk else old_path(self._samples, id)
         with explain_failure(f"the samples of episode {id} cannot be read", path):
             if not chunk:
                 return read_old_samples(self._samples, id)
-            if pieces := self._samples.read(chunk, stored["first_piece"], stored["num_pieces"]):
-                return pieces
+            if segments := self._samples.read(chunk, stored["first_segment"], stored["num_segments"]):
+                return segments
         raise CatalogueError(f"the samples of episode {id} were deleted: choose another one: {self._directory}")
 
     def episodes(self, *, source: Source | None = None, outcome: Outcome | None = None) -> tuple[EpisodeRow, ...]:
         """Returns what is known of the episodes, newest last: all, or those of one source or outcome."""
         sql = "SELECT * FROM episodes WHERE ($1 IS NULL OR source = $1) AND ($2 IS NULL OR outcome = $2)"
-        found = self._views().select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
+        found = self.select(f"{sql} ORDER BY added_at, name, id", (source, outcome))
         return tuple(from_stored(EpisodeRow, stored) for stored in found)
 
     def add_artefact(self, kind: str, content: Mapping[str, bytes], provenance: Provenance) -> str:
@@ -208,7 +203,7 @@ class Catalogue:
         check_provenance(provenance)
         check_file_names(kind, content)
         id = content_id(artefact_content(kind, content), provenance)
-        about = {"id": id, "kind": kind, "files": sorted(content), "created_at": _write_time()}
+        about = {"id": id, "kind": kind, "files": sorted(content), "created_at": write_time()}
         stored = self.artefacts(kind)
         with explain_failure("the catalogue cannot be written", self._directory):
             write_files(self.artefact_folder(id), self._temporary, content)
@@ -218,7 +213,9 @@ class Catalogue:
 
     def artefact(self, id: str) -> ArtefactRow:
         """Returns what is known of an artefact; raises CatalogueError if there is none with this id."""
-        return from_stored(ArtefactRow, self._views().row("artefacts", id))
+        if found := self.select("SELECT * FROM artefacts WHERE id = $1", (id,)):
+            return from_stored(ArtefactRow, found[0])
+        raise self._views().unknown("artefact", id, "SELECT id FROM artefacts")
 
     def artefact_path(self, id: str, name: str) -> Path:
         """Returns where a file of an artefact lies."""
@@ -238,7 +235,7 @@ class Catalogue:
     def artefacts(self, kind: str | None = None) -> tuple[ArtefactRow, ...]:
         """Returns what is known of the artefacts, of one kind or (None) of all; what was stored last comes last."""
         sql = "SELECT * FROM artefacts WHERE $1 IS NULL OR kind = $1 ORDER BY stored_at, id"
-        return tuple(from_stored(ArtefactRow, stored) for stored in self._views().select(sql, (kind,)))
+        return tuple(from_stored(ArtefactRow, stored) for stored in self.select(sql, (kind,)))
 
     def lineage(self, id: str) -> tuple[str, ...]:
         """Returns the ids of all ancestors of an episode or artefact, nearest first.
@@ -276,60 +273,72 @@ class Catalogue:
         """
         return self._views().select_ids(where, "is_recording" if recordings_only else "true")
 
-    def compact(self, without: Collection[str] = ()) -> None:
-        """Joins small files into large ones; adding does so by itself now and then. Loses nothing.
-
-        What killed processes left unfinished a week ago or earlier is removed, and the samples of episodes of people
-        whose consent is withdrawn or has ended.
-
-        Args:
-            without: Episodes whose samples are deleted for good, at once. Their rows stay. Their videos are deleted
-                too, unless another episode lies in the same file. What a killed process had written of them, and
-                no row refers to, goes when it is a week old.
-        """
-        self._episodes.compact()
-        self._artefacts.compact()
-        views, without = self._recorded_views(), {*without, *self.hidden().episodes}
-        with explain_failure("the catalogue cannot be compacted", self._directory):
-            self._samples.compact(views.chunks(), without)
-            delete_old_samples(self._episodes, views)
-            if without:
-                query = "SELECT DISTINCT unnest(media) AS file FROM recorded_episodes "
-                query += "WHERE (id IN (SELECT unnest($1))) = $2"
-                out, kept = ({row["file"] for row in views.select(query, (list(without), w))} for w in (True, False))
-                delete_media(out - kept, self._media)
-            for path in self._temporary.iterdir():
-                with contextlib.suppress(FileNotFoundError):  # its process has just put it in its place
-                    if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
-                        shutil.rmtree(path) if path.is_dir() else path.unlink()
-
     def select(self, sql: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Returns the rows of a query of gapless's own; its view `recorded_episodes` has every episode, as added."""
-        return self._recorded_views().select(sql, values)
+        return self._views().select(sql, values)
+
+    def add_events(self, *events: Event) -> None:
+        """Adds what people say of episodes, in one commit, all or none."""
+        self.events.create()
+        self.events.append([event.as_row() for event in events])
+
+    def read_events(self, kind: EventKind) -> tuple[Event, ...]:
+        """Returns what people said of episodes, in the order in which they said it."""
+        return read_events(self.select, kind)
 
     def hidden(self) -> Descendants:
         """Returns what holds the data of people whose consent is withdrawn or has ended: id -> person."""
-        moment = (self._recorded_views(), datetime.now(UTC).date())
-        if self._hidden is None or self._hidden[0] != moment:
-            self._hidden = (moment, find_hidden(self.select, self.events.read("consent")))
-        return self._hidden[1]
+        return self._views().hidden
 
-    def _recorded_views(self) -> Views:
-        files = (self._episodes.files(), self._artefacts.files(), self.events.files())
-        found = Views(self._directory, self._samples, self._database, *files)
-        if self._recorded != found:  # else its connection serves on: files never change
-            self._recorded = found
-        return self._recorded
+    def compact(self, without: Collection[str] = ()) -> tuple[str, ...]:
+        """Joins small files into large ones, and deletes the data of people whose consent is withdrawn or has ended.
+
+        Adding joins by itself now and then. What killed processes left a week ago or earlier is deleted too.
+
+        Args:
+            without: Further episodes to delete for good, at once: samples, what their rows say but `KEPT_COLUMNS`, and
+                videos, unless another episode lies in the same file. What a killed process had written of them, and
+                no row refers to, goes when it is a week old.
+
+        Returns:
+            Ids of the episodes that were deleted; their rows stay, so that they do not come back unseen.
+        """
+        self._episodes.compact()
+        self._artefacts.compact()
+        views, deleted = self._views(), {*without, *self.hidden().episodes}
+        with explain_failure("the catalogue cannot be compacted", self._directory):
+            if deleted:
+                self._samples.delete(views.chunks(), deleted)
+            else:
+                self._samples.compact(views.chunks())
+            delete_old_samples(self._episodes, views)
+            for path in self._temporary.iterdir():
+                with suppress(FileNotFoundError):  # its process has just moved it
+                    if time.time() - path.stat().st_mtime > MAX_LEFTOVER_AGE_S:
+                        shutil.rmtree(path) if path.is_dir() else path.unlink()
+            return self._forget(views, list(deleted)) if deleted else ()
+
+    def _forget(self, views: Views, ids: list[str]) -> tuple[str, ...]:
+        """Deletes the videos of episodes and what their rows say; returns those of which something was left."""
+        media = f"SELECT DISTINCT unnest(media) AS file FROM recorded_episodes WHERE (id {_AMONG}) = $2"
+        gone, kept = ({row["file"] for row in views.select(media, (ids, own))} for own in (True, False))
+        for name in gone - kept:
+            (self._media / name).unlink(missing_ok=True)
+        left = views.select(f"SELECT id, participants FROM recorded_episodes WHERE id {_AMONG} AND name <> id", (ids,))
+        if left:
+            of_people = dict[str, list[str]]()  # as the rows do not say it any more
+            for row in left:
+                for person in {*(row["participants"] or ()), *filter(None, [views.hidden.episodes.get(row["id"])])}:
+                    of_people.setdefault(person, []).append(row["id"])
+            said = {"what": "delete"}
+            if of_people:
+                self.add_events(*(Event("consent", said, who, episodes=own) for who, own in sorted(of_people.items())))
+            self._episodes.rewrite([row["id"] for row in left], forget)
+        return tuple(sorted(row["id"] for row in left))
 
     def _views(self) -> Views:
-        """Returns the views without the episodes that nothing may show."""
-        recorded, hidden = self._recorded_views(), tuple(self.hidden().episodes)
-        found = replace(recorded, hidden=hidden) if hidden else recorded
-        if self._last_views != found:
-            self._last_views = found
-        return self._last_views
-
-
-def _write_time() -> str:
-    """Returns the time now as ISO 8601 text in UTC whose order as text is its order in time."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+        """Returns the views of this moment."""
+        moment = CatalogueMoment(self._episodes.files(), self._artefacts.files(), self.events.files(), name_today())
+        if self._newest is None or self._newest[0] != moment:
+            self._newest = (moment, Views(self._database, self._samples, moment))
+        return self._newest[1]

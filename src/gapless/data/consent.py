@@ -7,10 +7,9 @@ from pathlib import Path
 from gapless.core.errors import InputError, nearest
 from gapless.core.results import Consent, ConsentResult, MadeFrom
 from gapless.data.catalogue import Catalogue
-from gapless.data.descendants import find_descendants
 from gapless.data.events import Event
 from gapless.data.select import find_episodes, open_existing, signals_of
-from gapless.data.withdrawn import keys_of_people, read_grants
+from gapless.data.withdrawn import find_data_of, name_today, read_grants
 
 
 def consent(
@@ -58,7 +57,7 @@ def consent(
     elif person is not None:
         ids = find_episodes(catalogue, episodes, where) if chosen else ()
         _grant(catalogue, Event("consent", _check_grant(scope, until), person, by, ids, signals_of(catalogue, ids)))
-    deleted = delete_hidden(catalogue) if compact else ()
+    deleted = catalogue.compact() if compact else ()
     return _describe(catalogue, ids, deleted)
 
 
@@ -80,50 +79,31 @@ def _grant(catalogue: Catalogue, event: Event) -> None:
         raise InputError("the person has no name: give one with --person")
     if not event.episodes:
         _require_known(catalogue, str(event.name), "name the episodes too that hold the data of a new one")
-    catalogue.events.append(event)
+    catalogue.add_events(event)
 
 
 def _withdraw(catalogue: Catalogue, person: str, by: str | None) -> tuple[str, ...]:
     """Withdraws all that a person agreed to; returns the episodes that this hides, with copies and what was made."""
     _require_known(catalogue, person, "see who is known with `gapless consent DIR`")
     before = catalogue.hidden().episodes.keys()
-    catalogue.events.append(Event("consent", {"what": "withdraw"}, person, by))
+    catalogue.add_events(Event("consent", {"what": "withdraw"}, person, by))
     return tuple(sorted(catalogue.hidden().episodes.keys() - before))
 
 
 def _require_known(catalogue: Catalogue, person: str, advice: str) -> None:
     """Raises InputError, with who is known, for a person of whom no episode and no consent is known."""
     rows = catalogue.select("SELECT DISTINCT unnest(participants) AS person FROM recorded_episodes")
-    known = {row["person"] for row in rows} | {str(event.name) for event in catalogue.events.read("consent")}
+    known = {row["person"] for row in rows} | {str(event.name) for event in catalogue.read_events("consent")}
     if person not in known:
         raise InputError(f"nobody here is called {person!r}: use one of {nearest(person, known)}; {advice}")
 
 
 def _describe(catalogue: Catalogue, ids: tuple[str, ...], deleted: tuple[str, ...]) -> ConsentResult:
     """Returns who agreed to what, and what was made from the episodes that are hidden now."""
-    events, hidden = catalogue.events.read("consent"), catalogue.hidden()
-    consents: list[Consent] = []
-    for grant in read_grants(events):
-        keys = keys_of_people(catalogue.select, events, (grant.person,))
-        own = find_descendants(catalogue.select, keys, through_artefacts=False)
+    hidden, consents = catalogue.hidden(), list[Consent]()
+    for grant in read_grants(catalogue.read_events("consent"), name_today()):
+        own = find_data_of(catalogue.select, (grant.person,))
         consents.append(Consent(grant.person, grant.scope, grant.until, grant.state, len(own.episodes)))
     rows = [row for row in catalogue.artefacts() if row.id in hidden.artefacts]
     made = [MadeFrom(r.id, r.kind, r.created_at, str(catalogue.artefact_folder(r.id))) for r in rows]
     return ConsentResult(ids, tuple(consents), tuple(hidden.episodes), deleted, tuple(made))
-
-
-def delete_hidden(catalogue: Catalogue) -> tuple[str, ...]:
-    """Deletes the samples of the hidden episodes from the disk, and returns the ids of those that still had some.
-
-    Their rows stay, hidden, so that the same recording does not come back unseen.
-    """
-    with catalogue.events.lock():
-        events, hidden = catalogue.events.read("consent"), catalogue.hidden().episodes
-        before = {id for event in events if event.said["what"] == "delete" for id in event.episodes}
-        left = {id: person for id, person in hidden.items() if id not in before}
-        catalogue.compact()
-        said = [(person, tuple(id for id in left if left[id] == person)) for person in sorted(set(left.values()))]
-        events = [Event("consent", {"what": "delete"}, person, episodes=ids) for person, ids in said]
-        if events:
-            catalogue.events.append(*events)
-    return tuple(left)

@@ -1,10 +1,10 @@
 """What holds the data of some episodes: their copies, and all that was made from them."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-Select = Callable[[str, Sequence[Any]], list[dict[str, Any]]]  # rows of a query over everything that was recorded
+from gapless.data.events import Select
+
 # Keys are ids, and hashes of signals, which lead to all episodes that hold the same. A simulated or augmented episode
 # comes from the artefacts that it was made with ($3: count these too); what a robot recorded is new, whatever policy
 # it ran, so that only episodes are parents of it.

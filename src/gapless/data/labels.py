@@ -60,7 +60,7 @@ def label(
     ids = find_episodes(catalogue, episodes, where)
     said: dict[str, Any] = {"outcome": outcome, "failed_in": failed_in, "reason": reason}
     said |= {"conditions": dict(conditions or {}), "tags": list(tags)}
-    catalogue.events.append(Event("label", said, said_by=by, episodes=ids))
+    catalogue.add_events(Event("label", said, said_by=by, episodes=ids))
     return LabelResult(ids, by, outcome, failed_in, reason, dict(conditions or {}), tuple(tags))
 
 
@@ -84,14 +84,13 @@ def _check_said(texts: Mapping[str, str | None], conditions: Mapping[str, str], 
 
 def apply_labels(catalogue: Catalogue, ids: Sequence[str], episodes: Sequence[Episode]) -> tuple[Episode, ...]:
     """Returns episodes with the outcome and conditions that people said of them since; others are the same objects."""
-    if not catalogue.events.files():
-        return tuple(episodes)
-    sql = "SELECT id, outcome, failed_in, conditions FROM episodes WHERE id IN (SELECT episode FROM labels)"
-    known = catalogue.select(f"{sql} AND id IN (SELECT unnest($1::VARCHAR[]))", (list(ids),))
-    said = {row.pop("id"): row | {"conditions": json.loads(row["conditions"])} for row in known}
-    return tuple(
-        replace(episode, **said[id]) if id in said else episode for id, episode in zip(ids, episodes, strict=True)
-    )
+    labelled, said = list[Episode](), catalogue.find_said(ids)
+    for id, episode in zip(ids, episodes, strict=True):
+        if row := said.get(id):
+            about = {"outcome": row["outcome"], "failed_in": row["failed_in"]}
+            episode = replace(episode, **about, conditions=json.loads(row["conditions"]))
+        labelled.append(episode)
+    return tuple(labelled)
 
 
 def measure_agreement(directory: str | Path) -> LabelResult:
@@ -119,10 +118,9 @@ def _newest_outcomes(catalogue: Catalogue) -> dict[str, dict[str, Outcome]]:
     """Returns person -> id of an episode -> the outcome that this person said last."""
     said = "SELECT said_by, episode, arg_max(outcome, said_at || label) AS outcome FROM labels"
     newest: dict[str, dict[str, Outcome]] = {}
-    if catalogue.events.files():
-        known = "outcome IS NOT NULL AND episode IN (SELECT id FROM episodes)"
-        for row in catalogue.query(f"{said} WHERE {known} GROUP BY said_by, episode").to_pylist():
-            newest.setdefault(row["said_by"], {})[row["episode"]] = row["outcome"]
+    known = "outcome IS NOT NULL AND episode IN (SELECT id FROM episodes)"
+    for row in catalogue.select(f"{said} WHERE {known} GROUP BY said_by, episode"):
+        newest.setdefault(row["said_by"], {})[row["episode"]] = row["outcome"]
     return newest
 
 

@@ -3,13 +3,13 @@
 import hashlib
 import os
 import shutil
-import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from gapless.core.errors import CatalogueError
 from gapless.core.recording import Video
+from gapless.data.files import write_whole
 
 
 def identify_videos(videos: Sequence[Video], known: dict[Path, str]) -> list[dict[str, Any]]:
@@ -40,19 +40,11 @@ def keep_media(known: Mapping[Path, str], folder: Path, temporary: Path) -> None
     """Puts files (path -> name) into the folder, as hard links where the file system allows that, else as copies."""
     for source, name in known.items():
         if not (folder / name).exists():
-            unfinished = temporary / uuid.uuid4().hex
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            try:
-                os.link(source.resolve(), unfinished)
-            except OSError:
-                shutil.copyfile(source, unfinished)
-            os.replace(unfinished, folder / name)
-
-
-def delete_media(names: Collection[str], folder: Path) -> None:
-    """Deletes files."""
-    for name in names:
-        (folder / name).unlink(missing_ok=True)
+            with write_whole(folder / name, temporary) as unfinished:
+                try:
+                    os.link(source.resolve(), unfinished)
+                except OSError:
+                    shutil.copyfile(source, unfinished)
 
 
 def _content_name(path: Path) -> str:

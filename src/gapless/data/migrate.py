@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema, write_deltalake
 
 from gapless.core.signal import TimeSeries
-from gapless.data.chunks import Piece, cut_episode, describe_pieces
+from gapless.data.chunks import Segment, cut_episode, describe_segments
 from gapless.data.rows import EPISODES_SCHEMA
 from gapless.data.samples import SampleStore
-from gapless.data.tables import Table, explain_failure
+from gapless.data.tables import NO_STATISTICS, Table, explain_failure
 from gapless.data.views import Views
 
 BATCH_EPISODES = 1000  # in one chunk
@@ -69,8 +69,8 @@ def delete_old_samples(table: Table, views: Views) -> None:
                 path.parent.rmdir()
 
 
-def read_old_samples(store: SampleStore, id: str) -> list[Piece]:
-    """Returns the pieces of an episode whose samples lie in a file of their own."""
+def read_old_samples(store: SampleStore, id: str) -> list[Segment]:
+    """Returns the segments of an episode whose samples lie in a file of their own."""
     with pq.ParquetFile(old_path(store, id)) as file:
         about = json.loads(file.schema_arrow.metadata[_METADATA_KEY])
         table = file.read(columns=["time_s", "value"])
@@ -98,16 +98,15 @@ def _lock_out_old_writers(table: Table) -> None:
     fields = [field for field in Schema.from_arrow(wanted).fields if field.name not in known]
     if fields:
         DeltaTable(table.directory).alter.add_columns(fields)
+        DeltaTable(table.directory).alter.set_table_properties(NO_STATISTICS)
 
 
 def _move(stored: Sequence[dict[str, Any]], store: SampleStore) -> list[dict[str, Any]]:
     """Writes the samples of some episodes into a chunk and returns their new rows."""
-    entries, rows = dict[str, list[Piece]](), {row["id"]: dict(row) for row in stored}
+    segments, rows = dict[str, list[Segment]](), {row["id"]: dict(row) for row in stored}
     for id in rows:
         with suppress(OSError, ValueError, KeyError, pa.ArrowException):  # damaged: reading it says so, as before
-            entries[id] = read_old_samples(store, id)
-    if entries:
-        chunk, places = store.write(entries)
-        for id, (first, count) in places.items():
-            rows[id] |= describe_pieces(entries[id]) | {"chunk": chunk, "first_piece": first, "num_pieces": count}
+            segments[id] = read_old_samples(store, id)
+    for id, where in (store.write(segments) if segments else {}).items():
+        rows[id] |= describe_segments(segments[id]) | where
     return list(rows.values())

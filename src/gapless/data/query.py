@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gapless.core.errors import InputError
 from gapless.core.results import QueryResult
-from gapless.data.catalogue import FOLDER, Catalogue
+from gapless.data.select import open_existing
 
 
 def query(directory: str | Path, sql: str, *, parquet: str | Path | None = None) -> QueryResult:
@@ -27,10 +27,7 @@ def query(directory: str | Path, sql: str, *, parquet: str | Path | None = None)
     Raises:
         InputError: If there is no catalogue, the statement does not read, or the file cannot be written.
     """
-    place = Path(directory)
-    if not (place / FOLDER).is_dir():
-        raise InputError(f"no catalogue here yet: run `gapless import` or `gapless measure` first: {place}")
-    found = Catalogue.open(place).query(sql)
+    found = open_existing(directory).query(sql)
     names = found.column_names
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"several columns are called {', '.join(twice)}: give each a name of its own with AS")

@@ -26,7 +26,7 @@ EPISODES_SCHEMA = pa.schema(
         *(("is_recording", pa.bool_()), ("num_rows", _COUNT), ("signals_id", _TEXT), ("format", _TEXT)),
         *((name, _ORIGIN_KINDS.get(name, _TEXT)) for name in ORIGIN_COLUMNS),
         *(("quality", _TEXTS), ("cameras", _TEXTS), ("media", _TEXTS), ("description", _TEXT)),
-        *(("chunk", _TEXT), ("first_piece", _COUNT), ("num_pieces", _COUNT)),
+        *(("chunk", _TEXT), ("first_segment", _COUNT), ("num_segments", _COUNT)),
     ]
 )
 ARTEFACTS_SCHEMA = pa.schema(
@@ -41,7 +41,11 @@ EVENTS_SCHEMA = pa.schema(  # what people said of episodes
 SAMPLES_SCHEMA = pa.schema(  # of the view
     [*((name, _TEXT) for name in ("episode", "signal", "name", "unit")), ("time_s", _NUMBER), ("value", _NUMBER)]
 )
-INTERNAL_COLUMNS = ("media", "description", "chunk", "first_piece", "num_pieces")  # of no use in conditions
+INTERNAL_COLUMNS = ("media", "description", "chunk", "first_segment", "num_segments")  # of no use in conditions
+KEPT_COLUMNS = (  # of an episode whose data is deleted: what tells it again, and what was made from it
+    *("id", "source", "duration_s", "added_at", "code_version", "parents", "is_recording", "num_rows", "signals_id"),
+    *("chunk", "first_segment", "num_segments"),
+)
 _STORED = frozenset(EPISODES_SCHEMA.names)
 _JSON_COLUMNS = ("conditions", "config", "parameters")
 
@@ -103,10 +107,10 @@ def to_stored(record: Episode | Recording | Provenance | Origin) -> dict[str, An
     return stored
 
 
-def to_stored_with_origin(provenance: Provenance, origin: Origin) -> dict[str, Any]:
-    """Returns the stored fields of both; parents are those of either."""
-    parents = list(dict.fromkeys([*provenance.parents, *origin.parents]))
-    return {**to_stored(origin), **to_stored(provenance), "parents": parents}
+def forget(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the row of an episode whose data is deleted: it names nobody, and its own name is its id."""
+    about = {"name": stored["id"], "conditions": "{}", "made_by": f"{stored['made_by'].split()[0]} of what was deleted"}
+    return {name: stored[name] for name in KEPT_COLUMNS} | about
 
 
 def from_stored(kind: type[Row], stored: Mapping[str, Any]) -> Row:

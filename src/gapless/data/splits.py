@@ -12,7 +12,7 @@ from gapless.core.episode import Episode
 from gapless.core.errors import InputError
 from gapless.core.results import Purpose, Split, SplitResult
 from gapless.data.catalogue import Catalogue
-from gapless.data.chunks import cut_episode, describe_pieces
+from gapless.data.chunks import cut_episode, describe_segments
 from gapless.data.descendants import Descendants, find_descendants
 from gapless.data.events import Event
 from gapless.data.select import find_episodes, open_existing, signals_of
@@ -51,17 +51,23 @@ def split(
     if purpose not in get_args(Purpose):
         raise InputError(f"purpose is {purpose!r}: use one of {', '.join(get_args(Purpose))}")
     if not episodes and where is None:
-        ids = _frozen_split(catalogue, name).episodes
-        return SplitResult(ids, tuple(one for one in _list_splits(catalogue) if one.name == name))
-    ids = find_episodes(catalogue, episodes, where)
-    with catalogue.events.lock():
-        _freeze(catalogue, name, ids, purpose)
+        known = {event.name: event.episodes for event in catalogue.read_events("split")}
+        if name not in known:
+            there = ", ".join(map(str, known)) or "none yet"
+            raise InputError(
+                f"no split {name} (there are: {there}): choose its episodes with --where SQL, or name them"
+            )
+        ids = tuple(known[name])
+    else:
+        ids = find_episodes(catalogue, episodes, where)
+        with catalogue.events.adding():
+            _freeze(catalogue, name, ids, purpose)
     return SplitResult(ids, tuple(one for one in _list_splits(catalogue) if one.name == name))
 
 
 def _freeze(catalogue: Catalogue, name: str, ids: Sequence[str], purpose: Purpose) -> None:
     """Adds a split, unless it is there already; refuses to change one, and to train on what another one tests."""
-    if known := next((event for event in _frozen_splits(catalogue) if event.name == name), None):
+    if known := next((event for event in catalogue.read_events("split") if event.name == name), None):
         shown = {row["id"] for row in catalogue.query("SELECT id FROM episodes").to_pylist()}
         if set(known.episodes) & shown != set(ids) or known.said["purpose"] != purpose:
             what = f"{len(known.episodes)} episodes for {known.said['purpose']}"
@@ -73,26 +79,12 @@ def _freeze(catalogue: Catalogue, name: str, ids: Sequence[str], purpose: Purpos
         reason = next(iter(leaks.values()))
         raise InputError(f"{len(leaks)} of {len(ids)} episodes cannot be for {purpose} ({reason}): choose others")
     signals = signals_of(catalogue, ids)
-    catalogue.events.append(Event("split", {"purpose": purpose}, name, episodes=tuple(sorted(ids)), signals=signals))
-
-
-def _frozen_splits(catalogue: Catalogue) -> tuple[Event, ...]:
-    """Returns the splits, oldest first; of one name the first."""
-    found = {event.name: event for event in reversed(catalogue.events.read("split"))}
-    return tuple(reversed(found.values()))
-
-
-def _frozen_split(catalogue: Catalogue, name: str) -> Event:
-    known = {event.name: event for event in _frozen_splits(catalogue)}
-    if name not in known:
-        there = ", ".join(map(str, known)) or "none yet"
-        raise InputError(f"no split {name} (there are: {there}): choose its episodes with --where SQL, or name them")
-    return known[name]
+    catalogue.add_events(Event("split", {"purpose": purpose}, name, episodes=sorted(ids), signals=signals))
 
 
 def _list_splits(catalogue: Catalogue) -> tuple[Split, ...]:
     hidden, found = catalogue.hidden().episodes, list[Split]()
-    for event in _frozen_splits(catalogue):
+    for event in catalogue.read_events("split"):
         ids = [id for id in event.episodes if id not in hidden]
         more = find_descendants(catalogue.select, _keys(event)).episodes.keys() - set(event.episodes) - hidden.keys()
         found.append(Split(str(event.name), event.said["purpose"], event.said_at, len(ids), len(more)))
@@ -105,7 +97,7 @@ def _keys(event: Event) -> Iterable[tuple[str, str]]:
 
 def find_protected(catalogue: Catalogue) -> Descendants:
     """Returns what must not be fitted or trained on: id -> name of the test split that it is of, or was made from."""
-    tests = [event for event in _frozen_splits(catalogue) if event.said["purpose"] == "test"]
+    tests = [event for event in catalogue.read_events("split") if event.said["purpose"] == "test"]
     return find_descendants(catalogue.select, [key for event in tests for key in _keys(event)])
 
 
@@ -134,7 +126,7 @@ def leave_out(catalogue: Catalogue, ids: Sequence[str], purpose: Purpose) -> dic
 def require_allowed(catalogue: Catalogue, episode: Episode, purpose: Purpose, name: str) -> None:
     """Raises InputError where an episode that the user named must not be used for a purpose."""
     blocked = find_blocked(catalogue, purpose)
-    row = describe_pieces(cut_episode(episode.commands, episode.measurements)) if blocked else {}
+    row = describe_segments(cut_episode(episode.commands, episode.measurements)) if blocked else {}
     if row.get("num_rows") and (why := blocked.get(row["signals_id"])):
         raise InputError(f"{name} is {why}: choose another log")
 

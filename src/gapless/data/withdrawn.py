@@ -1,17 +1,19 @@
 """Whose data may be shown: what people agreed to, and which episodes nothing shows any more."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from gapless.data.descendants import Descendants, Select, find_descendants
-from gapless.data.events import Event
+from gapless.data.descendants import Descendants, find_descendants
+from gapless.data.events import Event, Select, read_events
 
 ConsentState = Literal["valid", "expired", "withdrawn"]
-_OF_PEOPLE = """
-SELECT * FROM (SELECT unnest(participants) AS person, id FROM recorded_episodes)
-WHERE person IN (SELECT unnest($1::VARCHAR[]))
+_KEYS_OF_PEOPLE = """
+SELECT DISTINCT person, key FROM (
+    SELECT name AS person, unnest(episodes || signals) AS key FROM events WHERE kind = 'consent'
+    UNION ALL SELECT unnest(participants), id FROM recorded_episodes
+) WHERE person IN (SELECT unnest($1::VARCHAR[]))
 """
 
 
@@ -25,12 +27,11 @@ class Grant:
     state: ConsentState
 
 
-def read_grants(events: Sequence[Event], today: str | None = None) -> tuple[Grant, ...]:
+def read_grants(events: Sequence[Event], today: str) -> tuple[Grant, ...]:
     """Returns what people agreed to by the events of consent, by person and scope.
 
-    A withdrawal is of all that the person agreed to before. `today` is a day in UTC such as `2027-01-01`, None for now.
+    A withdrawal is of all that the person agreed to before. `today` is a day in UTC such as `2027-01-01`.
     """
-    today = today or datetime.now(UTC).date().isoformat()
     newest: dict[tuple[str, str], Grant] = {}
     for event in events:
         person, until = str(event.name), event.said.get("until")
@@ -45,22 +46,19 @@ def read_grants(events: Sequence[Event], today: str | None = None) -> tuple[Gran
     return tuple(newest[key] for key in sorted(newest))
 
 
-def refused_people(grants: Sequence[Grant]) -> tuple[str, ...]:
-    """Returns who said something about consent, and has none that is valid now."""
+def find_data_of(select: Select, people: Collection[str]) -> Descendants:
+    """Returns what holds the data of some people: the episodes they take part in, copies, what was made from these."""
+    rows = select(_KEYS_OF_PEOPLE, (list(people),)) if people else []
+    return find_descendants(select, [(row["person"], row["key"]) for row in rows], through_artefacts=False)
+
+
+def find_hidden(select: Select, today: str) -> Descendants:
+    """Returns what holds the data of people who said something about consent, and have none that is valid now."""
+    grants = read_grants(read_events(select, "consent"), today)
     valid = {grant.person for grant in grants if grant.state == "valid"}
-    return tuple(sorted({grant.person for grant in grants} - valid))
+    return find_data_of(select, {grant.person for grant in grants} - valid)
 
 
-def keys_of_people(select: Select, events: Sequence[Event], people: Sequence[str]) -> set[tuple[str, str]]:
-    """Returns (person, id or hash of signals) of the episodes that people take part in, or took part in."""
-    found = {
-        (person, key) for e in events for person in people if e.name == person for key in (*e.episodes, *e.signals)
-    }
-    rows = select(_OF_PEOPLE, (list(people),)) if people else []
-    return found | {(row["person"], row["id"]) for row in rows}  # of which copies follow from the signals of this id
-
-
-def find_hidden(select: Select, events: Sequence[Event], today: str | None = None) -> Descendants:
-    """Returns what holds the data of people whose consent is withdrawn or has ended: episode or artefact -> person."""
-    people = refused_people(read_grants(events, today))
-    return find_descendants(select, keys_of_people(select, events, people), through_artefacts=False)
+def name_today() -> str:
+    """Returns the day now, in UTC, such as `2027-01-01`."""
+    return datetime.now(UTC).date().isoformat()

@@ -16,7 +16,7 @@ from gapless.core.recording import Recording, Skipped
 from gapless.core.results import Note
 from gapless.core.results.exchange import ColumnMapping, ImportResult
 from gapless.data.catalogue import FOLDER, Catalogue
-from gapless.data.chunks import cut_recording, describe_pieces
+from gapless.data.chunks import cut_recording, describe_segments
 from gapless.data.splits import find_blocked
 from gapless.exchange.mapping import Ask, ColumnMapper, read_map_file, rename_columns
 from gapless.exchange.origin import Statement
@@ -141,7 +141,7 @@ class _Import:
     def commit(self) -> None:
         """Writes what is waiting, all of it or nothing."""
         waiting, self.batch = self.batch, []
-        signals = [describe_pieces(cut_recording(recording))["signals_id"] for recording, _ in waiting]
+        signals = [describe_segments(cut_recording(recording))["signals_id"] for recording, _ in waiting]
         there, withdrawn = self._find_same_signals(signals)
         new: list[tuple[Recording, Provenance]] = []
         quality: dict[str, tuple[str, ...]] = {}

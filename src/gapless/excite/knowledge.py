@@ -131,6 +131,7 @@ def read_knowledge(directory: str | Path, fit: str | Path | None, wanted: Sequen
     chosen = chosen or tuple(fitted) or always_fitted(data.blueprint, data.tracks).targets
     if not chosen:
         raise InputError(f"no parameter to identify: list some under `parameters` in gapless.yaml: {directory}")
+    data.warn_left_out()
     ids = (*data.ids, *artefact_ids(path))
     return PriorKnowledge(project, data.catalogue, data.blueprint, data.tracks, ids, fitted, identified, chosen)
 

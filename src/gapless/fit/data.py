@@ -1,5 +1,6 @@
 """What the verbs start from: a project's model, its logs as episodes, and their ids in the catalogue."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -7,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from gapless.core.episode import Episode
-from gapless.core.errors import InputError, nearest
+from gapless.core.errors import InputError, ResultWarning, nearest
 from gapless.core.parameters import ParameterSpace
 from gapless.core.places import require_space
 from gapless.core.protocols import Progress
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
 from gapless.data.labels import apply_labels
-from gapless.fit.enter import EnteredRuns, enter_runs, refuse_left_out
+from gapless.fit.enter import EnteredRuns, enter_runs, note_left_out, refuse_left_out
 from gapless.fit.prediction.assumptions import find_assumptions
 from gapless.project.load import load_project
 from gapless.project.log.inspect import copy_notes, merge_notes, time_notes
@@ -53,6 +54,11 @@ class ProjectData:
     def runs(self) -> tuple[Episode, ...]:
         """All runs, with a log or without: what outcomes are read from."""
         return (*self.episodes, *self.unlogged)
+
+    def warn_left_out(self) -> None:
+        """Warns of runs that are left out, for verbs whose results have no notes."""
+        for note in note_left_out(self.left_out, len(self.runs) + len(self.left_out) + len(self.copies)):
+            warnings.warn(note.text, ResultWarning, stacklevel=3)
 
     @property
     def whole(self) -> ParameterSpace:

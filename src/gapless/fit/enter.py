@@ -14,7 +14,7 @@ from gapless.core.errors import InputError
 from gapless.core.provenance import Provenance
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
-from gapless.data.entries import make_episode_entry
+from gapless.data.new_episodes import store_episode
 from gapless.data.splits import find_blocked, find_protected
 from gapless.project.log.imported import imported_paths, is_imported, recording_id
 from gapless.project.log.inspect import MAX_TIME_DIFFERENCE_S, find_copies
@@ -64,7 +64,7 @@ def enter_runs(
     left_out = {runs[k].episode.name: reason for k, reason in why.items()}
     used = [k for k in kept if k < len(logs)]
     silent = tuple(runs[k] for k in kept if k >= len(logs))
-    return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, _note_left_out(left_out, len(runs)))
+    return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, note_left_out(left_out, len(runs)))
 
 
 def _find_reasons(
@@ -99,14 +99,17 @@ def _find_keys(catalogue: Catalogue, run: Log, provenance: Provenance) -> tuple[
         id = recording_id(run.path)
         (row,) = catalogue.select("SELECT signals_id FROM recorded_episodes WHERE id = $1", (id,))
         return id, row["signals_id"]
-    entry = make_episode_entry(run.episode, provenance, run.origin)
-    return entry.id, entry.row["signals_id"] if entry.row["num_rows"] else ""
+    new = store_episode(run.episode, provenance, run.origin)
+    return new.id, new.row["signals_id"] if new.row["num_rows"] else ""
 
 
 def _find_near_copies(project: Project, catalogue: Catalogue, logs: Sequence[Log]) -> dict[int, str]:
     """Returns index of a log -> why, of logs that are an episode of a test split but for rounding or their format."""
     protected = find_protected(catalogue).episodes
-    sql = "SELECT id FROM recorded_episodes WHERE id IN (SELECT unnest($1::VARCHAR[])) AND (is_recording OR EXISTS "
+    # An episode that was deleted has its id as name. Recordings are as long as their mapped columns, at most.
+    sql = (
+        "SELECT id FROM episodes WHERE name <> id AND id IN (SELECT unnest($1::VARCHAR[])) AND (is_recording OR EXISTS "
+    )
     sql += "(SELECT 1 FROM unnest($2::DOUBLE[]) AS logs(seconds) WHERE abs(seconds - duration_s) < $3))"
     durations = [log.episode.duration_s for log in logs]
     rows = catalogue.select(sql, (list(protected), durations, 2 * MAX_TIME_DIFFERENCE_S)) if protected else []
@@ -120,7 +123,7 @@ def _find_near_copies(project: Project, catalogue: Catalogue, logs: Sequence[Log
     return {copy - len(tested): f"of test split {protected[tested[first]]}" for copy, first in found.items()}
 
 
-def _note_left_out(left_out: Mapping[str, str], num_runs: int) -> list[Note]:
+def note_left_out(left_out: Mapping[str, str], num_runs: int) -> list[Note]:
     """Returns one note per reason."""
     notes: list[Note] = []
     for reason in dict.fromkeys(left_out.values()):

@@ -59,6 +59,7 @@ def randomize(
     project = load_project(directory)
     if method in LOG_METHODS:
         data = read_project_data(directory, progress=progress)
+        data.warn_left_out()
         inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:
         catalogue = Catalogue.open(project.directory)

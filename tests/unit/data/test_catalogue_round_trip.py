@@ -45,14 +45,14 @@ def test_series_without_columns_or_samples_come_back(catalogue: Catalogue, num_s
 
 
 def test_a_long_episode_is_stored_in_chunks(catalogue: Catalogue, tmp_path: Path, monkeypatch) -> None:
-    for name in ("PIECE_CELLS", "ROW_GROUP_CELLS", "MAX_GROUP_CELLS"):
+    for name in ("SEGMENT_CELLS", "ROW_GROUP_CELLS", "MAX_GROUP_CELLS"):
         monkeypatch.setattr(chunks, name, 20)
     episode = make_episode()
     id = catalogue.add_episode(episode, make_provenance())
     (path,) = (tmp_path / ".gapless" / "samples").glob("*.parquet")
     file = pq.ParquetFile(path)
-    assert file.metadata.num_rows == 21  # 50 samples in 3 pieces, of 5 columns and 2 clocks
-    assert file.num_row_groups == 15  # the last piece of each has 10 samples, and goes with the next one's first
+    assert file.metadata.num_rows == 21  # 50 samples in 3 segments, of 5 columns and 2 clocks
+    assert file.num_row_groups == 15  # the last segment of each has 10 samples, and goes with the next one's first
     assert same_episode(catalogue.episode(id), episode)
 
 

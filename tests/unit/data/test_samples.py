@@ -122,16 +122,16 @@ def test_an_episode_added_during_a_compaction_is_kept(catalogue: Catalogue, tmp_
 
 def test_chunks_that_another_process_joined_meanwhile_are_kept(catalogue: Catalogue, tmp_path, monkeypatch) -> None:
     """The other process adds and joins after this one has looked which chunks there are."""
-    ids, compact = add_some(catalogue, 3), samples.SampleStore.compact
+    ids, delete = add_some(catalogue, 3), samples.SampleStore.delete
 
-    def late(store, chunks, *args, **options) -> None:
+    def late(store, chunks, episodes) -> None:
         if len(ids) == 3:
             other = Catalogue.open(tmp_path)
             ids.append(other.add_episode(make_episode(3), make_provenance()))
             other.compact()
-        compact(store, chunks, *args, **options)
+        delete(store, chunks, episodes)
 
-    monkeypatch.setattr(samples.SampleStore, "compact", late)
+    monkeypatch.setattr(samples.SampleStore, "delete", late)
     monkeypatch.setattr(samples, "MAX_REPLACED_AGE_S", 0.0)
     catalogue.compact([ids[0]])
     assert len(ids) == 4
@@ -143,7 +143,7 @@ def test_chunks_that_another_process_joined_meanwhile_are_kept(catalogue: Catalo
 def test_a_file_that_is_replaced_while_it_is_asked_for_is_found_again(
     catalogue: Catalogue, tmp_path, monkeypatch
 ) -> None:
-    ids, place, files = add_some(catalogue, 3), samples.SampleStore.place, samples.SampleStore.files
+    ids, place, files = add_some(catalogue, 3), samples.SampleStore.find_file, samples.SampleStore.files
     late = Catalogue.open(tmp_path)
     monkeypatch.setattr(samples, "MAX_REPLACED_AGE_S", 0.0)
 
@@ -159,7 +159,7 @@ def test_a_file_that_is_replaced_while_it_is_asked_for_is_found_again(
         return looked
 
     looks: list[object] = []
-    monkeypatch.setattr(samples.SampleStore, "place", replace_after(place, 2))  # the first is for messages
+    monkeypatch.setattr(samples.SampleStore, "find_file", replace_after(place, 2))  # the first is for messages
     assert same_episode(late.episode(ids[1]), make_episode(1))
     assert len(looks) == 3
     add_some(catalogue, 5)

@@ -36,7 +36,7 @@ def test_a_frozen_split_is_never_changed(tmp_path: Path, catalogue: Catalogue, i
         ("final-2", "test", 3),
     ]
     assert to_json(from_json(to_json(listed))) == to_json(listed)
-    assert len(catalogue.events.read("split")) == 2
+    assert len(catalogue.read_events("split")) == 2
     shown = catalogue.query("SELECT name, count(*) AS n FROM splits GROUP BY name ORDER BY name").to_pylist()
     assert shown == [{"name": "final", "n": 2}, {"name": "final-2", "n": 3}]
 
@@ -124,4 +124,4 @@ def test_a_split_for_training_holds_nothing_of_a_test_split(tmp_path: Path, cata
 def test_what_is_no_split_is_refused(tmp_path: Path, catalogue, ids, arguments, options, text: str) -> None:
     with pytest.raises(InputError, match=text):
         split(tmp_path, *arguments, **options)
-    assert catalogue.events.read("split") == ()
+    assert catalogue.read_events("split") == ()

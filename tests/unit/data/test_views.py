@@ -13,6 +13,20 @@ from gapless.data.catalogue import Catalogue
 ONLY_READ = "only read"
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalogue that no test here changes."""
+    folder = tmp_path_factory.mktemp("project")
+    Catalogue.open(folder).add_episode(make_episode(), make_provenance())
+    (folder / "secret.csv").write_text("secret\nword\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def filled(folder: Path) -> Catalogue:
+    return Catalogue.open(folder)
+
+
 def all_files(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
@@ -67,17 +81,15 @@ def all_files(folder: Path) -> dict[str, int]:
         ("SUMMARIZE SELECT * FROM read_text('/etc/passwd')", "disabled"),
     ],
 )
-def test_what_is_no_question_about_the_views_is_refused_in_one_line(catalogue: Catalogue, tmp_path, sql, says) -> None:
-    catalogue.add_episode(make_episode(), make_provenance())
-    (tmp_path / "secret.csv").write_text("secret\nword\n")
-    catalogue.query("SELECT 1")
-    before = all_files(tmp_path)
+def test_what_is_no_question_about_the_views_is_refused_in_one_line(filled: Catalogue, folder, sql, says) -> None:
+    filled.query("SELECT 1")
+    before = all_files(folder)
     with pytest.raises(InputError, match=says) as caught:
-        catalogue.query(sql.replace("OUT", str(tmp_path)).replace("IN/", f"{tmp_path}/.gapless/"))
+        filled.query(sql.replace("OUT", str(folder)).replace("IN/", f"{folder}/.gapless/"))
     assert "\n" not in str(caught.value)
     assert "word" not in str(caught.value)
-    assert all_files(tmp_path) == before
-    assert len(catalogue.query("SELECT * FROM episodes")) == 1
+    assert all_files(folder) == before
+    assert len(filled.query("SELECT * FROM episodes")) == 1
 
 
 @pytest.mark.parametrize(
@@ -96,9 +108,8 @@ def test_what_is_no_question_about_the_views_is_refused_in_one_line(catalogue: C
         "/* words */ SELECT 'read_text(1.parquet)' AS text -- COPY",
     ],
 )
-def test_questions_of_all_kinds_are_answered(catalogue: Catalogue, sql: str) -> None:
-    catalogue.add_episode(make_episode(), make_provenance())
-    assert catalogue.query(sql).num_rows > 0
+def test_questions_of_all_kinds_are_answered(filled: Catalogue, sql: str) -> None:
+    assert filled.query(sql).num_rows > 0
 
 
 def test_a_question_may_use_less_memory_than_the_machine_has(catalogue: Catalogue) -> None:

@@ -16,7 +16,7 @@ from gapless.data.catalogue import Catalogue
 from unit.exchange.test_import import MOTION, write_csv
 
 COMMAND = [sys.executable, "-m", "gapless", "import"]
-NUM_EPISODES = 150
+NUM_EPISODES = 70  # two commits
 ROWS = 200
 
 

@@ -11,11 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from gapless import verbs
-from gapless.core.errors import CatalogueError, InputError
+from gapless.cli.main import run
+from gapless.core.errors import CatalogueError, InputError, ResultWarning
 from gapless.core.signal import TimeSeries
 from gapless.data.catalogue import Catalogue
 from gapless.exchange.origin import Statement
+from gapless.excite.knowledge import read_knowledge
 from gapless.fit.data import ProjectData, read_project_data
+from gapless.randomize.verb import LOG_METHODS
 from gapless.verbs import copy_example
 
 
@@ -86,7 +89,7 @@ def test_a_log_made_from_a_test_recording_is_left_out(folder: Path) -> None:
 
 
 def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path) -> None:
-    verbs.consent(folder, ["motion2"], person="P07", scope="research")
+    (id,) = verbs.consent(folder, ["motion2"], person="P07", scope="research").inputs
     verbs.consent(folder, person="P07", withdraw=True, compact=True)
     for purpose in ("train", "test"):
         data = read_project_data(folder, purpose=purpose)
@@ -94,10 +97,20 @@ def test_withdrawn_logs_are_left_out_of_every_verb_and_stay_deleted(folder: Path
     verbs.label(folder, ["motion*"], by="ana", tags=["x"])  # enters the logs again
     found = verbs.query(folder, "SELECT DISTINCT name FROM episodes JOIN labels ON id = episode ORDER BY name")
     assert [row[0] for row in found.rows] == ["motion0", "motion1", "motion3", "motion4", "motion5"]
-    (row,) = Catalogue.open(folder).select("SELECT id FROM recorded_episodes WHERE name = 'motion2'")
     verbs.consent(folder, person="P07", scope="research")  # its samples are gone for good
     with pytest.raises(CatalogueError, match="were deleted: choose another"):
-        Catalogue.open(folder).episode(row["id"])
+        Catalogue.open(folder).episode(id)
+
+
+def test_a_withdrawn_episode_of_a_test_split_is_in_nobodys_way(folder: Path) -> None:
+    """It is not read to be compared with the logs; nor is it once its samples are deleted and it is shown again."""
+    verbs.split(folder, "final", ["motion2"])
+    verbs.consent(folder, ["motion2"], person="P07", scope="research")
+    verbs.consent(folder, person="P07", withdraw=True)
+    assert "motion2" in read_project_data(folder).left_out
+    verbs.consent(folder, compact=True)
+    verbs.consent(folder, person="P07", scope="research")
+    assert read_project_data(folder).left_out == {"motion2": "of test split final"}
 
 
 def test_a_training_does_not_start_from_what_test_episodes_made(folder: Path) -> None:
@@ -111,6 +124,19 @@ def test_a_training_does_not_start_from_what_test_episodes_made(folder: Path) ->
         verbs.randomize(folder, fit=catalogue.artefact_path(fit, "result.json"))
     with pytest.raises(InputError, match="this fit was made from episodes of test split final"):
         verbs.excite(folder, fit=catalogue.artefact_path(fit, "result.json"))
+
+
+def test_verbs_without_notes_warn_of_what_they_leave_out(folder: Path, monkeypatch, capsys) -> None:
+    text = "2 of 6 are left out, of test split final: motion0, motion1"
+    verbs.split(folder, "final", ["motion0", "motion1"])
+    with pytest.warns(ResultWarning, match=text):
+        assert len(read_knowledge(folder, None, ()).tracks) == 4
+    for method in ("dropo", "simopt"):
+        monkeypatch.setitem(LOG_METHODS, method, lambda *_: ((), ()))
+        with pytest.warns(ResultWarning, match=text):
+            assert len(verbs.randomize(folder, method=method).inputs) == 4
+    assert run(["randomize", str(folder), "--method", "dropo"]) == 0
+    assert f"gapless: {text}\n" in capsys.readouterr().err
 
 
 def test_without_splits_and_consent_nothing_is_left_out(folder: Path) -> None:
