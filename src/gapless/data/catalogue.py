@@ -175,9 +175,10 @@ class Catalogue:
         """Returns id -> outcome, phase and conditions of those episodes of which people said some since."""
         if not self.events.files():
             return {}
-        labelled = f"SELECT episode FROM labels WHERE episode {_AMONG}"
-        sql = f"SELECT id, outcome, failed_in, conditions FROM episodes WHERE id IN ({labelled})"
-        return {row["id"]: row for row in self.select(sql, (list(ids),))}
+        labelled = self.select(f"SELECT DISTINCT episode FROM labels WHERE episode {_AMONG}", (list(ids),))
+        sql = f"SELECT id, outcome, failed_in, conditions FROM episodes WHERE id {_AMONG}"
+        rows = self.select(sql, ([row["episode"] for row in labelled],)) if labelled else []
+        return {row["id"]: row for row in rows}
 
     def _segments(self, stored: Mapping[str, Any]) -> list[Segment]:
         id, chunk = stored["id"], stored["chunk"]
