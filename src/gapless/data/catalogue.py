@@ -92,9 +92,15 @@ class Catalogue:
         self._add([new])
         return new.id
 
-    def add_episodes(self, items: Sequence[tuple[Episode, Provenance]]) -> tuple[str, ...]:
-        """Adds episodes, each with how it was made, in one commit, all or none; returns their ids in this order."""
-        new = [store_episode(episode, provenance, Origin()) for episode, provenance in items]
+    def add_episodes(
+        self, items: Sequence[tuple[Episode, Provenance]], origins: Sequence[Origin] = ()
+    ) -> tuple[str, ...]:
+        """Adds episodes, each with how it was made, in one commit, all or none; returns their ids in this order.
+
+        `origins` says where each comes from; none where nothing is known of any.
+        """
+        known = origins or [Origin()] * len(items)
+        new = [store_episode(*item, origin) for item, origin in zip(items, known, strict=True)]
         self._add(new)
         return tuple(each.id for each in new)
 

@@ -5,7 +5,7 @@ withdrawn or has ended: the same signals under any name, and copies that differ 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -53,7 +53,7 @@ def enter_runs(
     """
     copies, runs = find_copies(logs), (*logs, *unlogged)
     mapping = {"commands": list(project.command_names), "measurements": list(project.measurement_names)}
-    provenances = [Provenance(f"log {run.path.name}", gapless.__version__, config=mapping) for run in runs]
+    provenances = [_make_provenance(run, mapping) for run in runs]
     why = _find_reasons(project, catalogue, logs, copies, runs, provenances, purpose)
     copies = {copy: first for copy, first in copies.items() if copy not in why}
     kept = [k for k in range(len(runs)) if k not in why and k not in copies]
@@ -65,6 +65,13 @@ def enter_runs(
     used = [k for k in kept if k < len(logs)]
     silent = tuple(runs[k] for k in kept if k >= len(logs))
     return EnteredRuns(tuple(runs[k] for k in used), silent, ids, copies, left_out, note_left_out(left_out, len(runs)))
+
+
+def _make_provenance(run: Log, mapping: Mapping[str, Sequence[str]]) -> Provenance:
+    """Returns how a log became an episode; what its sidecar says of its origin is part of that."""
+    said = {key: value for key, value in asdict(run.origin).items() if value}
+    config = {**mapping, **({"origin": said} if said else {})}
+    return Provenance(f"log {run.path.name}", gapless.__version__, config=config)
 
 
 def _find_reasons(

@@ -200,3 +200,12 @@ def test_runs_are_chosen_in_sql(folder: Path) -> None:
         verbs.measure(folder, where="site = 'home'")
     with pytest.raises(InputError, match="sight"):
         verbs.measure(folder, where="sight = 'lab'")
+
+
+def test_people_whom_a_sidecar_names_later_can_withdraw(folder: Path) -> None:
+    verbs.measure(folder)
+    (folder / "logs" / "motion0.json").write_text(json.dumps({"source": "real", "participants": ["ana"]}))
+    verbs.measure(folder)
+    verbs.consent(folder, person="ana", withdraw=True)
+    assert verbs.query(folder, "SELECT count(*) FROM episodes WHERE name = 'motion0'").rows == ((0,),)
+    assert len(verbs.measure(folder).inputs) == 5
