@@ -154,6 +154,7 @@ def randomize(
     num_trials: int | None = None,
     reality_seed: int | None = None,
     export: Mapping[str, str | Path] | None = None,
+    where: str | None = None,
     seed: int = 0,
     progress: Callable[[str, float], None] | None = None,
 ) -> "RandomizeResult":
@@ -162,7 +163,9 @@ def randomize(
     `fit` is JSON that `identify` wrote, None for the newest fit in the catalogue; `dropo` and `simopt` take none.
     Methods are `evidence` and `sbi`, about a fit; `dropo` and `simopt`, from logs; and `bayrn`, by trials in reality,
     which tries `num_tries` (6) ranges in `num_trials` (20) real trials each, on the twin of `reality_seed` where
-    reality is one. `export` has format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
+    reality is one.
+    `where` is an SQL condition on the view `episodes` of the logs that `dropo` and `simopt` read.
+    `export` has format -> file to write the ranges to, such as `{"isaaclab": "events.py"}`.
     """
     from gapless.randomize import verb
     from gapless.randomize.export.formats import check_exports, export_ranges
@@ -171,6 +174,8 @@ def randomize(
     sizes = (("num_tries", num_tries), ("num_trials", num_trials))
     given: dict[str, Any] = {name: value for name, value in sizes if value is not None}
     if method == "bayrn":
+        if where is not None:
+            raise InputError("--where chooses logs, and --method bayrn reads none: leave it out")
         search: Any = __getattr__("search_ranges")
         from gapless.loop.search import BayrnConfig
 
@@ -181,5 +186,5 @@ def randomize(
             raise InputError(
                 f"--tries, --trials and --reality-seed are of --method bayrn, not of {method}: leave them out"
             )
-        result = verb.randomize(directory, fit=fit, method=method, seed=seed, progress=progress)
+        result = verb.randomize(directory, fit=fit, method=method, where=where, seed=seed, progress=progress)
     return replace(result, exports=export_ranges(directory, result, export)) if export else result

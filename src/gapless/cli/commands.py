@@ -214,6 +214,7 @@ def randomize(
         Texts, Option(metavar="FORMAT=FILE", help=f"also write them (may be repeated): {EXPORTS}")
     ] = None,
     audit: Annotated[File, Option(metavar="RANGES", help="deprecated: use `gapless audit DIR RANGES`")] = None,
+    where: RunsWhere = None,
     seed: Seed = 0,
     reality_seed: Annotated[int | None, Option(min=0, help="bayrn: which twin, where reality is one")] = None,
     json: Json = None,
@@ -221,14 +222,14 @@ def randomize(
     """Which ranges to train on: about the fit, as wide as what is left unexplained."""
     if audit is not None:
         useless = {"--fit": fit, "--method": method != "evidence", "--export": export}
-        useless |= {"--tries": tries, "--trials": trials, "--reality-seed": reality_seed is not None}
+        useless |= {"--where": where, "--tries": tries, "--trials": trials, "--reality-seed": reality_seed is not None}
         _refuse_unused("--audit", useless)
         publish(run_verb(verbs.audit, directory, audit, seed=seed), json)
         return
     from gapless.randomize.export.formats import parse_exports
 
     bayrn = {"num_tries": tries, "num_trials": trials, "reality_seed": reality_seed}
-    options = {"fit": fit, "method": method, "export": parse_exports(export or ()), "seed": seed}
+    options = {"fit": fit, "method": method, "export": parse_exports(export or ()), "where": where, "seed": seed}
     publish(run_verb(verbs.randomize, directory, **options, **bayrn), json)
 
 
@@ -238,11 +239,12 @@ def audit(
     ranges: Annotated[
         Path, Argument(metavar="RANGES", help="result of randomize, ranges as text, or a file of Isaac Lab or mjlab")
     ],
+    where: RunsWhere = None,
     seed: Seed = 0,
     json: Json = None,
 ) -> None:
     """Is reality, as the logs show it, inside these training ranges: too narrow, too wide, wrong, or do they fit?"""
-    publish(run_verb(verbs.audit, directory, ranges, seed=seed), json)
+    publish(run_verb(verbs.audit, directory, ranges, where=where, seed=seed), json)
 
 
 @app.command()

@@ -39,6 +39,7 @@ def randomize(
     fit: str | Path | None = None,
     method: str = "evidence",
     dimensions: Collection[Dimension] | None = None,
+    where: str | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RandomizeResult:
@@ -48,7 +49,8 @@ def randomize(
     does so with the samples of `identify --posterior sbi`. `dropo` and `simopt` need no fit: they read the logs.
 
     For `evidence` and `sbi` only: `fit` is JSON that `identify` wrote, None for the newest fit in the catalogue; and
-    parameters of other than some `dimensions` are fixed at their fitted values.
+    parameters of other than some `dimensions` are fixed at their fitted values. For `dropo` and `simopt` only: `where`
+    is an SQL condition on the view `episodes` of the logs to read.
     """
     if method not in METHODS:
         raise InputError(f"no method {method!r}; choose from: {nearest(method, METHODS)}")
@@ -56,9 +58,13 @@ def randomize(
         raise InputError(f"--method {method} reads the logs, not a fit: leave --fit out")
     if dimensions is not None and method in LOG_METHODS:
         raise InputError(f"method {method} randomises all dimensions: leave dimensions out")
+    if where is not None and method not in LOG_METHODS:
+        raise InputError(
+            f"method {method} reads a fit, not logs: give --where to `gapless identify`, and leave it out here"
+        )
     project = load_project(directory)
     if method in LOG_METHODS:
-        data = read_project_data(directory, progress=progress)
+        data = read_project_data(directory, where=where, progress=progress)
         data.warn_left_out()
         inputs, (ranges, correlations) = data.ids, LOG_METHODS[method](data, seed, progress)
     else:

@@ -209,3 +209,11 @@ def test_people_whom_a_sidecar_names_later_can_withdraw(folder: Path) -> None:
     verbs.consent(folder, person="ana", withdraw=True)
     assert verbs.query(folder, "SELECT count(*) FROM episodes WHERE name = 'motion0'").rows == ((0,),)
     assert len(verbs.measure(folder).inputs) == 5
+
+
+def test_ranges_from_logs_can_be_of_some_and_ranges_about_a_fit_cannot(folder: Path) -> None:
+    with pytest.raises(InputError, match="--where site = 'home': it holds for none"):
+        verbs.randomize(folder, method="dropo", where="site = 'home'")
+    for method in ("evidence", "bayrn"):
+        with pytest.raises(InputError, match="leave it out"):
+            verbs.randomize(folder, method=method, where="site = 'home'")

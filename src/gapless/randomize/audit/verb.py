@@ -31,7 +31,14 @@ from gapless.sim.targets.target import split_target
 NUM_DRAWN = 64  # rows that the band of predictions is made of
 
 
-def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress: Progress | None = None) -> AuditResult:
+def audit(
+    directory: str | Path,
+    ranges: str | Path,
+    *,
+    where: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> AuditResult:
     """Says whether reality, as the logs show it, lies inside the ranges that a policy is trained on.
 
     The best row within the ranges is compared with the best row within prior bounds: where it predicts the logs
@@ -39,10 +46,11 @@ def audit(directory: str | Path, ranges: str | Path, *, seed: int = 0, progress:
     the best row leaves more than noise explains, the model is wrong: it lacks something.
 
     `ranges` is JSON that `randomize` wrote, text (`*.txt`), or an event configuration of Isaac Lab or mjlab (`*.py`, or
-    the YAML or JSON that a run wrote); `seed` that of windows, starts and rows that are drawn.
+    the YAML or JSON that a run wrote); `where` is an SQL condition on the view `episodes` of the logs to use, None for
+    all; `seed` that of windows, starts and rows that are drawn.
     """
     report = progress or (lambda label, share: None)
-    read = read_project_data(directory, progress=progress)
+    read = read_project_data(directory, where=where, progress=progress)
     distribution, unread = read_training_ranges(ranges, read.blueprint)  # bad input shows before the work
     examined = examine_data(read)
     data = add_ranges(examined.evidence, distribution)
