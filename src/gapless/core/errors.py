@@ -20,6 +20,10 @@ class LogError(InputError):
     """A log cannot be read as an episode."""
 
 
+class MissingColumnError(LogError):
+    """A log has not all columns that the project maps."""
+
+
 class CatalogueError(InputError):
     """The project's catalogue cannot be read or written."""
 

@@ -5,12 +5,13 @@ withdrawn or has ended: the same signals under any name, and copies that differ 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import gapless
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, MissingColumnError
 from gapless.core.provenance import Provenance
 from gapless.core.results import Note, Purpose
 from gapless.data.catalogue import Catalogue
@@ -121,12 +122,15 @@ def _find_near_copies(project: Project, catalogue: Catalogue, logs: Sequence[Log
     durations = [log.episode.duration_s for log in logs]
     rows = catalogue.select(sql, (list(protected), durations, 2 * MAX_TIME_DIFFERENCE_S)) if protected else []
     recordings = {recording_id(path): path for path in imported_paths(project)}
-    tested = [row["id"] for row in rows]
-    tests = [
-        read_log(project, recordings[id]) if id in recordings else Log(Path(id), catalogue.episode(id), ())
-        for id in tested
-    ]
-    found = {copy: first for copy, first in find_copies([*tests, *logs]).items() if first < len(tested) <= copy}
+    tests: dict[str, Log] = {}
+    for id in (row["id"] for row in rows):
+        with suppress(MissingColumnError):  # of another robot: no log can be a copy of it
+            is_here = id in recordings
+            tests[id] = read_log(project, recordings[id]) if is_here else Log(Path(id), catalogue.episode(id), ())
+    tested = list(tests)
+    found = {
+        copy: first for copy, first in find_copies([*tests.values(), *logs]).items() if first < len(tested) <= copy
+    }
     return {copy - len(tested): f"of test split {protected[tested[first]]}" for copy, first in found.items()}
 
 

@@ -10,6 +10,7 @@ from gapless import verbs
 from gapless.core.errors import InputError
 from gapless.data.catalogue import Catalogue
 from gapless.exchange.origin import Statement
+from gapless.fit.data import read_project_data
 from gapless.project.data_folder import open_data_folder
 from gapless.project.load import load_project
 from gapless.project.log.read import read_logs
@@ -265,3 +266,19 @@ def test_a_folder_of_folders_says_which_to_give(tmp_path: Path) -> None:
     (tmp_path / "both" / "NOTES.txt").write_text("notes")
     with pytest.raises(InputError, match="but folders in it are: give monday;"):
         verbs.import_(tmp_path / "data", tmp_path / "both")
+
+
+def test_recordings_of_another_robot_are_left_out_of_a_project_and_said(tmp_path: Path) -> None:
+    example = verbs.copy_example("balance", tmp_path / "example")
+    data = tmp_path / "data"
+    verbs.import_(data, [example / "logs", write_set(tmp_path / "set")])  # data only: each keeps its own columns
+    for name in ("gapless.yaml", "robot.xml"):  # a model comes later
+        shutil.copyfile(example / name, data / name)
+    found = read_project_data(data)
+    assert [episode.name for episode in found.episodes] == [f"motion{k}" for k in range(6)]
+    assert any("3 imported recordings are left out, the first is reach_0" in note.text for note in found.notes)
+    assert any("left out: it has no column" in note.text for note in verbs.check(data).notes)
+    verbs.split(data, "final", where="name IN ('reach_0', 'motion0')")
+    assert [e.name for e in read_project_data(data).episodes] == [f"motion{k}" for k in range(1, 6)]
+    with pytest.raises(InputError, match=r"no column voltage, which gapless\.yaml maps"):
+        read_logs(load_project(data), ["reach_*"])

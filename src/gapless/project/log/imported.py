@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from gapless.core.errors import MissingColumnError
 from gapless.core.recording import Recording
 from gapless.core.signal import Array
 from gapless.data.catalogue import FOLDER, Catalogue
-from gapless.formats.source import log_error
 from gapless.formats.table.columns import read_columns
 from gapless.project.records import Project
 
@@ -53,7 +53,9 @@ def read_log_columns(path: Path, wanted: Sequence[str]) -> tuple[dict[str, Array
         return _drop_empty_rows(columns.pop(TIME), columns), None
     recording = read_recording(path)
     if lacking := [name for name in wanted if name != TIME and name not in recording.columns]:
-        raise log_error(f"it has no column {lacking[0]}, which gapless.yaml maps: import it with --map FILE", path)
+        raise MissingColumnError(
+            f"it has no column {lacking[0]}, which gapless.yaml maps: import it with --map ({path})"
+        )
     return _drop_empty_rows(recording.times_s, {n: recording.columns[n] for n in wanted if n != TIME}), recording
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
-from gapless.core.errors import InputError
+from gapless.core.errors import InputError, MissingColumnError
 from gapless.core.results import Note
 from gapless.core.signal import Array
 from gapless.project.log.read import Log, Report, log_paths, read_log, read_unlogged, report_each
@@ -38,6 +38,8 @@ def read_and_inspect(project: Project, report: Report | None = None) -> tuple[tu
     for path in report_each(paths, report):
         try:
             logs.append(read_log(project, path))
+        except MissingColumnError as error:
+            notes.append(Note("warning", path.name, f"left out: {error}"))
         except (InputError, OSError) as error:
             notes.append(Note("fault", path.name, str(error)))
         else:

@@ -1,7 +1,7 @@
 """Logs: one file each, read as one episode in model units, with what people say of it in `NAME.json` beside it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gapless.core.episode import Episode
-from gapless.core.errors import nearest
+from gapless.core.errors import MissingColumnError, nearest
 from gapless.core.recording import Origin, Recording
 from gapless.core.results import Note
 from gapless.core.signal import Array, Indices, TimeSeries
@@ -90,7 +90,25 @@ def read_logs(
             available = nearest(pattern, (path.stem for path in paths))
             raise log_error(f"no log is called {pattern}; choose from: {available}", project.logs_path)
     paths = [path for path in paths if not patterns or path in chosen]
-    return tuple(read_log(project, path) for path in report_each(paths, report))
+    return read_suitable(project, report_each(paths, report))
+
+
+def read_suitable(project: Project, paths: Iterable[Path]) -> tuple[Log, ...]:
+    """Reads logs without imported recordings that lack a mapped column, as those of other robots do: a note says so."""
+    logs, errors = list[Log](), dict[str, MissingColumnError]()
+    for path in paths:
+        try:
+            logs.append(read_log(project, path))
+        except MissingColumnError as error:
+            errors[path.stem] = error
+    if errors and not logs:
+        raise next(iter(errors.values()))
+    if errors:
+        first, error = next(iter(errors.items()))
+        reason = str(error).partition(":")[0]
+        text = f"{len(errors)} imported recordings are left out, the first is {first}: {reason}"
+        logs[0] = replace(logs[0], notes=(Note("warning", "logs", text), *logs[0].notes))
+    return tuple(logs)
 
 
 def report_each(paths: Sequence[Path], report: Report | None) -> Iterator[Path]:
