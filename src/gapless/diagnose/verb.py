@@ -42,7 +42,8 @@ from gapless.fit.data import ProjectData, read_project_data
 from gapless.fit.mechanisms.candidates import CandidateParameters
 from gapless.fit.mechanisms.explain import SignalEvidence, agree_with_fit
 from gapless.fit.remainder.explain import explain_remainder
-from gapless.identify.verb import FitOptions, explain_project, find_stored_fit, fit_explained
+from gapless.identify.stored import FitOptions, find_stored_fit
+from gapless.identify.verb import explain_project, fit_explained
 from gapless.learn.policy import NetworkPolicy, load_policy
 from gapless.project.code import load_task
 from gapless.project.fingerprint import fingerprint
